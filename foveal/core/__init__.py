@@ -1,0 +1,1 @@
+"""What everything else stands on: state trees, Memory, Result, taps, runtime, errors."""

@@ -1,0 +1,51 @@
+"""Seeds, devices, precision: the facts of the machine, in one place."""
+
+import hashlib
+import random
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+import numpy as np
+import torch
+
+from foveal.core.errors import UserError
+
+Precision = Literal["float32", "bfloat16"]
+
+
+def derived_seed(*parts: object) -> int:
+    """A 63-bit seed that depends on all `parts` and on nothing else."""
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def seed_everything(*parts: object) -> None:
+    """Set every global generator from `parts`.
+
+    The trainer calls it before each step with (seed, step): noise such as dropout's is then a function of
+    the step, and there is no generator state to save, restore or disturb.
+    """
+    seed = derived_seed(*parts)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """`auto` is CUDA where present, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"--device {name}: not a device; use cpu, cuda or cuda:0") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UserError(f"--device {name}: this machine's PyTorch sees no CUDA device; use --device cpu")
+    return device
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
+    """Run the matrix products in `precision`; parameters and sums stay in float32."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)

@@ -1,0 +1,98 @@
+"""State trees: what a mixer carries along the sequence, and the four things done to any of them.
+
+A state is a tree (dict, tuple or list) whose leaves are tensors with the batch as first axis, Python
+numbers that hold for every row alike (an upper bound on a cache's fill, say), or None (no state).
+A recurrent cell's hidden vector and attention's keys and values are the same kind of thing, so beam
+search, streaming and truncated backpropagation need just these functions.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+State = Any
+"""A tree of tensors (B, ...), numbers and None."""
+
+
+def map_state(leaf: Callable[..., Any], state: State, *others: State) -> State:
+    """Rebuild `state` with `leaf` applied to every leaf (and to the same leaves of `others`)."""
+    if isinstance(state, dict):
+        return {name: map_state(leaf, state[name], *(o[name] for o in others)) for name in state}
+    if isinstance(state, (tuple, list)):
+        return type(state)(map_state(leaf, *parts) for parts in zip(state, *others, strict=True))
+    return None if state is None else leaf(state, *others)
+
+
+def select(state: State, rows: Int[Tensor, " R"]) -> State:
+    """The state of `rows`, in their order, repeats allowed, in fresh storage (beam search, dropping rows)."""
+    return map_state(lambda leaf: leaf.index_select(0, rows) if isinstance(leaf, Tensor) else leaf, state)
+
+
+def detach(state: State) -> State:
+    """The same state with its history cut off: the boundary of truncated backpropagation."""
+    return map_state(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, state)
+
+
+def reset(state: State, rows: Bool[Tensor, " B"], start: State) -> State:
+    """`state` with the rows that are True in `rows` put back to `start` (a start state of the same batch).
+
+    Gradients flow into `start`, so a learned first state goes on learning.
+    A leaf with a capacity (axis 1 of a cache) may be shorter in `start`: it is extended by zeros.
+    """
+
+    def leaf(now: Any, first: Any) -> Any:
+        if not isinstance(now, Tensor):
+            return max(now, first)
+        missing = now.shape[1] - first.shape[1] if now.dim() > 1 else 0
+        if missing > 0:
+            first = F.pad(first, (0, 0) * (now.dim() - 2) + (0, missing))
+        chosen = rows.to(now.device).view(-1, *(1,) * (now.dim() - 1))
+        return torch.where(chosen, first.to(now.dtype), now)
+
+    return map_state(leaf, state, start)
+
+
+def finite_rows(state: State, batch: int) -> Bool[Tensor, " B"]:
+    """True for the rows whose every number is finite."""
+    good = torch.ones(batch, dtype=torch.bool)
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Tensor) and value.is_floating_point():
+            good.logical_and_(value.detach().isfinite().flatten(1).all(1).cpu())
+        return value
+
+    map_state(leaf, state)
+    return good
+
+
+def pack(state: State) -> tuple[dict[str, Tensor], Any]:
+    """Split a tree into named tensors and a JSON-ready skeleton, so that it can be stored without pickle."""
+    tensors: dict[str, Tensor] = {}
+
+    def walk(node: State) -> Any:
+        if isinstance(node, dict):
+            return {"dict": {name: walk(part) for name, part in node.items()}}
+        if isinstance(node, (tuple, list)):
+            return {type(node).__name__: [walk(part) for part in node]}
+        if isinstance(node, Tensor):
+            name = str(len(tensors))
+            tensors[name] = node.detach().cpu().contiguous().clone()
+            return {"tensor": name}
+        return {"value": node}
+
+    return tensors, walk(state)
+
+
+def unpack(tensors: dict[str, Tensor], skeleton: Any) -> State:
+    """The inverse of `pack`."""
+    ((kind, content),) = skeleton.items()
+    if kind == "dict":
+        return {name: unpack(tensors, part) for name, part in content.items()}
+    if kind in ("tuple", "list"):
+        parts = [unpack(tensors, part) for part in content]
+        return tuple(parts) if kind == "tuple" else parts
+    return tensors[content] if kind == "tensor" else content

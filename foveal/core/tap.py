@@ -1,0 +1,58 @@
+"""Taps: named values inside layers, made only while somebody looks.
+
+A layer says `self.tap("weights", lambda: ...)`. Unless a `capture` is open that is one look-up and no
+work at all, so fused kernels stay on. The name of a value is `<module path>/<site>`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fnmatch import fnmatch
+
+from torch import Tensor, nn
+
+SITES = {
+    "weights": "attention's weights after the softmax (B, H, T, S), recomputed from queries and keys",
+    "hidden": "a recurrent mixer's outputs (B, T, D)",
+    "features": "a block's output (B, T, D)",
+    "counts": "tokens sent to each expert (E,)",
+}
+"""Every site that a layer of Foveal offers."""
+
+
+class Capture(dict[str, list[Tensor]]):
+    """The values seen while open: name -> one tensor a call, detached."""
+
+    def __init__(self, model: nn.Module, wanted: tuple[str, ...]):
+        super().__init__()
+        self._paths = {id(module): path for path, module in model.named_modules()}
+        self._wanted = wanted
+
+    def record(self, module: nn.Module, site: str, make: Callable[[], Tensor]) -> None:
+        path = self._paths.get(id(module))
+        name = f"{path}/{site}"
+        if path is not None and any(fnmatch(name, pattern) for pattern in self._wanted):
+            self.setdefault(name, []).append(make().detach())
+
+
+_open: ContextVar[Capture | None] = ContextVar("capture", default=None)
+
+
+@contextmanager
+def capture(model: nn.Module, *wanted: str) -> Iterator[Capture]:
+    """Record the taps of `model` whose name matches one of `wanted` (shell patterns; none means all)."""
+    seen = Capture(model, wanted or ("*",))
+    token = _open.set(seen)
+    try:
+        yield seen
+    finally:
+        _open.reset(token)
+
+
+class Tapped(nn.Module):
+    """A module that offers taps."""
+
+    def tap(self, site: str, make: Callable[[], Tensor]) -> None:
+        seen = _open.get()
+        if seen is not None:
+            seen.record(self, site, make)

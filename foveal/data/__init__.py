@@ -1,0 +1,1 @@
+"""Sources, processors, batching, and a catalogue of named public data."""

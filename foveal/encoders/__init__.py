@@ -1,0 +1,1 @@
+"""Input to Memory."""

@@ -1,0 +1,1 @@
+"""One step loop: greedy, sampling, beam, streaming."""

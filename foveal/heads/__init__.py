@@ -1,0 +1,1 @@
+"""Memory to features and logits."""

@@ -1,0 +1,1 @@
+"""Pictures of what goes on inside."""

@@ -1,0 +1,1 @@
+"""Modules that take plain numbers; one idea per file."""

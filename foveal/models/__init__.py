@@ -1,0 +1,1 @@
+"""Named families and sizes."""

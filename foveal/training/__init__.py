@@ -1,0 +1,1 @@
+"""One loop, its optimisers, plan, checkpoints and logs."""
