@@ -1,0 +1,124 @@
+"""Causal multi-head self-attention as a mixer: its state is the keys and values of what it has seen."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.core.tap import Tapped
+from foveal.ops.attention import attention, attention_weights, causal_mask, rotate
+from foveal.ops.padding import zero_padding
+
+
+class SelfAttention(Tapped):
+    """H heads in parallel, each `softmax(q k^T / sqrt(K)) v` with K = width / H (Vaswani et al. 2017, 3.2).
+
+    A query sees itself and what came before, or with a `window` w itself and the w - 1 before. With
+    `rotary`, queries and keys are turned by their positions. All weights start normal with deviation
+    0.02, biases at zero.
+
+    State: `count` (B,) inputs seen by each row, and their `keys` and `values` (B, C, H, K). Without a window
+    row b's input j lies in slot j, and `filled` bounds the slots in use by any row; with one the last
+    w - 1 inputs lie at the right end.
+    """
+
+    def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not a multiple of {heads} heads")
+        self.d_in = self.d_out = self.width = width
+        self.heads, self.window, self.rotary = heads, window, rotary
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for linear in (self.query, self.key, self.value, self.output):
+            nn.init.normal_(linear.weight, std=0.02)
+            nn.init.zeros_(linear.bias)
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        slots = self.window - 1 if self.window else capacity or 0
+        weight = self.key.weight
+        empty = weight.new_zeros(batch, slots, self.heads, self.width // self.heads)
+        count = torch.zeros(batch, dtype=torch.long, device=weight.device)
+        return {"keys": empty, "values": empty.clone(), "count": count, "filled": 0}
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        B, T, _ = x.shape
+        x = zero_padding(x, lengths)
+        q, k, v = (part(x).unflatten(2, (self.heads, -1)) for part in (self.query, self.key, self.value))
+        before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
+        if self.rotary:
+            first = x.new_zeros(1, dtype=torch.long) if state is None else before
+            positions = first[:, None] + torch.arange(T, device=x.device)
+            q, k = rotate(q, positions), rotate(k, positions)
+        added = before.new_full((B,), T) if lengths is None else lengths
+        after = {"count": before + added, "filled": T + (0 if state is None else state["filled"])}
+        visible: Bool[Tensor, "#B T S"] | None
+        if self.window:
+            k, v, visible, cache = self._slide(k, v, state, before, added)
+        elif state is None:
+            visible, cache = None, {"keys": k, "values": v}
+        else:
+            k, v, visible, cache = self._append(k, v, state, before)
+        q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
+        mask = None if visible is None else visible[:, None]
+        y = attention(q, k, v, mask, causal=mask is None)
+        self.tap("weights", lambda: self._weights(q, k, mask))
+        y = self.output(y.transpose(1, 2).flatten(2))
+        return zero_padding(y, lengths), cache | after
+
+    def _append(
+        self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"]
+    ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """Write into the slots from each row's count on; all keys so far, and which a query sees.
+
+        What padding leaves in a slot lies past the row's new count, so no query sees it before it is
+        written over.
+        """
+        T, filled = k.shape[1], state["filled"] + k.shape[1]
+        slots = before[:, None] + torch.arange(T, device=k.device)
+        cache = {"keys": _write(state["keys"], k, slots, filled), "values": _write(state["values"], v, slots, filled)}
+        visible = torch.arange(filled, device=k.device) <= slots[:, :, None]
+        return cache["keys"][:, :filled], cache["values"][:, :filled], visible, cache
+
+    def _slide(
+        self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"], added: Int[Tensor, " B"]
+    ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """Put the new keys behind the w - 1 kept ones; each query sees w slots; keep each row's last w - 1."""
+        T, kept = k.shape[1], self.window - 1
+        if state is None:
+            visible = causal_mask(T, self.window, k.device)[None]
+            old_k = old_v = k.new_zeros(k.shape[0], kept, *k.shape[2:])
+        else:
+            query, slot = torch.arange(T, device=k.device)[:, None], torch.arange(kept + T, device=k.device)
+            in_window = (slot >= query) & (slot <= query + kept)
+            visible = in_window & (slot >= kept - before[:, None, None])
+            old_k, old_v = state["keys"], state["values"]
+        every_k, every_v = torch.cat([old_k, k], 1), torch.cat([old_v, v], 1)
+        last = added[:, None] + torch.arange(kept, device=k.device)
+        last = last[:, :, None, None].expand(-1, -1, *k.shape[2:])
+        cache = {"keys": every_k.gather(1, last), "values": every_v.gather(1, last)}
+        return (k, v, visible, cache) if state is None else (every_k, every_v, visible, cache)
+
+    @staticmethod
+    def _weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
+        visible = causal_mask(q.shape[2], device=q.device)[None, None] if mask is None else mask
+        return attention_weights(q, k, visible)
+
+
+def _write(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
+    """`cache` with `new` in `slots`: grown to hold `filled` slots; in place with gradients off."""
+    if filled > cache.shape[1]:
+        room = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])
+        cache = F.pad(cache, (0, 0, 0, 0, 0, room - cache.shape[1]))
+    index = slots[:, :, None, None].expand_as(new)
+    new = new.to(cache.dtype)
+    return cache.scatter(1, index, new) if torch.is_grad_enabled() else cache.scatter_(1, index, new)

@@ -1,0 +1,122 @@
+"""Blocks (norm, mixer, residual, feed-forward) and stacks of them."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.core.tap import Tapped
+from foveal.layers.mixer import Mixer
+from foveal.layers.norm import make_norm
+from foveal.layers.position import Positioned, refuse_past
+from foveal.ops.padding import zero_padding
+
+Aux = dict[str, Float[Tensor, " B"]]
+"""Sums within each row that reach the task: an expert layer's load balance, say."""
+
+
+class Block(Tapped):
+    """One mixer and, if given, one feed-forward layer, each with its norm, dropout and residual.
+
+    Pre-norm: `x = x + mixer(norm(x))`, `x = x + feedforward(norm(x))` (Xiong et al. 2020).
+    Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
+    Without `residual` the `x +` is left out, and the mixer may change the width.
+    A feed-forward layer may return `(y, aux)`, aux a dict of sums within each row.
+    """
+
+    def __init__(
+        self,
+        mixer: nn.Module,
+        feedforward: nn.Module | None = None,
+        norm: Literal["none", "layer", "rms"] = "none",
+        place: Literal["pre", "post"] = "pre",
+        residual: bool = False,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        d_in, d_out = int(mixer.d_in), int(mixer.d_out)  # type: ignore[call-overload]
+        if residual and d_in != d_out:
+            raise ValueError(f"a residual needs equal widths, not {d_in} and {d_out}")
+        self.mixer: Mixer = mixer  # type: ignore[assignment]
+        self.feedforward = feedforward
+        self.pre, self.residual = place == "pre", residual
+        self.mixer_norm = make_norm(norm, d_in if self.pre else d_out)
+        self.feedforward_norm = make_norm(norm, d_out) if feedforward is not None else None
+        self.dropout = nn.Dropout(dropout)
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return self.mixer.init_state(batch, capacity, memory)
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T E"], State, Aux]:
+        x = zero_padding(x, lengths)
+        y, state = self.mixer(self.mixer_norm(x) if self.pre else x, state, lengths=lengths)
+        x = self._join(x, y, self.mixer_norm)
+        aux: Aux = {}
+        if self.feedforward is not None:
+            assert self.feedforward_norm is not None
+            # Norms and biases make something of nothing: the padding is emptied again before it is used.
+            y = zero_padding(self.feedforward_norm(x) if self.pre else x, lengths)
+            y = self.feedforward(y)
+            if isinstance(y, tuple):
+                y, aux = y
+            x = self._join(x, y, self.feedforward_norm)
+        x = zero_padding(x, lengths)
+        self.tap("features", lambda: x)
+        return x, state, aux
+
+    def _join(self, x: Tensor, y: Tensor, norm: nn.Module) -> Tensor:
+        y = self.dropout(y)
+        if self.residual:
+            y = x + y
+        return y if self.pre else norm(y)
+
+
+class Stack(nn.Module):
+    """Blocks one after the other, behind absolute positions if given; its state is theirs, and the count."""
+
+    def __init__(self, blocks: list[nn.Module], positioned: Positioned | None = None):
+        super().__init__()
+        self.positioned = positioned
+        self.blocks = nn.ModuleList(blocks)
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        state: dict[str, State] = {
+            "blocks": tuple(block.init_state(batch, capacity, memory) for block in self.blocks)  # type: ignore[operator]
+        }
+        if self.positioned is not None:
+            device = next(self.parameters()).device
+            state |= {"count": torch.zeros(batch, dtype=torch.long, device=device), "filled": 0}
+        return state
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T E"], State, Aux]:
+        after: dict[str, State] = {}
+        if self.positioned is not None:
+            x, after = self._position(x, state, lengths)
+        before = [None] * len(self.blocks) if state is None else state["blocks"]
+        states = []
+        total: Aux = {}
+        for block, block_state in zip(self.blocks, before, strict=True):
+            x, block_state, aux = block(x, block_state, lengths=lengths)
+            states.append(block_state)
+            for name, value in aux.items():
+                total[name] = total[name] + value if name in total else value
+        return x, {"blocks": tuple(states)} | after, total
+
+    def _position(
+        self, x: Tensor, state: State, lengths: Int[Tensor, " B"] | None
+    ) -> tuple[Tensor, dict[str, State]]:
+        assert self.positioned is not None
+        T = x.shape[1]
+        count = x.new_zeros(x.shape[0], dtype=torch.long) if state is None else state["count"]
+        filled = T + (0 if state is None else state["filled"])
+        refuse_past(self.positioned.limit, filled)
+        x = zero_padding(self.positioned(x, count), lengths)
+        added = T if lengths is None else lengths
+        return x, {"count": count + added, "filled": filled}

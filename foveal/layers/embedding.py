@@ -1,0 +1,34 @@
+"""Tokens to vectors: a table, or one-hot vectors (the same thing, with the table inside the next layer)."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Embedding(nn.Module):
+    """Row `tokens[b, t]` of a table (V, D), normal with deviation `std` at first."""
+
+    def __init__(self, size: int, width: int, std: float = 0.02):
+        super().__init__()
+        self.size, self.width, self.std = size, width, std
+        self.table = nn.Parameter(torch.empty(size, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.table, std=self.std)
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        return F.embedding(tokens, self.table)
+
+
+class OneHot(nn.Module):
+    """A vector of V numbers, 1 at the token and 0 elsewhere."""
+
+    def __init__(self, size: int):
+        super().__init__()
+        self.size = self.width = size
+        self.register_buffer("rows", torch.eye(size), persistent=False)
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        return F.embedding(tokens, self.rows)

@@ -1,0 +1,71 @@
+"""Absolute positions added to vectors or set beside them: a learned table, or sinusoids."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.errors import UserError
+
+
+class LearnedPosition(nn.Module):
+    """A table of `limit` vectors, normal with deviation 0.02 at first; it knows nothing past its end."""
+
+    def __init__(self, limit: int, width: int):
+        super().__init__()
+        self.limit = limit
+        self.table = nn.Parameter(torch.empty(limit, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.table, std=0.02)
+
+    def forward(self, first: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
+        return self.table[first[:, None] + torch.arange(size, device=first.device)]
+
+
+class SinusoidalPosition(nn.Module):
+    """`sin(w_i t), cos(w_i t)` with `w_i = 1 / 10000^(2i/D)`, i = 0 .. D/2 - 1 (Vaswani et al. 2017, 3.5).
+
+    Bounded, unique, and defined for texts longer than any seen.
+    """
+
+    limit: int | None = None
+
+    def __init__(self, width: int):
+        super().__init__()
+        if width % 2:
+            raise ValueError(f"sinusoidal positions need an even width, not {width}")
+        frequencies = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+        self.register_buffer("frequencies", frequencies, persistent=False)
+
+    def forward(self, first: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
+        t = first[:, None] + torch.arange(size, device=first.device)
+        angles = t[:, :, None] * self.frequencies
+        return torch.stack([angles.sin(), angles.cos()], -1).flatten(2)
+
+
+class Positioned(nn.Module):
+    """`x` with its positions added, or concatenated (then it is wider by the position's width)."""
+
+    def __init__(
+        self, position: LearnedPosition | SinusoidalPosition, join: Literal["add", "concatenate"]
+    ):
+        super().__init__()
+        self.position, self.join, self.limit = position, join, position.limit
+
+    def forward(self, x: Float[Tensor, "B T D"], first: Int[Tensor, "#B"]) -> Float[Tensor, "B T E"]:
+        vectors = self.position(first, x.shape[1]).to(x.dtype)
+        if self.join == "add":
+            return x + vectors
+        return torch.cat([x, vectors.expand(x.shape[0], -1, -1)], 2)
+
+
+def refuse_past(limit: int | None, filled: int) -> None:
+    """A learned table has no position past its end: say so instead of repeating or failing inside."""
+    if limit is not None and filled > limit:
+        raise UserError(
+            f"learned positions end at {limit}, {filled} are asked for: use a shorter text, "
+            "or train with model.positions.kind=rotary or sinusoidal"
+        )

@@ -1,0 +1,133 @@
+"""Recurrent cells as equations, and the loop that runs any of them.
+
+Each step takes `p`, the part of the equation that depends on the input alone (`W_x x_t + b`, made for the
+whole sequence in one product), and the state before; it returns the state after. `D` is the input's width,
+`H` the state's, `G` the gates' together (3H or 4H).
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from foveal.core.state import State, map_state
+from foveal.ops.padding import after_length, present, zero_padding
+
+Step = Callable[[Tensor, State], tuple[Tensor, State]]
+
+
+def recur(
+    step: Step, projected: Float[Tensor, "B T P"], state: State, lengths: Int[Tensor, " B"] | None = None
+) -> tuple[Float[Tensor, "B T H"], State]:
+    """`y_t, s_t = step(p_t, s_(t-1))` for t = 1..T; a row whose length is over keeps its state.
+
+    The sequence is taken apart with `unbind`: indexing it step by step makes the backward pass O(T^2).
+    """
+    alive = None if lengths is None else present(lengths, projected.shape[1])[:, :, None].unbind(1)
+    outputs = []
+    for t, p in enumerate(projected.unbind(1)):
+        y, new = step(p, state)
+        state = new if alive is None else map_state(lambda n, o, t=t: torch.where(alive[t], n, o), new, state)
+        outputs.append(y)
+    return torch.stack(outputs, 1), state
+
+
+def elman_step(
+    p: Float[Tensor, "B H"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "H H"], relu: bool = False
+) -> Float[Tensor, "B H"]:
+    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)` (Elman 1990), or with ReLU (Le et al. 2015)."""
+    a = torch.addmm(p, h, W_h.t())
+    return a.relu() if relu else a.tanh()
+
+
+def lstm_step(
+    p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], c: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """`c_t = f * c_(t-1) + i * g`, `h_t = o * tanh(c_t)` (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
+
+    The rows of `p` and `W_h` hold the gates in the order i, f, g, o, as torch's do.
+    """
+    i, f, g, o = torch.addmm(p, h, W_h.t()).chunk(4, 1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def gru_step_after(
+    p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"], b_n: Float[Tensor, " H"]
+) -> Float[Tensor, "B H"]:
+    """The GRU whose reset gate multiplies *after* the recurrent product, as cuDNN's and torch's.
+
+    `n = tanh(p_n + r * (W_n h + b_n))`, `h_t = z * h + (1 - z) * n`; gates in the order r, z, n.
+    """
+    p_r, p_z, p_n = p.chunk(3, 1)
+    a_r, a_z, a_n = (h @ W_h.t()).chunk(3, 1)
+    r, z = (p_r + a_r).sigmoid(), (p_z + a_z).sigmoid()
+    n = (p_n + r * (a_n + b_n)).tanh()
+    return z * h + (1 - z) * n
+
+
+def gru_step_before(
+    p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
+) -> Float[Tensor, "B H"]:
+    """The GRU as published (Cho et al. 2014): `n = tanh(p_n + W_n (r * h))`; gates in the order r, z, n."""
+    H = h.shape[1]
+    r, z = torch.addmm(p[:, : 2 * H], h, W_h[: 2 * H].t()).sigmoid().chunk(2, 1)
+    n = torch.addmm(p[:, 2 * H :], r * h, W_h[2 * H :].t()).tanh()
+    return z * h + (1 - z) * n
+
+
+def fused_elman(
+    x: Float[Tensor, "B T D"],
+    h: Float[Tensor, "B H"],
+    weights: list[Tensor],
+    relu: bool,
+    lengths: Int[Tensor, " B"] | None,
+) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
+    """torch's kernel for `elman_step`; `weights` is `[W_x, W_h, b_x, b_h]`."""
+    run = torch.rnn_relu if relu else torch.rnn_tanh
+    y, last = run(x, h[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+    return y, last[0] if lengths is None else after_length(h, y, lengths)
+
+
+def fused_gru(
+    x: Float[Tensor, "B T D"],
+    h: Float[Tensor, "B H"],
+    weights: list[Tensor],
+    lengths: Int[Tensor, " B"] | None,
+) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
+    """torch's kernel for `gru_step_after`; `weights` is `[W_x, W_h, b_x, b_h]`."""
+    y, last = torch.gru(x, h[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+    return y, last[0] if lengths is None else after_length(h, y, lengths)
+
+
+SHUT = 1e4
+"""A gate's input that makes its sigmoid exactly 0 (negative) or 1 (positive) in every precision."""
+
+
+def fused_lstm(
+    x: Float[Tensor, "B T D"],
+    h: Float[Tensor, "B H"],
+    c: Float[Tensor, "B H"],
+    weights: list[Tensor],
+    lengths: Int[Tensor, " B"] | None,
+) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """torch's kernel for `lstm_step` (oneDNN on a CPU); `weights` is `[W_x, W_h, b_x, b_h]`.
+
+    The kernel knows no lengths, and returns only the last cell state. So the padding is made an input of
+    its own, which shuts the input gate and opens the forget gate: `c_t = 1 * c_(t-1) + 0 * g`, exactly.
+    """
+    if lengths is not None:
+        H = h.shape[1]
+        W_x, *others = weights
+        column = W_x.new_zeros(4, H, 1)
+        column[0], column[1] = -SHUT, SHUT
+        padding = ~present(lengths, x.shape[1])[:, :, None]
+        x = torch.cat([zero_padding(x, lengths), padding.to(x.dtype)], 2)
+        weights = [torch.cat([W_x, column.flatten(0, 1)], 1), *others]
+    y, last, cell = torch.lstm(
+        x, (h[None], c[None]), weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
+    )
+    return y, last[0] if lengths is None else after_length(h, y, lengths), cell[0]
+
+

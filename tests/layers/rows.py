@@ -1,0 +1,108 @@
+"""The table that the laws run over: one row a mixer, block or stack. A new mixer is one row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from foveal.layers.attention import SelfAttention
+from foveal.layers.block import Block, Stack
+from foveal.layers.feedforward import MLP, SwiGLU
+from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
+from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+
+D = 8
+
+
+@dataclass(frozen=True)
+class Row:
+    make: Callable[[], nn.Module]
+    default: str = ""
+    """The fast path that runs by default (in `ops.dispatch`'s words)."""
+    standing_nan: bool = True
+    """A NaN in the future changes nothing earlier (not promised for attention)."""
+
+
+def attention_stack(place: str, norm: str) -> nn.Module:
+    block = lambda window: Block(  # noqa: E731
+        SelfAttention(D, 2, window, rotary=True), SwiGLU(D, 12), norm, place, residual=True
+    )
+    return Stack([block(0), block(3)])
+
+
+ROWS = {
+    "elman": Row(lambda: Recurrent(Elman(D, 6)), "Elman:fused"),
+    "elman-relu": Row(lambda: Recurrent(Elman(D, 6, "relu")), "Elman:fused"),
+    "lstm": Row(lambda: Recurrent(LSTM(D, 6)), "LSTM:fused"),
+    "lstm-learned-start": Row(lambda: Recurrent(LSTM(D, 6), learned_start=True), "LSTM:fused"),
+    "gru-after": Row(lambda: Recurrent(GRU(D, 6)), "GRU:fused"),
+    "gru-before": Row(lambda: Recurrent(GRU(D, 6, "before")), "GRU:reference"),
+    "attention": Row(lambda: SelfAttention(D, 2), "attention:fused", False),
+    "attention-rotary": Row(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
+    "attention-window": Row(lambda: SelfAttention(D, 2, window=3, rotary=True), "attention:fused", False),
+    "attention-window-1": Row(lambda: SelfAttention(D, 2, window=1), "attention:fused", False),
+    "block-lstm": Row(
+        lambda: Block(Recurrent(LSTM(D, D)), MLP(D, 16), "rms", "pre", residual=True), "LSTM:fused"
+    ),
+    "stack-pre": Row(lambda: attention_stack("pre", "rms"), "rms_norm:fused", False),
+    "stack-post": Row(lambda: attention_stack("post", "layer"), "layer_norm:fused", False),
+    "stack-hybrid": Row(
+        lambda: Stack(
+            [
+                Block(Recurrent(LSTM(D, D)), None, "layer", "pre", residual=True),
+                Block(SelfAttention(D, 2, window=4), MLP(D, 16), "layer", "pre", residual=True),
+                Block(Recurrent(GRU(D, 6))),
+            ]
+        ),
+        "GRU:fused",
+        False,
+    ),
+    "stack-learned": Row(
+        lambda: Stack(
+            [Block(SelfAttention(D, 2), residual=True)], Positioned(LearnedPosition(64, D), "add")
+        ),
+        "attention:fused",
+        False,
+    ),
+    "stack-sinusoidal": Row(
+        lambda: Stack(
+            [Block(Recurrent(Elman(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")
+        ),
+        "Elman:fused",
+    ),
+}
+
+
+def make(name: str, dtype: torch.dtype) -> nn.Module:
+    """The row's module with weights large enough that a mistake shows."""
+    torch.manual_seed(len(name))
+    module = ROWS[name].make().to(dtype).eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.uniform_(-0.7, 0.7)
+    return module
+
+
+def run(module: nn.Module, x: Tensor, state: object = None, lengths: Tensor | None = None) -> tuple:
+    """`y, state` of any row."""
+    y, state, *_ = module(x, state, lengths=lengths)
+    return y, state
+
+
+def entries(module: nn.Module, state: object) -> list[Tensor]:
+    """The valid entries of a state, so that two states that mean the same compare equal."""
+    if isinstance(module, Stack):
+        parts = [e for b, s in zip(module.blocks, state["blocks"], strict=True) for e in entries(b, s)]
+        return parts + ([state["count"]] if "count" in state else [])
+    if isinstance(module, Block):
+        return entries(module.mixer, state)
+    if isinstance(module, SelfAttention):
+        count = state["count"]
+        if module.window:
+            kept = [min(int(n), module.window - 1) for n in count]
+            rows = [(part[b, part.shape[1] - k :]) for part in (state["keys"], state["values"]) for b, k in enumerate(kept)]
+        else:
+            rows = [part[b, :n] for part in (state["keys"], state["values"]) for b, n in enumerate(count)]
+        return [count, *rows]
+    return [state[name] for name in sorted(state)]
