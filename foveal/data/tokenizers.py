@@ -1,0 +1,219 @@
+"""Tokenizers: text to token numbers and back. Each token stands for a string of bytes of UTF-8.
+
+Character: one token for each character of the training text. Byte: the 256 bytes. BPE: byte-level
+byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), trained on the training text, by the
+`tokenizers` library. Byte and BPE encode any text and give back exactly it.
+"""
+
+import codecs
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveal.config import DataConfig
+from foveal.core.durable import write_new
+from foveal.core.errors import UserError
+
+FILE = "tokenizer.json"
+Ids = NDArray[np.int64]
+
+
+class Tokenizer(ABC):
+    """`pieces[i]` are the bytes that token i stands for."""
+
+    kind: str
+
+    def __init__(self, pieces: Sequence[bytes]):
+        self.pieces = tuple(pieces)
+        continued = [sum(0x80 <= byte < 0xC0 for byte in piece) for piece in pieces]
+        self.characters: Ids = np.array([len(piece) for piece in pieces], np.int64) - continued
+        """(V,): the characters each token stands for; the token with a character's first byte has it."""
+
+    @property
+    def size(self) -> int:
+        """V, the number of tokens."""
+        return len(self.pieces)
+
+    @abstractmethod
+    def encode(self, text: str) -> Ids:
+        """(N,) token numbers. Errors: UserError for text that the tokens can't spell."""
+
+    def encode_known(self, text: str) -> tuple[Ids, Counter[str]]:
+        """Like `encode`, with the characters that have no token left out and counted."""
+        return self.encode(text), Counter()
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text; bytes that are no UTF-8 become U+FFFD."""
+        return b"".join(self.pieces[i] for i in ids).decode(errors="replace")
+
+    def decoder(self) -> "Decoder":
+        """For text that appears token by token."""
+        return Decoder(self.pieces)
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """All there is to know about it."""
+
+    @property
+    def digest(self) -> str:
+        """Equal for tokenizers that give equal tokens."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        write_new(folder / FILE, self.to_json().encode())
+
+
+class Decoder:
+    """Holds back the bytes of an unfinished character until it is whole."""
+
+    def __init__(self, pieces: Sequence[bytes]):
+        self._pieces = pieces
+        self._utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def push(self, token: int) -> str:
+        return self._utf8.decode(self._pieces[token])
+
+    def flush(self) -> str:
+        """What is left at the end: nothing, or U+FFFD for an unfinished character."""
+        return self._utf8.decode(b"", final=True)
+
+
+class CharacterTokenizer(Tokenizer):
+    """One token for each of `vocabulary`'s characters, in the order of their code points."""
+
+    kind = "character"
+
+    def __init__(self, vocabulary: Iterable[str]):
+        self.vocabulary = "".join(sorted(set(vocabulary)))
+        super().__init__([character.encode() for character in self.vocabulary])
+        self._ids = np.full(0x110000, -1, np.int32)
+        self._ids[[ord(character) for character in self.vocabulary]] = np.arange(self.size)
+
+    def encode(self, text: str) -> Ids:
+        ids, unknown = self.encode_known(text)
+        if unknown:
+            names = ", ".join(repr(character) for character in sorted(unknown)[:10])
+            more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+            raise UserError(
+                f"the training text has no {names}{more}, so a character tokenizer has no token for it; "
+                "leave it out, or train with data.tokenizer=byte"
+            )
+        return ids
+
+    def encode_known(self, text: str) -> tuple[Ids, Counter[str]]:
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+        ids = self._ids[points]
+        known = ids >= 0
+        if known.all():
+            return ids.astype(np.int64), Counter()
+        points, counts = np.unique(points[~known], return_counts=True)
+        return ids[known].astype(np.int64), Counter(dict(zip(map(chr, points), counts.tolist(), strict=True)))
+
+    def to_json(self) -> str:
+        return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary})
+
+
+class ByteTokenizer(Tokenizer):
+    """The 256 bytes."""
+
+    kind = "byte"
+
+    def __init__(self) -> None:
+        super().__init__([bytes([byte]) for byte in range(256)])
+
+    def encode(self, text: str) -> Ids:
+        return np.frombuffer(_utf8(text), np.uint8).astype(np.int64)
+
+    def to_json(self) -> str:
+        return json.dumps({"kind": self.kind})
+
+
+class BPETokenizer(Tokenizer):
+    """Byte-level byte-pair encoding. `fast` is a `tokenizers.Tokenizer`."""
+
+    kind = "bpe"
+
+    def __init__(self, fast: Any):
+        self._fast = fast
+        byte_of = _bytes_of_letters()
+        letters = [fast.id_to_token(i) for i in range(fast.get_vocab_size())]
+        super().__init__([bytes(byte_of[letter] for letter in token) for token in letters])
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary: int) -> "BPETokenizer":
+        """At most `vocabulary` tokens: the 256 bytes, and pairs merged most frequent first."""
+        from tokenizers import Tokenizer as Fast
+        from tokenizers import decoders, models, pre_tokenizers, trainers
+
+        fast = Fast(models.BPE())
+        fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        fast.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False, special_tokens=[]
+        )
+        fast.train_from_iterator(texts, trainer)
+        return cls(fast)
+
+    def encode(self, text: str) -> Ids:
+        _utf8(text)
+        return np.array(self._fast.encode(text).ids, np.int64)
+
+    def to_json(self) -> str:
+        return str(self._fast.to_str())
+
+
+def make_tokenizer(config: DataConfig, texts: Iterable[str]) -> Tokenizer:
+    """The configured tokenizer for a training text, given in pieces."""
+    if config.tokenizer == "byte":
+        return ByteTokenizer()
+    if config.tokenizer == "bpe":
+        return BPETokenizer.train(texts, config.vocabulary)
+    seen: set[str] = set()
+    for text in texts:
+        seen.update(text)
+    if len(seen) == 1:
+        raise UserError(f"the training text holds no character but {seen.pop()!r}; give one to learn from")
+    return CharacterTokenizer(seen)
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """What `save` wrote. Errors: UserError names a file that is missing or holds something else."""
+    path = folder / FILE
+    try:
+        text = path.read_bytes().decode()
+        content = json.loads(text)
+        kind = content.get("kind", "bpe")
+        if kind == "bpe":
+            from tokenizers import Tokenizer as Fast
+
+            return BPETokenizer(Fast.from_str(text))
+        return ByteTokenizer() if kind == "byte" else CharacterTokenizer(content["vocabulary"])
+    except OSError as error:
+        raise UserError(f"{path}: can't read: {error.strerror}") from None
+    except Exception as error:  # the library raises plain Exception
+        raise UserError(f"{path}: not a tokenizer's file ({error}); get the run's folder anew") from None
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        raise UserError(
+            f"the text holds half a surrogate pair ({half!r}) at {error.start}; leave it out"
+        ) from None
+
+
+def _bytes_of_letters() -> dict[str, int]:
+    """The letters that byte-level BPE writes its bytes in: printable ones as they are, others from U+0100."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
