@@ -1,1 +1,1 @@
-"""One step loop: greedy, sampling, beam, streaming."""
+"""Writing with any head: sampling, the step loop, beam search, and text as it streams."""

@@ -1,0 +1,126 @@
+"""Choosing the next token: what is done to the logits, and the noise of the draw.
+
+Everything here is a function of logits (R, V), one row a text. The order is that of the field: repetition
+penalty, temperature, top-k, top-p, draw. The draw's noise is a hash of (seed, prompt, sample, step), so a
+text depends neither on the batch it was written in nor on the other rows.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from foveal.core.errors import UserError
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a token is chosen. Raises `UserError` for a value outside its range.
+
+    `temperature` 0 is greedy, the likeliest token; `top_k` 0 and `top_p` 1 keep every token;
+    `repetition_penalty` 1 leaves the tokens already seen alone.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < math.inf:
+            raise UserError(f"temperature {self.temperature}: must be a number from 0 (greedy) upwards")
+        if self.top_k < 0:
+            raise UserError(f"top-k {self.top_k}: must be a number of tokens, or 0 to keep them all")
+        if not 0 < self.top_p <= 1:
+            raise UserError(f"top-p {self.top_p}: must be above 0 and at most 1 (1 keeps every token)")
+        if not 0 < self.repetition_penalty < math.inf:
+            raise UserError(f"repetition penalty {self.repetition_penalty}: must be above 0 (1 is none)")
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0
+
+
+GREEDY = Sampling(temperature=0)
+
+
+class Noise:
+    """The uniform numbers in [0, 1) of one sample: `noise(step)`; they depend on nothing but the arguments.
+
+    Two rows with the same prompt and sample number therefore get the same text.
+    """
+
+    def __init__(self, seed: int, prompt: str, sample: int):
+        text = prompt.encode("utf-8", "surrogatepass")
+        self._key = hashlib.sha256(f"{seed} {sample} ".encode() + text).digest()
+
+    def __call__(self, step: int) -> float:
+        digest = hashlib.sha256(self._key + step.to_bytes(8, "big")).digest()
+        return (int.from_bytes(digest[:8], "big") >> 11) * 2.0**-53
+
+
+def penalise_repetition(
+    logits: Float[Tensor, "R V"], seen: Bool[Tensor, "R V"], penalty: float
+) -> Float[Tensor, "R V"]:
+    """Make the tokens already `seen` in a row less likely (CTRL, Keskar et al. 2019, section 4.1).
+
+    Their positive logits are divided by the penalty and their negative ones multiplied.
+    """
+    return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
+
+
+def temper(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
+    """The logits over the temperature, shifted so that the highest is 0: no temperature overflows."""
+    return (logits - logits.amax(-1, keepdim=True)) / temperature
+
+
+def keep_top_k(logits: Float[Tensor, "R V"], k: int) -> Float[Tensor, "R V"]:
+    """Keep the k highest logits, of equal ones the first; the others become -inf."""
+    ordered, index = logits.sort(dim=-1, descending=True, stable=True)
+    ordered[:, k:] = -math.inf
+    return torch.empty_like(logits).scatter_(-1, index, ordered)
+
+
+def keep_top_p(logits: Float[Tensor, "R V"], p: float) -> Float[Tensor, "R V"]:
+    """Keep the nucleus (Holtzman et al. 2020): the smallest set of tokens whose probability reaches p."""
+    ordered, index = logits.sort(dim=-1, descending=True, stable=True)
+    before = pad(ordered.softmax(-1).cumsum(-1)[:, :-1], (1, 0))
+    ordered = ordered.masked_fill(before >= p, -math.inf)
+    return torch.empty_like(logits).scatter_(-1, index, ordered)
+
+
+def draw(logits: Float[Tensor, "R V"], uniform: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
+    """Invert the cumulative distribution of softmax(logits) at `uniform` in [0, 1).
+
+    To be called in float64: float32 sums of a large vocabulary would never reach its last tokens.
+    A token of probability 0 is never drawn.
+    """
+    cumulative = logits.softmax(-1).cumsum(-1)
+    target = uniform[:, None] * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, target, right=True).squeeze(-1)
+
+
+def choose(
+    logits: Float[Tensor, "R V"],
+    sampling: Sampling,
+    seen: Bool[Tensor, "R V"] | None,
+    uniform: Sequence[float],
+) -> Int[Tensor, " R"]:
+    """The next token of each row. `seen` is needed for a repetition penalty; `uniform`, one number a row."""
+    logits = logits.double()
+    if seen is not None:
+        logits = penalise_repetition(logits, seen, sampling.repetition_penalty)
+    if sampling.greedy:
+        return logits.argmax(-1)
+    logits = temper(logits, sampling.temperature)
+    if sampling.top_k:
+        logits = keep_top_k(logits, sampling.top_k)
+    if sampling.top_p < 1:
+        logits = keep_top_p(logits, sampling.top_p)
+    return draw(logits, torch.tensor(uniform, dtype=torch.float64, device=logits.device))
