@@ -1,0 +1,55 @@
+"""Which module first made a number that is not finite."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from foveal.core.result import Result
+
+
+def find_culprit(model: nn.Module, forward: Callable[[int], tuple[Result, Any]], slots: int) -> str:
+    """The first module whose output is not finite when the forward passes are run again (with the same
+    noise), else the first such term of the loss, else the first parameter with such a gradient."""
+    found: list[str] = []
+
+    def watch(path: str) -> Callable[[nn.Module, Any, Any], None]:
+        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+            if not found and not all(map(_finite, _tensors(output))):
+                found.append(f"{path or 'model'} ({type(module).__name__})")
+
+        return hook
+
+    handles = [module.register_forward_hook(watch(path)) for path, module in model.named_modules()]
+    try:
+        for slot in range(slots):
+            result, _ = forward(slot)
+            found += [f"loss term {name}" for name, term in result.terms.items() if not _finite(term.sum)]
+            if found:
+                return found[0]
+    finally:
+        for handle in handles:
+            handle.remove()
+    for name, weight in model.named_parameters():
+        if weight.grad is not None and not _finite(weight.grad):
+            return f"gradient of {name}"
+    return "the gradient's norm, which overflows"
+
+
+def _finite(tensor: Tensor) -> bool:
+    return not tensor.is_floating_point() or bool(tensor.isfinite().all())
+
+
+def _tensors(output: Any) -> Iterator[Tensor]:
+    if isinstance(output, Tensor):
+        yield output
+    elif isinstance(output, dict):
+        for part in output.values():
+            yield from _tensors(part)
+    elif isinstance(output, (tuple, list)):
+        for part in output:
+            yield from _tensors(part)
+    elif is_dataclass(output):
+        for field in fields(output):
+            yield from _tensors(getattr(output, field.name))

@@ -1,0 +1,44 @@
+"""The means of loss and metrics over held-out batches."""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from foveal.core.result import Totals
+from foveal.core.runtime import Precision, autocast, seed_everything
+from foveal.core.state import State
+from foveal.training.protocols import Batches, Task
+from foveal.training.step import begin
+
+
+def evaluate(
+    model: nn.Module,
+    task: Task,
+    batches: Batches,
+    *,
+    precision: Precision = "float32",
+    poll: Callable[[], None] = lambda: None,
+) -> dict[str, float]:
+    """Every batch once, the state carried from batch to batch; `poll` is called before each.
+
+    The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself.
+    Noise is the same at every call.
+    """
+    model.eval()
+    metrics, terms = Totals(), Totals()
+    coefficients: dict[str, float] = {}
+    carry: State = None
+    device = next(model.parameters()).device
+    with torch.no_grad():
+        for index in range(batches.per_epoch):
+            poll()
+            batch = batches.batch(0, index)
+            seed_everything("evaluate", index)
+            with autocast(device, precision):
+                result, carry = task(batch, begin(task, batch, carry))
+            metrics.add(result.metrics)
+            terms.add({name: (float(term.sum), term.weight) for name, term in result.terms.items()})
+            coefficients |= {name: term.coefficient for name, term in result.terms.items()}
+    loss = sum(coefficients[name] * mean for name, mean in terms.means().items())
+    return {"loss": loss} | metrics.means()

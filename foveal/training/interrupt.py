@@ -1,0 +1,58 @@
+"""SIGINT and SIGTERM: outside the training loop they end the command, inside it they first save."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interrupted(BaseException):
+    """The user, or the system, asked to stop. Not an `Exception`, so that no library swallows it."""
+
+    def __init__(self, number: int):
+        super().__init__(signal.Signals(number).name)
+        self.exit_code = 128 + number
+
+
+class Signals:
+    """While open, SIGINT and SIGTERM raise `Interrupted` at once; inside `deferred` the first one waits
+    for the next `poll`. The handlers that were there before come back at the end. Main thread only.
+    """
+
+    def __init__(self) -> None:
+        self.pending: int | None = None
+        self.urgent = False
+        """A second signal came: end at once, save nothing."""
+        self._deferring = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> "Signals":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Inside, a signal only sets a flag, and `poll` raises; one still waiting at the end is raised."""
+        self._deferring = True
+        try:
+            yield
+        finally:
+            self._deferring = False
+        self.poll()
+
+    def poll(self) -> None:
+        """Raise `Interrupted` if a signal came; called between steps and between evaluation batches."""
+        if self.pending is not None:
+            raise Interrupted(self.pending)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.urgent = self.pending is not None
+        self.pending = number
+        if self.urgent or not self._deferring:
+            raise Interrupted(number)

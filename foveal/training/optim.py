@@ -1,0 +1,150 @@
+"""Optimizers behind one small face: one rate a step, clipping that reports, state by parameter name.
+
+Weight decay touches matrices only (two axes or more; not biases, gains or start states). It is added to
+the gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from foveal.config import OptimizerConfig
+from foveal.core.errors import UserError
+
+
+class Adagrad(torch.optim.Optimizer):
+    """`s += g²; w -= rate * g / sqrt(s + epsilon)`, epsilon inside the root as in Karpathy's min-char-rnn.
+
+    Duchi, Hazan and Singer 2011 have it outside, as torch.optim has.
+    """
+
+    def __init__(self, groups: list[dict[str, Any]], lr: float, eps: float):
+        super().__init__(groups, {"lr": lr, "eps": eps, "weight_decay": 0.0})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                gradient = weight.grad.add(weight, alpha=group["weight_decay"])
+                state = self.state[weight]
+                if not state:
+                    state["sum"] = torch.zeros_like(weight)
+                state["sum"].addcmul_(gradient, gradient)
+                weight.addcdiv_(gradient, (state["sum"] + group["eps"]).sqrt_(), value=-group["lr"])
+
+
+class Optimizer:
+    """The configured rule over all parameters of a model."""
+
+    def __init__(self, model: nn.Module, config: OptimizerConfig):
+        self.config = config
+        self.named = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        self._parts = _rules(self.named, config)
+
+    def zero_grad(self) -> None:
+        for weight in self.named.values():
+            weight.grad = None
+
+    def measure(self) -> tuple[float, float]:
+        """The gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
+        gradients = self._gradients()
+        largest = nn.utils.get_total_norm(gradients, math.inf)
+        return float(nn.utils.get_total_norm(gradients)), float(largest)
+
+    def step(self, rate: float, norm: float) -> None:
+        """Clip by `norm`, the global norm now, then by value, and update every parameter at `rate`."""
+        if 0 < self.config.clip_norm < norm:
+            torch._foreach_mul_(self._gradients(), self.config.clip_norm / norm)
+        if self.config.clip_value:
+            torch._foreach_clamp_min_(self._gradients(), -self.config.clip_value)
+            torch._foreach_clamp_max_(self._gradients(), self.config.clip_value)
+        for part in self._parts:
+            for group in part.param_groups:
+                group["lr"] = rate
+            part.step()
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything the updates so far left behind, as `<parameter>/<moment>`."""
+        names: dict[Tensor, str] = {weight: name for name, weight in self.named.items()}
+        return {
+            f"{names[weight]}/{moment}": value
+            for part in self._parts
+            for weight, moments in part.state.items()
+            for moment, value in moments.items()
+            if value is not None
+        }
+
+    def load_state(self, tensors: dict[str, Tensor], name: str) -> None:
+        """The inverse of `state`; `name` is for the error."""
+        state: dict[str, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            parameter, _, moment = key.rpartition("/")
+            fits = parameter in self.named and value.shape in ((), self.named[parameter].shape)
+            if not fits:
+                raise UserError(f"{name}: {key} {list(value.shape)} does not fit the model")
+            state.setdefault(parameter, {})[moment] = value
+        names = {weight: name for name, weight in self.named.items()}
+        for part in self._parts:
+            held = part.state_dict()
+            order = [names[weight] for group in part.param_groups for weight in group["params"]]
+            held["state"] = {index: state[key] for index, key in enumerate(order) if key in state}
+            part.load_state_dict(held)
+
+    def _gradients(self) -> list[Tensor]:
+        return [weight.grad for weight in self.named.values() if weight.grad is not None]
+
+
+def is_hidden_matrix(name: str, weight: Tensor) -> bool:
+    """What Muon updates: matrices between hidden vectors.
+
+    Tables (`...table`) and the projection to the vocabulary (`...projection...`) have one side that is not
+    a hidden vector, and go to AdamW with everything that is no matrix (Jordan 2024).
+    """
+    return weight.dim() == 2 and "table" not in name and "projection" not in name
+
+
+def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torch.optim.Optimizer]:
+    if config.name == "muon":
+        hidden = [weight for name, weight in named.items() if is_hidden_matrix(name, weight)]
+        others = [weight for name, weight in named.items() if not is_hidden_matrix(name, weight)]
+        # With match_rms_adamw an update has AdamW's size, so one rate serves both (Liu et al. 2025).
+        muon = torch.optim.Muon(
+            hidden,
+            lr=config.rate,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
+            adjust_lr_fn="match_rms_adamw",
+        )
+        return [part for part, weights in ((muon, hidden), (_adamw(others, config), others)) if weights]
+    groups = _groups(list(named.values()), config.weight_decay)
+    rate, epsilon = config.rate, config.epsilon
+    if config.name == "adamw":
+        return [_adamw(list(named.values()), config)]
+    if config.name == "adam":
+        betas = (config.beta1, config.beta2)
+        return [torch.optim.Adam(groups, lr=rate, betas=betas, eps=epsilon, fused=True)]
+    if config.name == "adagrad":
+        return [Adagrad(groups, lr=rate, eps=epsilon)]
+    if config.name == "rmsprop":
+        return [torch.optim.RMSprop(groups, lr=rate, alpha=config.beta2, eps=epsilon)]
+    momentum = config.momentum if config.name == "momentum" else 0.0
+    return [torch.optim.SGD(groups, lr=rate, momentum=momentum)]
+
+
+def _adamw(weights: list[nn.Parameter], config: OptimizerConfig) -> torch.optim.Optimizer:
+    # Fused is 3.5 times as fast as the plain loop and 7 times as fast as foreach on a CPU (1M parameters).
+    betas = (config.beta1, config.beta2)
+    groups = _groups(weights, config.weight_decay)
+    return torch.optim.AdamW(groups, lr=config.rate, betas=betas, eps=config.epsilon, fused=True)
+
+
+def _groups(weights: list[nn.Parameter], decay: float) -> list[dict[str, Any]]:
+    matrices = [weight for weight in weights if weight.dim() >= 2]
+    vectors = [weight for weight in weights if weight.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]

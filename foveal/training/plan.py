@@ -1,0 +1,116 @@
+"""The learning rate as a function of the step and a plan, and how a budget becomes a plan.
+
+Nothing but the step and the plan decides the rate, so a resumed run repeats it exactly. A budget in
+steps, tokens or epochs is a plan at once. A budget in time becomes one at the last moment at which the
+rate does not depend on it: while the rate is warmed up and held, the steps are timed.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from foveal.config import ScheduleConfig
+from foveal.core.errors import UserError
+
+EVALUATIONS = 12
+FIRST_EVALUATION = 64
+CALIBRATION = 10
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "step": 1.0, "epoch": 1.0, "token": 1.0}
+_SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much training: an amount of `seconds`, `steps`, `epochs` or `tokens`."""
+
+    amount: float
+    unit: Literal["seconds", "steps", "epochs", "tokens"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rate falls from step `decay_start` to `total_steps`; the plan was made at step `decided`."""
+
+    total_steps: int
+    decay_start: int
+    decided: int = 0
+
+
+def parse_budget(text: str) -> Budget:
+    """`90s`, `3m`, `2h`, `2000steps`, `5epochs`, `10Mtokens` (k = 1,000, M = 1,000,000)."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:(s|m|h)|([kM]?)(step|epoch|token)s?)", text.strip())
+    amount = float(match[1]) if match else 0.0
+    if match is None or not 0 < amount < 1e12:
+        raise UserError(f"budget '{text}': expected such as 90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens")
+    if match[2]:
+        return Budget(amount * _UNITS[match[2]], "seconds")
+    units: dict[str, Literal["steps", "epochs", "tokens"]]
+    units = {"step": "steps", "epoch": "epochs", "token": "tokens"}
+    return Budget(amount * _SCALE[match[3]], units[match[4]])
+
+
+def rate_at(step: int, plan: Plan | None, schedule: ScheduleConfig, highest: float) -> float:
+    """The rate of update number `step` (from 0): warmed up linearly, held, then falling to the end."""
+    held = highest * min(1.0, (step + 1) / max(1, schedule.warmup))
+    if plan is None or step < plan.decay_start:
+        return held
+    share = (step - plan.decay_start) / (plan.total_steps - plan.decay_start)
+    fall = 1 - share if schedule.name == "linear" else (1 + math.cos(math.pi * share)) / 2
+    return held * (schedule.final + (1 - schedule.final) * fall)
+
+
+def make_plan(total_steps: int, schedule: ScheduleConfig, decided: int = 0) -> Plan:
+    """The plan of `total_steps` steps whose rate before step `decided` is only warmed up and held."""
+    start = total_steps if schedule.name == "constant" else round(schedule.decay_start * total_steps)
+    return Plan(total_steps, min(total_steps, max(start, schedule.warmup, decided)), decided)
+
+
+def counted_steps(budget: Budget, per_epoch: int, accumulate: int, tokens_per_step: int) -> int:
+    """The steps of a budget in steps, epochs or tokens (at the first step's number of tokens)."""
+    steps_per_unit = {"steps": 1.0, "epochs": per_epoch / accumulate, "tokens": 1 / tokens_per_step}
+    return max(1, math.ceil(budget.amount * steps_per_unit[budget.unit] - 1e-9))
+
+
+@dataclass
+class Pace:
+    """Times the steps of a budget in seconds until it has to become a plan."""
+
+    seconds: float
+    schedule: ScheduleConfig
+    times: list[float] = field(default_factory=list)
+
+    def plan(self, step: int, elapsed: float) -> Plan | None:
+        """The plan, if after `step` steps in `elapsed` seconds the rate is about to depend on it."""
+        share = 1.0 if self.schedule.name == "constant" else self.schedule.decay_start
+        settled = step >= max(self.schedule.warmup, CALIBRATION) and elapsed >= share * self.seconds
+        if not settled and (elapsed < self.seconds or step == 0):
+            return None
+        left = max(0.0, self.seconds - elapsed)
+        return make_plan(step + round(left / self._step_time(step, elapsed)), self.schedule, step)
+
+    def _step_time(self, step: int, elapsed: float) -> float:
+        """Mean over the later half of the timed steps: what starting up costs is over by then."""
+        if len(self.times) < CALIBRATION:
+            return elapsed / step
+        recent = self.times[len(self.times) // 2 :]
+        return sum(recent) / len(recent)
+
+
+def evaluation_due(step: int, plan: Plan | None, every: int) -> bool:
+    """Whether to evaluate after `step` steps: each `every`, or about twelve times in all (0), and last.
+
+    Until a budget of time is a plan the end is not known: then at powers of two from 64. The answer for a
+    step before `plan.decided` does not change when the plan is made.
+    """
+    if step == 0 or (plan and step >= plan.total_steps):
+        return step > 0
+    if every:
+        return step % every == 0
+    if plan is None or step <= plan.decided:
+        return step >= FIRST_EVALUATION and step & (step - 1) == 0
+    left = plan.total_steps - plan.decided
+    parts = max(1, round(EVALUATIONS * left / plan.total_steps))
+    done = step - plan.decided
+    return done * parts // left > (done - 1) * parts // left

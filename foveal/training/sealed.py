@@ -1,0 +1,98 @@
+"""Content that notices when a byte of it changed: JSON and safetensors with their own sha256 inside.
+
+Nothing is ever unpickled: tensors are safetensors, all else is JSON.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from foveal.core.errors import UserError
+
+_BLANK = "0" * 64
+_OPENING = b'{\\"sha256\\":\\"'
+
+
+def seal_json(content: dict[str, Any]) -> bytes:
+    """JSON with the sha256 of the rest under `sha256`, a key that `content` must not have."""
+    assert "sha256" not in content
+    bare = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    digest = hashlib.sha256(bare.encode()).hexdigest()
+    return json.dumps({"sha256": digest, **content}, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def open_json(content: bytes, name: str) -> dict[str, Any]:
+    """The inverse of `seal_json`; `name` is for the error."""
+    try:
+        value = json.loads(content)
+        del value["sha256"]
+        whole = seal_json(value) == content
+    except (ValueError, TypeError, KeyError, RecursionError):
+        whole = False
+    if not whole:
+        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256")
+    return dict(value)
+
+
+def seal_tensors(tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
+    """Safetensors with `facts` and the sha256 of all other bytes in the header, under `foveal`."""
+    header = json.dumps({"sha256": _BLANK, **facts}, separators=(",", ":"), allow_nan=False)
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content = bytearray(safetensors.torch.save(ready, {"foveal": header}))
+    start = content.index(_OPENING) + len(_OPENING)
+    content[start : start + 64] = hashlib.sha256(content).hexdigest().encode()
+    return bytes(content)
+
+
+def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The inverse of `seal_tensors`, in storage of their own; `name` is for the error."""
+    length = int.from_bytes(content[:8], "little")
+    try:
+        header = json.loads(content[8 : 8 + length])
+        facts = json.loads(header["__metadata__"]["foveal"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise UserError(f"{name}: not a safetensors file of Foveal's (pickle is never read)") from None
+    blank = bytearray(content)
+    start = blank.find(_OPENING) + len(_OPENING)
+    blank[start : start + 64] = _BLANK.encode()
+    if not isinstance(facts, dict) or facts.pop("sha256", "") != hashlib.sha256(blank).hexdigest():
+        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256")
+    try:
+        tensors = safetensors.torch.load(content)
+    except SafetensorError as error:
+        raise UserError(f"{name}: not a safetensors file: {error}") from None
+    return {key: tensor.clone() for key, tensor in tensors.items()}, facts
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Every parameter once (shared ones under their first name) and every persistent buffer."""
+    parameters = dict(model.named_parameters())
+    twice = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    buffers = {name: value for name, value in model.state_dict().items() if name not in twice}
+    return {name: tensor.detach() for name, tensor in (parameters | buffers).items()}
+
+
+def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
+    """Copy `tensors` into the model; names, shapes and dtypes must be exactly its own."""
+    copy_tensors(weights_of(model), tensors, name)
+
+
+def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str) -> None:
+    """Copy by name; UserError with all differences if names, shapes or dtypes are not the same."""
+    wrong = [f"no {key}" for key in into if key not in tensors]
+    wrong += [f"{key} is not in the model" for key in tensors if key not in into]
+    for key in into.keys() & tensors.keys():
+        if (found := _kind(tensors[key])) != (expected := _kind(into[key])):
+            wrong.append(f"{key} is {found}, not {expected}")
+    if wrong:
+        raise UserError(f"{name}: does not fit the model: {'; '.join(sorted(wrong))}")
+    for key, tensor in into.items():
+        tensor.copy_(tensors[key])
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"

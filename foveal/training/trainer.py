@@ -1,0 +1,238 @@
+"""The training loop. It knows neither task nor model, and never prints.
+
+A run that was killed and resumed ends bit for bit like one that was not: every random choice is a
+function of (seed, step), the rate of (step, plan), the batch of (seed, epoch, index), and the moments at
+which checkpoints are written change nothing.
+"""
+
+import math
+import time
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from foveal.core import durable
+from foveal.core.errors import RunFailed, UserError
+from foveal.core.runtime import seed_everything
+from foveal.training import checkpoint, snapshot
+from foveal.training.average import Average
+from foveal.training.evaluate import evaluate
+from foveal.training.interrupt import Interrupted, Signals
+from foveal.training.log import Log
+from foveal.training.optim import Optimizer
+from foveal.training.plan import (
+    Pace,
+    Plan,
+    counted_steps,
+    evaluation_due,
+    make_plan,
+    parse_budget,
+    rate_at,
+)
+from foveal.training.protocols import Batches, Reporter, Task
+from foveal.training.run import Run
+from foveal.training.sealed import seal_tensors, weights_of
+from foveal.training.step import train_step
+
+
+class Trainer:
+    """Trains `model` through `task` on `batches` until the run's budget is spent.
+
+    `valid` chooses the best weights and stops early; without it the last weights are kept.
+    """
+
+    def __init__(
+        self,
+        folder: Run,
+        model: nn.Module,
+        task: Task,
+        batches: Batches,
+        valid: Batches | None,
+        reporter: Reporter,
+    ):
+        self.folder, self.config = folder, folder.config.training
+        self.model, self.task, self.batches, self.valid = model, task, batches, valid
+        self.reporter = reporter
+        self.budget = parse_budget(self.config.budget)
+        self.pace = Pace(self.budget.amount, folder.config.schedule)
+        self.state = snapshot.Training(
+            optimizer=Optimizer(model, folder.config.optimizer),
+            average=Average(model, self.config.average) if self.config.average else None,
+            carries=[None] * self.config.accumulate,
+            metrics=Log(folder.metrics),
+            samples=Log(folder.samples),
+        )
+        self._newest: Path | None = None
+        self._saved_at = time.monotonic()
+
+    def run(self, signals: Signals) -> snapshot.Progress:
+        """Train to the end, from the newest checkpoint or from the beginning.
+
+        Raises Interrupted after saving; RunFailed if too many steps in a row were refused or nothing can
+        be written; UserError if the run is finished already or its checkpoints can't be used.
+        """
+        with closing(self.state.metrics), closing(self.state.samples), signals.deferred():
+            self._resume()
+            try:
+                self._loop(signals)
+            except Interrupted:
+                if not signals.urgent:
+                    self.save()
+                raise
+        return self.state.progress
+
+    def _loop(self, signals: Signals) -> None:
+        progress = self.state.progress
+        while not progress.finished:
+            signals.poll()
+            self._decide_plan()
+            if evaluation_due(progress.step, self.state.plan, self.config.evaluate_every):
+                self._look(signals)
+            if self.state.plan and progress.step >= self.state.plan.total_steps:
+                progress.finished = "budget"
+            elif 0 < self.config.patience <= progress.stale:
+                progress.finished = "patience"
+            else:
+                self._train()
+                if time.monotonic() - self._saved_at >= self.config.checkpoint_seconds:
+                    self.save()
+        self.save()
+        self.reporter.finished(progress.step, progress.finished, progress.best_step, progress.best_loss)
+
+    def _train(self) -> None:
+        began = time.perf_counter()
+        state, progress, config = self.state, self.state.progress, self.config
+        step = progress.step
+        micros = range(step * config.accumulate, (step + 1) * config.accumulate)
+        batches = [self.batches.batch(*divmod(micro, self.batches.per_epoch)) for micro in micros]
+        rate = rate_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.rate)
+        done, state.carries = train_step(
+            self.model,
+            self.task,
+            state.optimizer,
+            batches,
+            state.carries,
+            rate=rate,
+            seed=(config.seed, step),
+            precision=config.precision,
+        )
+        if state.average and done.culprit is None:
+            state.average.update(step)
+        tokens = sum(batch.tokens for batch in batches)
+        seconds = time.perf_counter() - began
+
+        progress.step += 1
+        progress.tokens += tokens
+        progress.seconds += seconds
+        self.pace.times.append(seconds)
+        progress.refused = progress.refused + 1 if done.culprit else 0
+        record = {
+            "kind": "refused" if done.culprit else "step",
+            "step": progress.step,
+            "epoch": progress.step * config.accumulate / self.batches.per_epoch,
+            "tokens": progress.tokens,
+            **done.metrics,
+            "objective": done.loss,
+            "rate": rate,
+            "gradient_norm": done.norm,
+            "gradient_largest": done.largest,
+            "seconds": progress.seconds,
+            "tokens_per_second": tokens / seconds,
+        }
+        if done.culprit is None:
+            state.metrics.write(record)
+            self.reporter.step(record)
+            return
+        state.metrics.write(record := record | {"culprit": done.culprit})
+        self.reporter.refused(record)
+        if progress.refused >= config.bad_steps:
+            raise RunFailed(
+                f"{progress.refused} steps in a row gave numbers that are not finite, the last one step "
+                f"{progress.step} in {done.culprit}; try a lower optimizer.rate"
+            )
+
+    def _look(self, signals: Signals) -> None:
+        """Evaluate, keep the weights if they are the best, and sample; each once a step."""
+        state, progress = self.state, self.state.progress
+        with state.average.in_model() if state.average else nullcontext():
+            if self.valid and progress.evaluated < progress.step:
+                means = evaluate(
+                    self.model,
+                    self.task,
+                    self.valid,
+                    precision=self.config.precision,
+                    poll=signals.poll,
+                )
+                progress.evaluated = progress.step
+                best = means["loss"] < (math.inf if progress.best_loss is None else progress.best_loss)
+                progress.stale = 0 if best else progress.stale + 1
+                if best:
+                    progress.best_step, progress.best_loss = progress.step, means["loss"]
+                    state.best = self._write_weights("best", means["loss"])
+                record = {"kind": "evaluation", "step": progress.step, **means}
+                state.metrics.write(record)
+                self.reporter.evaluated(record, best)
+            if progress.previewed < progress.step:
+                seed_everything(self.config.seed, "preview", progress.step)
+                self.model.eval()
+                with torch.no_grad():
+                    text = self.task.preview(progress.step)
+                progress.previewed = progress.step
+                if text is not None:
+                    state.samples.write({"step": progress.step, "text": text})
+                    self.reporter.sample(progress.step, text)
+
+    def save(self) -> None:
+        """Write a checkpoint of this moment, which is between two steps."""
+        state = self.state
+        if state.best is None:
+            with state.average.in_model() if state.average else nullcontext():
+                self._write_weights("last", None)
+        files = snapshot.to_files(state, self.model, self.folder.identity)
+        path = checkpoint.save(self.folder.checkpoints, state.progress.step, files, self._newest)
+        self._newest, self._saved_at = path, time.monotonic()
+        self.reporter.saved(state.progress.step, path)
+
+    def _write_weights(self, which: str, loss: float | None) -> bytes:
+        facts = {
+            "which": f"{which} average" if self.state.average else which,
+            "step": self.state.progress.step,
+            "loss": loss,
+        }
+        content = seal_tensors(weights_of(self.model), facts)
+        durable.replace_file(self.folder.weights, content)
+        return content
+
+    def _resume(self) -> None:
+        state, folder = self.state, self.folder
+        state.plan = folder.read_plan()
+        found, damaged = checkpoint.load_newest(folder.checkpoints)
+        if found:
+            snapshot.from_files(state, self.model, folder.identity, found.path, found.files)
+            self._newest = found.path
+        else:
+            state.metrics.cut(0)
+            state.samples.cut(0)
+        if state.progress.finished:
+            raise UserError(
+                f"{folder.path}: finished after {state.progress.step} steps; train a new run with --from "
+                f"{folder.path} to go further"
+            )
+        if state.best:
+            durable.replace_file(folder.weights, state.best)
+        self.reporter.started(state.progress.step, state.plan, damaged)
+
+    def _decide_plan(self) -> None:
+        if self.state.plan is None and (plan := self._plan_now()):
+            self.folder.write_plan(plan)
+            self.state.plan = plan
+            self.reporter.planned(plan)
+
+    def _plan_now(self) -> Plan | None:
+        if self.budget.unit == "seconds":
+            return self.pace.plan(self.state.progress.step, self.state.progress.seconds)
+        tokens = self.batches.batch(0, 0).tokens * self.config.accumulate
+        steps = counted_steps(self.budget, self.batches.per_epoch, self.config.accumulate, tokens)
+        return make_plan(steps, self.folder.config.schedule)

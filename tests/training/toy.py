@@ -1,0 +1,181 @@
+"""A tiny task of its own: a tanh RNN on random tokens, with carry, learned start, dropout and batch norm."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from foveal.config import Config, from_tables
+from foveal.core.result import Result, Term
+from foveal.core.runtime import derived_seed
+from foveal.training.interrupt import Signals
+from foveal.training.run import Run, create_run, open_run
+from foveal.training.trainer import Trainer
+
+V, D, T, ROWS = 7, 6, 5, 3
+
+
+@dataclass(frozen=True)
+class ToyBatch:
+    inputs: Tensor
+    targets: Tensor
+    fresh: Tensor | None
+
+    @property
+    def tokens(self) -> int:
+        return self.inputs.numel()
+
+
+@dataclass(frozen=True)
+class ToyBatches:
+    """Streams of random tokens: row r begins anew where (index + r) is a multiple of `length`."""
+
+    per_epoch: int = 6
+    slots: int = 1
+    rows: int = ROWS
+    length: int = 6
+    carried: bool = True
+    seed: int = 0
+
+    def batch(self, epoch: int, index: int) -> ToyBatch:
+        generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, index))
+        tokens = torch.randint(V, (self.rows, T + 1), generator=generator)
+        chunk = index // self.slots
+        fresh = (chunk + torch.arange(self.rows)) % self.length == 0
+        fresh |= torch.tensor(chunk == 0)
+        return ToyBatch(tokens[:, :-1], tokens[:, 1:], fresh if self.carried else None)
+
+
+class ToyModel(nn.Module):
+    def __init__(self, dropout: float = 0.2, norm: bool = True, dtype: torch.dtype = torch.float32):
+        super().__init__()
+        torch.manual_seed(1)
+        self.table = nn.Embedding(V, D)
+        self.input = nn.Linear(D, D)
+        self.hidden = nn.Linear(D, D, bias=False)
+        self.first = nn.Parameter(torch.randn(D) * 0.1)
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.BatchNorm1d(D) if norm else nn.Identity()
+        self.projection = nn.Linear(D, V)
+        self.to(dtype)
+
+    def forward(self, tokens: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.input(self.table(tokens))
+        outputs = []
+        for t in range(tokens.shape[1]):
+            h = torch.tanh(x[:, t] + self.hidden(h))
+            outputs.append(h)
+        features = self.dropout(torch.stack(outputs, 1))
+        return self.projection(self.norm(features.flatten(0, 1))).view(*tokens.shape, V), h
+
+
+@dataclass
+class ToyTask:
+    """Cross-entropy and a small second term with another weight."""
+
+    model: ToyModel
+    calls: int = 0
+    hook: Any = None
+    """Called with (where, calls) at each call, to inject faults and signals."""
+
+    def __call__(self, batch: ToyBatch, carry: Any) -> tuple[Result, Any]:
+        self.calls += self.model.training
+        if self.hook:
+            self.hook("train" if self.model.training else "evaluate", self.calls)
+        state = self.start(batch) if carry is None else carry
+        logits, h = self.model(batch.inputs, state["h"])
+        losses = nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), reduction="sum")
+        weights = self.weights(batch)
+        terms = {
+            "loss": Term(losses, weights["loss"]),
+            "size": Term(logits.square().sum(), weights["size"], 0.01),
+        }
+        metrics = {"loss": (float(losses.detach()), weights["loss"])}
+        return Result(terms, metrics), {"h": h, "seen": state["seen"] + 1}
+
+    def weights(self, batch: ToyBatch) -> dict[str, float]:
+        return {"loss": float((batch.targets > 0).sum() + 1), "size": float(len(batch.inputs))}
+
+    def start(self, batch: ToyBatch) -> Any:
+        return {"h": self.model.first.expand(len(batch.inputs), D), "seen": 0}
+
+    def preview(self, step: int) -> str | None:
+        if self.hook:
+            self.hook("preview", self.calls)
+        logits, _ = self.model(torch.zeros(2, 3, dtype=torch.long), self.model.first.expand(2, D))
+        return str(torch.multinomial(logits.softmax(-1).flatten(0, 1), 2).tolist())
+
+
+@dataclass
+class Watcher:
+    """A reporter that remembers everything."""
+
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+    evaluations: list[tuple[dict[str, Any], bool]] = field(default_factory=list)
+    samples: list[tuple[int, str]] = field(default_factory=list)
+    saves: list[tuple[int, Path]] = field(default_factory=list)
+    begun: list[Any] = field(default_factory=list)
+    plans: list[Any] = field(default_factory=list)
+    end: Any = None
+    on_save: Any = None
+
+    def started(self, step: int, plan: Any, damaged: list[str]) -> None:
+        self.begun.append((step, plan, damaged))
+
+    def planned(self, plan: Any) -> None:
+        self.plans.append(plan)
+
+    def step(self, record: dict[str, Any]) -> None:
+        self.steps.append(record)
+
+    def refused(self, record: dict[str, Any]) -> None:
+        self.refusals.append(record)
+
+    def evaluated(self, record: dict[str, Any], best: bool) -> None:
+        self.evaluations.append((record, best))
+
+    def sample(self, step: int, text: str) -> None:
+        self.samples.append((step, text))
+
+    def saved(self, step: int, path: Path) -> None:
+        self.saves.append((step, path))
+        if self.on_save:
+            self.on_save(step)
+
+    def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
+        self.end = (step, reason, best_step, best_loss)
+
+
+def toy_config(**sections: dict[str, Any]) -> Config:
+    """Small budgets, checkpoints only where asked for; sections win over these."""
+    base: dict[str, Any] = {
+        "optimizer": {"name": "adamw", "rate": 0.02, "weight_decay": 0.1},
+        "schedule": {"warmup": 2, "decay_start": 0.5},
+        "training": {"budget": "12steps", "evaluate_every": 2, "checkpoint_seconds": 1e9, "average": 0.9},
+    }
+    return from_tables(base, sections)
+
+
+def toy_trainer(
+    path: Path, config: Config | None = None, *, hook: Any = None, valid: bool = True, **model: Any
+) -> Trainer:
+    """Fresh objects over the run folder at `path`, which is made if need be."""
+    folder = open_run(path) if path.exists() else new_run(path, config or toy_config())
+    net = ToyModel(**model)
+    slots = folder.config.training.accumulate
+    batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
+    held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
+    return Trainer(folder, net, ToyTask(net, hook=hook), batches, held_out, Watcher())
+
+
+def new_run(path: Path, config: Config) -> Run:
+    return create_run(path, config, {"text/tokenizer.json": b'{"kind": "character"}'}, {"characters": 100})
+
+
+def train(path: Path, config: Config | None = None, **options: Any) -> Trainer:
+    trainer = toy_trainer(path, config, **options)
+    trainer.run(Signals())
+    return trainer
