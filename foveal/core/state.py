@@ -62,7 +62,7 @@ def finite_rows(state: State, batch: int) -> Bool[Tensor, " B"]:
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Tensor) and value.is_floating_point():
-            good.logical_and_(value.detach().isfinite().flatten(1).all(1).cpu())
+            good.logical_and_(value.detach().isfinite()[:, None].flatten(1).all(1).cpu())
         return value
 
     map_state(leaf, state)
