@@ -4,7 +4,6 @@ Weight decay touches matrices only (two axes or more; not biases, gains or start
 the gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -53,8 +52,9 @@ class Optimizer:
     def measure(self) -> tuple[float, float]:
         """The gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
         gradients = self._gradients()
-        largest = nn.utils.get_total_norm(gradients, math.inf)
-        return float(nn.utils.get_total_norm(gradients)), float(largest)
+        # On a CPU torch's infinity norm takes a hundred times as long as aminmax.
+        extremes = torch.stack([torch.stack(gradient.aminmax()) for gradient in gradients])
+        return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())
 
     def step(self, rate: float, norm: float) -> None:
         """Clip by `norm`, the global norm now, then by value, and update every parameter at `rate`."""

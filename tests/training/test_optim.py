@@ -1,0 +1,174 @@
+"""Every optimizer against its written-out equation or torch.optim, in float64 over ten steps."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.config import OptimizerConfig
+from foveal.core.errors import UserError
+from foveal.training.optim import Optimizer, is_hidden_matrix
+
+STEPS, RATE, DECAY = 10, 0.05, 0.1
+NAMES = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon")
+
+
+class Net(nn.Module):
+    """A table, a hidden matrix, a projection and vectors: one of each kind of parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.table = nn.Parameter(torch.randn(5, 4))
+        self.hidden = nn.Parameter(torch.randn(4, 3))
+        self.projection = nn.Linear(3, 5)
+        self.double()
+
+
+def gradients(net: Net) -> list[list[Tensor]]:
+    generator = torch.Generator().manual_seed(4)
+    return [
+        [torch.randn(weight.shape, generator=generator, dtype=torch.float64) for weight in net.parameters()]
+        for _ in range(STEPS)
+    ]
+
+
+def config(name: str, **values: Any) -> OptimizerConfig:
+    return OptimizerConfig(name=name, **{"clip_norm": 0.0, "weight_decay": DECAY, "epsilon": 1e-3} | values)
+
+
+def run_ours(net: Net, settings: OptimizerConfig) -> Optimizer:
+    optimizer = Optimizer(net, settings)
+    for step, parts in enumerate(gradients(net)):
+        for weight, gradient in zip(net.parameters(), parts, strict=True):
+            weight.grad = gradient.clone()
+        optimizer.step(RATE / (1 + step), optimizer.measure()[0])
+    return optimizer
+
+
+def equation(name: str, w: Tensor, parts: list[Tensor]) -> Tensor:
+    """The update as the textbook writes it; decay on matrices only."""
+    decay = DECAY if w.dim() == 2 else 0.0
+    m, v, s = torch.zeros_like(w), torch.zeros_like(w), torch.zeros_like(w)
+    beta1, beta2, epsilon, momentum = 0.9, 0.99, 1e-3, 0.9
+    for t, g in enumerate(parts, start=1):
+        rate = RATE / t
+        if name == "adamw":
+            w = w - rate * decay * w
+        else:
+            g = g + decay * w
+        if name == "sgd":
+            w = w - rate * g
+        elif name == "momentum":
+            m = momentum * m + g
+            w = w - rate * m
+        elif name == "adagrad":
+            s = s + g**2
+            w = w - rate * g / (s + epsilon).sqrt()
+        elif name == "rmsprop":
+            s = beta2 * s + (1 - beta2) * g**2
+            w = w - rate * g / (s.sqrt() + epsilon)
+        else:
+            m = beta1 * m + (1 - beta1) * g
+            v = beta2 * v + (1 - beta2) * g**2
+            w = w - rate * (m / (1 - beta1**t)) / ((v / (1 - beta2**t)).sqrt() + epsilon)
+    return w
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "muon"])
+def test_equals_the_equation(name: str) -> None:
+    net = Net()
+    expected = [
+        equation(name, weight.detach(), [step[i] for step in gradients(net)])
+        for i, weight in enumerate(net.parameters())
+    ]
+    run_ours(net, config(name))
+    for weight, wanted in zip(net.parameters(), expected, strict=True):
+        torch.testing.assert_close(weight.detach(), wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere() -> None:
+    ours, theirs = Net(), Net()
+    run_ours(ours, config("muon"))
+    muon = torch.optim.Muon(
+        [theirs.hidden], lr=RATE, momentum=0.9, weight_decay=DECAY, adjust_lr_fn="match_rms_adamw"
+    )
+    parts = gradients(theirs)
+    for step in range(STEPS):
+        muon.param_groups[0]["lr"] = RATE / (1 + step)
+        theirs.hidden.grad = parts[step][1].clone()
+        muon.step()
+    assert torch.equal(ours.hidden, theirs.hidden)
+    for index, weight in enumerate(ours.parameters()):
+        if weight is not ours.hidden:
+            start = list(Net().parameters())[index].detach()
+            wanted = equation("adamw", start, [step[index] for step in parts])
+            torch.testing.assert_close(weight.detach(), wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_hidden_matrices_are_told_by_axes_and_name() -> None:
+    kinds = {name: is_hidden_matrix(name, weight) for name, weight in Net().named_parameters()}
+    assert kinds == {"table": False, "hidden": True, "projection.weight": False, "projection.bias": False}
+
+
+def test_norm_and_largest_are_those_before_clipping() -> None:
+    net = Net()
+    optimizer = Optimizer(net, config("sgd", clip_norm=0.5, clip_value=0.05, weight_decay=0.0))
+    before = [weight.detach().clone() for weight in net.parameters()]
+    given = gradients(net)[0]
+    for weight, gradient in zip(net.parameters(), given, strict=True):
+        weight.grad = gradient.clone()
+    flat = torch.cat([gradient.flatten() for gradient in given])
+    norm, largest = optimizer.measure()
+    assert norm == pytest.approx(float(flat.square().sum().sqrt()), rel=1e-12)
+    assert largest == float(flat.abs().max())
+    optimizer.step(1.0, norm)
+    for weight, old, gradient in zip(net.parameters(), before, given, strict=True):
+        clipped = (gradient * 0.5 / norm).clamp(-0.05, 0.05)
+        torch.testing.assert_close(old - weight.detach(), clipped, rtol=1e-12, atol=1e-12)
+    assert float((flat * 0.5 / norm).abs().max()) > 0.05, "the value clip had nothing to do"
+
+
+def test_a_small_gradient_is_not_scaled_up() -> None:
+    net = Net()
+    optimizer = Optimizer(net, config("sgd", clip_norm=100.0, weight_decay=0.0))
+    old = net.hidden.detach().clone()
+    net.hidden.grad = torch.full_like(net.hidden, 0.1)
+    optimizer.step(1.0, optimizer.measure()[0])
+    torch.testing.assert_close(old - net.hidden.detach(), torch.full_like(old, 0.1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_state_goes_through_named_tensors(name: str) -> None:
+    """Five steps, saved, loaded into fresh objects, five more: bit-equal to ten."""
+    whole = Net()
+    optimizer = run_ours(whole, config(name))
+
+    first, second = Net(), Net()
+    parts = gradients(first)
+
+    def five(net: Net, optimizer: Optimizer, steps: range) -> None:
+        for step in steps:
+            for weight, gradient in zip(net.parameters(), parts[step], strict=True):
+                weight.grad = gradient.clone()
+            optimizer.step(RATE / (1 + step), 0.0)
+
+    before = Optimizer(first, config(name))
+    five(first, before, range(5))
+    second.load_state_dict(first.state_dict())
+    after = Optimizer(second, config(name))
+    after.load_state({key: value.clone() for key, value in before.state().items()}, "optimizer")
+    five(second, after, range(5, STEPS))
+    for weight, wanted in zip(second.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(weight, wanted)
+    saved, wanted_state = after.state(), optimizer.state()
+    assert saved.keys() == wanted_state.keys()
+    assert all(torch.equal(saved[key], wanted_state[key]) for key in saved)
+
+
+def test_state_that_does_not_fit_is_refused() -> None:
+    optimizer = run_ours(Net(), config("adamw"))
+    for key, value in (("hidden/exp_avg", torch.zeros(2, 2)), ("elsewhere/exp_avg", torch.zeros(4, 3))):
+        with pytest.raises(UserError, match="does not fit"):
+            optimizer.load_state(optimizer.state() | {key: value}, "optimizer.safetensors")

@@ -1,0 +1,148 @@
+"""The rate is a function of (step, plan); budgets become plans at the right moment."""
+
+import math
+
+import pytest
+
+from foveal.config import ScheduleConfig
+from foveal.core.errors import UserError
+from foveal.training.plan import (
+    Budget,
+    Pace,
+    Plan,
+    counted_steps,
+    evaluation_due,
+    make_plan,
+    parse_budget,
+    rate_at,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "unit"),
+    [
+        ("90s", 90.0, "seconds"),
+        ("3m", 180.0, "seconds"),
+        ("1.5h", 5400.0, "seconds"),
+        ("2000steps", 2000.0, "steps"),
+        ("1step", 1.0, "steps"),
+        ("2ksteps", 2000.0, "steps"),
+        ("5epochs", 5.0, "epochs"),
+        ("0.5 epochs", 0.5, "epochs"),
+        ("10Mtokens", 10_000_000.0, "tokens"),
+        (" 10M tokens", None, None),
+    ],
+)
+def test_budgets_are_read(text: str, amount: float | None, unit: str | None) -> None:
+    if amount is None:
+        with pytest.raises(UserError):
+            parse_budget(text)
+    else:
+        assert parse_budget(text) == Budget(amount, unit)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["", "3", "m", "-3m", "0s", "3x", "3M", "nan s", "1e3s", "9" * 400 + "s"])
+def test_nonsense_is_one_plain_line(text: str) -> None:
+    with pytest.raises(UserError, match="expected such as 90s, 3m") as error:
+        parse_budget(text)
+    assert "\n" not in str(error.value)
+
+
+def test_counted_budgets() -> None:
+    assert counted_steps(Budget(7.0, "steps"), 10, 4, 100) == 7
+    assert counted_steps(Budget(3.0, "epochs"), 10, 4, 100) == 8
+    assert counted_steps(Budget(1001.0, "tokens"), 10, 4, 100) == 11
+    assert counted_steps(Budget(0.001, "epochs"), 10, 4, 100) == 1
+
+
+@pytest.mark.parametrize("name", ["constant", "linear", "cosine"])
+def test_rate_is_warmed_up_held_and_falls(name: str) -> None:
+    schedule = ScheduleConfig(name=name, warmup=4, decay_start=0.5, final=0.1)  # type: ignore[arg-type]
+    plan = make_plan(20, schedule)
+    rates = [rate_at(step, plan, schedule, 2.0) for step in range(20)]
+    assert rates[:4] == [0.5, 1.0, 1.5, 2.0]
+    assert rates[4:11] == [2.0] * 7
+    if name == "constant":
+        assert rates[11:] == [2.0] * 9
+    elif name == "linear":
+        for step in range(11, 20):
+            assert rates[step] == pytest.approx(2 * (1 - 0.9 * (step - 10) / 10), rel=1e-12)
+    else:
+        for step in range(11, 20):
+            cosine = (1 + math.cos(math.pi * (step - 10) / 10)) / 2
+            assert rates[step] == pytest.approx(2 * (0.1 + 0.9 * cosine), rel=1e-12)
+
+
+def test_no_warmup_and_short_runs_are_defined() -> None:
+    schedule = ScheduleConfig(warmup=0, decay_start=0.0)
+    assert rate_at(0, make_plan(1, schedule), schedule, 1.0) == 1.0
+    longer_warmup = ScheduleConfig(warmup=50)
+    rates = [rate_at(step, make_plan(20, longer_warmup), longer_warmup, 1.0) for step in range(20)]
+    assert rates == [(step + 1) / 50 for step in range(20)]
+
+
+def pace_until_plan(seconds: float, schedule: ScheduleConfig, times: list[float]) -> tuple[Plan, float]:
+    pace, elapsed = Pace(seconds, schedule), 0.0
+    for step in range(100_000):
+        if plan := pace.plan(step, elapsed):
+            return plan, elapsed
+        took = times[min(step, len(times) - 1)]
+        pace.times.append(took)
+        elapsed += took
+    raise AssertionError("the budget never became a plan")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("name", ["linear", "constant"])
+def test_a_time_budget_becomes_a_plan_before_the_rate_depends_on_it(name: str, share: float) -> None:
+    schedule = ScheduleConfig(name=name, warmup=20, decay_start=share)  # type: ignore[arg-type]
+    slow_start = [2.0, 0.5] + [0.1] * 30
+    plan, elapsed = pace_until_plan(60.0, schedule, slow_start)
+    held = [rate_at(step, None, schedule, 1.0) for step in range(plan.decided)]
+    assert held == [rate_at(step, plan, schedule, 1.0) for step in range(plan.decided)]
+    assert plan.decay_start >= plan.decided
+    total_time = 2.5 + 0.1 * (plan.total_steps - 2)
+    assert total_time == pytest.approx(60.0, abs=0.2)
+    expected = 1.0 if name == "constant" else share
+    assert elapsed == pytest.approx(max(expected * 60.0, 2.5 + 0.1 * 18), abs=0.11)
+
+
+def test_a_budget_shorter_than_the_warm_up_still_ends() -> None:
+    plan, elapsed = pace_until_plan(1.0, ScheduleConfig(warmup=50), [0.3])
+    assert plan == Plan(4, 4, 4)
+    assert elapsed == pytest.approx(1.2)
+
+
+def test_at_least_one_step() -> None:
+    assert Pace(0.001, ScheduleConfig()).plan(0, 0.0) is None
+
+
+def test_pace_goes_on_after_a_resume_without_its_old_times() -> None:
+    pace = Pace(100.0, ScheduleConfig(warmup=5))
+    plan = pace.plan(500, 50.0)
+    assert plan is not None
+    assert plan.total_steps == 1000
+
+
+@pytest.mark.parametrize("total", [1, 7, 12, 100, 2345])
+def test_about_twelve_evaluations_and_the_last(total: int) -> None:
+    plan = make_plan(total, ScheduleConfig())
+    due = [step for step in range(total + 1) if evaluation_due(step, plan, 0)]
+    assert due[-1] == total
+    assert 0 not in due
+    assert len(due) == min(total, 12)
+
+
+def test_evaluations_before_the_plan_do_not_change_when_it_is_made() -> None:
+    plan = make_plan(3000, ScheduleConfig(), decided=1500)
+    steps = range(1501)
+    without = [evaluation_due(step, None, 0) for step in steps]
+    assert without == [evaluation_due(step, plan, 0) for step in steps]
+    due = [step for step in range(3001) if evaluation_due(step, plan, 0)]
+    assert due == [64, 128, 256, 512, 1024, 1750, 2000, 2250, 2500, 2750, 3000]
+
+
+def test_every_is_obeyed() -> None:
+    plan = make_plan(25, ScheduleConfig())
+    assert [step for step in range(26) if evaluation_due(step, plan, 10)] == [10, 20, 25]
+    assert [step for step in range(26) if evaluation_due(step, None, 10)] == [10, 20]
