@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
@@ -18,6 +19,11 @@ class TokenBatch:
     targets: Int[Tensor, "B T"]
     fresh: Bool[Tensor, " B"] | None = None
     lengths: Int[Tensor, " B"] | None = None
+
+    def to(self, device: torch.device) -> "TokenBatch":
+        """The batch on `device`; `fresh` stays where the trainer reads it."""
+        lengths = None if self.lengths is None else self.lengths.to(device)
+        return TokenBatch(self.inputs.to(device), self.targets.to(device), self.fresh, lengths)
 
     @property
     def tokens(self) -> int:

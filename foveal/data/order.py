@@ -21,22 +21,33 @@ class Streams:
     The text is cut into `rows` equal streams, one behind the other, and each stream into chunks of
     `context` tokens. In epoch 0 the first stream begins with the first token; later epochs begin up to
     `rows * context + context` tokens later, so that chunks end elsewhere. A small text has fewer rows.
+
+    With `slots` > 1 there are as many streams a slot, and batches of the slots take turns: micro-batches
+    that are added up in one step, each with a state of its own.
     """
 
-    def __init__(self, tokens: TokenArray, rows: int, context: int, seed: int):
+    def __init__(self, tokens: TokenArray, rows: int, context: int, seed: int, slots: int = 1):
         _check_length(tokens, context)
-        self.rows = min(rows, (len(tokens) - 1) // context)
-        self.per_epoch, self._slack = _fit(len(tokens), self.rows * context, context)
-        self._tokens, self._context, self._seed = tokens, context, seed
+        self.rows = max(1, min(rows, (len(tokens) - 1) // (context * slots)))
+        unit = self.rows * slots * context
+        if len(tokens) <= unit:
+            raise UserError(
+                f"the training text has {len(tokens)} tokens: too few for {slots} micro-batches of "
+                f"data.context={context}; lower training.accumulate or data.context"
+            )
+        self._chunks, self._slack = _fit(len(tokens), unit, context)
+        self.per_epoch = self._chunks * slots
+        self._tokens, self._context, self._seed, self._slots = tokens, context, seed, slots
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
-        """Chunk `index` of every stream: (rows, context); `fresh` at the first chunk of an epoch."""
+        """Chunk `index // slots` of a slot's streams (rows, context); `fresh` at the first of an epoch."""
         _check_index(index, self.per_epoch)
         offset = derived_seed(self._seed, "streams", epoch) % (self._slack + 1) if epoch else 0
-        first = offset + index * self._context
-        starts = first + np.arange(self.rows) * self.per_epoch * self._context
+        chunk, slot = divmod(index, self._slots)
+        streams = slot * self.rows + np.arange(self.rows)
+        starts = offset + (streams * self._chunks + chunk) * self._context
         inputs, targets = _gather(self._tokens, starts, self._context)
-        return TokenBatch(inputs, targets, fresh=torch.full((self.rows,), index == 0))
+        return TokenBatch(inputs, targets, fresh=torch.full((self.rows,), chunk == 0))
 
 
 class Windows:
@@ -148,9 +159,10 @@ def _gather(tokens: TokenArray, starts: Places, length: int) -> tuple[torch.Tens
 
 def _check_length(tokens: TokenArray, context: int) -> None:
     if len(tokens) <= context:
+        smaller = f", or set data.context={len(tokens) // 2}" if len(tokens) > 1 else ""
         raise UserError(
             f"the training text has {len(tokens)} tokens, and data.context={context} needs at least "
-            f"{context + 1}: give more text, or set data.context={max(1, (len(tokens) - 1) // 2)}"
+            f"{context + 1}: give more text{smaller}"
         )
 
 

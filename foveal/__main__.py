@@ -1,0 +1,5 @@
+"""`python -m foveal` is the `foveal` command."""
+
+from foveal.cli import main
+
+main()

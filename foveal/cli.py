@@ -1,0 +1,67 @@
+"""The table of commands. Each is imported when it is called, so `foveal --help` answers at once."""
+
+import sys
+
+import cyclopts
+
+import foveal
+
+APP = cyclopts.App(
+    name="foveal",
+    help="Train, look inside and use sequence models on your own data.",
+    version=foveal.__version__,
+    result_action="return_value",
+)
+
+COMMANDS = {
+    "train": "Train a model on a text file, a folder, a table or a named data set.",
+    "resume": "Go on with a run that was stopped, exactly where it was.",
+    "evaluate": "Measure a run on its held-out text, or on other data.",
+    "generate": "Write text with a trained run.",
+    "data": "List, describe or fetch the named data sets.",
+    "models": "List the presets, or describe one.",
+}
+for name, purpose in COMMANDS.items():
+    # `foveal data` and `foveal models` have commands of their own: they are apps.
+    target = "app" if name in ("data", "models") else name
+    APP.command(f"foveal.commands.{name}:{target}", name=name, help=purpose)
+
+
+def main() -> None:
+    """The entry point of the `foveal` command: exit 0, 1 (failed while running), 2 (the user's), 130, 143."""
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        APP(arguments, exit_on_error=False, print_error=False)
+    except cyclopts.CycloptsError as error:
+        _fail(str(error).replace("\n", " "), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`foveal ... | head`): nothing is left to say, or to flush.
+        sys.stdout = None
+        raise SystemExit(141) from None
+    except Exception as error:
+        if debug:
+            raise
+        code, message = _verdict(error)
+        _fail(message, code)
+
+
+def _verdict(error: Exception) -> tuple[int, str]:
+    """Exit code and line of an error."""
+    from foveal.config import ConfigError
+    from foveal.core.errors import RunFailed, UserError
+
+    if isinstance(error, (UserError, ConfigError)):
+        return 2, str(error)
+    if isinstance(error, RunFailed):
+        return 1, str(error)
+    kind = type(error).__name__
+    return 1, f"{kind}: {error} (a fault of foveal's: --debug shows where)"
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"foveal: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(code)

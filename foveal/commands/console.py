@@ -1,0 +1,158 @@
+"""What a person sees while training: decisions, live progress, samples, and the picture at the end."""
+
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from foveal.training.plan import Plan
+
+ERROR = Console(stderr=True, highlight=False)
+"""Everything but results goes to standard error."""
+OUTPUT = Console(highlight=False)
+
+
+def say(message: str) -> None:
+    """One line that says what is being done or was decided."""
+    ERROR.print(Text(message, style="dim"), soft_wrap=True)
+
+
+def facts_table(rows: list[tuple[str, str]], console: Console = ERROR) -> None:
+    """Names and values, aligned."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, value)
+    console.print(table)
+
+
+def result_line(result: dict[str, Any]) -> None:
+    """The object that `--json` promises, on standard output."""
+    import json
+
+    clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in result.items()}
+    print(json.dumps(clean), file=sys.stdout, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `2:05`, `1:02:05`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def size(count: float) -> str:
+    """`1.2 GB (1.1 GiB)`; both units, because they are mixed up so often."""
+    for power, unit in ((3, "G"), (2, "M"), (1, "k")):
+        if count >= 1000**power:
+            return f"{count / 1000**power:,.1f} {unit}B ({count / 1024**power:,.1f} {unit}iB)".replace("kiB", "KiB")
+    return f"{count:.0f} B"
+
+
+class _Left(ProgressColumn):
+    """Time left: by the budget until it is a plan, then by steps."""
+
+    def render(self, task: Task) -> Text:
+        return Text(str(task.fields["left"]), style="cyan")
+
+
+class Screen:
+    """Reports a training run on standard error: live on a terminal, in plain lines elsewhere."""
+
+    def __init__(self, budget_seconds: float | None, unit: str):
+        self.budget, self.unit = budget_seconds, unit
+        self.plan: Plan | None = None
+        self.elapsed, self.speed, self.valid = 0.0, 0.0, math.nan
+        self._live = ERROR.is_terminal
+        self._last_line = time.monotonic()
+        self._progress = Progress(
+            TextColumn("step {task.fields[step]}"),
+            BarColumn(24),
+            TextColumn("loss [bold]{task.fields[loss]}[/]"),
+            TextColumn("held out [bold]{task.fields[valid]}[/]"),
+            TextColumn("{task.fields[speed]}"),
+            _Left(),
+            console=ERROR,
+            transient=True,
+        )
+        self._bar = self._progress.add_task(
+            "", total=1.0, step="0", loss="-", valid="-", speed="", left=""
+        )
+
+    def __enter__(self) -> "Screen":
+        if self._live:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._progress.stop()
+
+    def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
+        self.plan = plan
+        for line in damaged:
+            ERROR.print(f"[yellow]{line}")
+
+    def planned(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def step(self, record: dict[str, Any]) -> None:
+        done, step = self._share(record)
+        self.speed = record["tokens_per_second"] if not self.speed else (
+            0.95 * self.speed + 0.05 * record["tokens_per_second"]
+        )
+        left = "" if done is None else f"{duration(self._left(record, done))} left"
+        pace = f"{self.speed:,.0f} {self.unit}/s"
+        if self._live:
+            self._progress.update(
+                self._bar,
+                completed=done or 0.0,
+                step=step,
+                loss=f"{record['loss']:.3f}",
+                valid=f"{self.valid:.3f}" if math.isfinite(self.valid) else "-",
+                speed=pace,
+                left=left,
+            )
+        elif time.monotonic() > self._last_line + 10:
+            self._last_line = time.monotonic()
+            ERROR.print(f"step {step}  loss {record['loss']:.3f}  {pace}  {left}")
+
+    def refused(self, record: dict[str, Any]) -> None:
+        ERROR.print(f"[red]step {record['step']}: not applied: {record['culprit']}")
+
+    def evaluated(self, record: dict[str, Any], best: bool) -> None:
+        self.valid = record["loss"]
+        mark = "  [green]best so far[/]" if best else ""
+        ERROR.print(
+            f"[bold]step {record['step']}[/]  held out {record['loss']:.4f} nats, "
+            f"{record['bits_per_character']:.4f} bits per character{mark}"
+        )
+
+    def sample(self, step: int, text: str) -> None:
+        for line in text.splitlines()[:8]:
+            ERROR.print(Text(f"    {line}", style="italic"), soft_wrap=True)
+
+    def saved(self, step: int, path: Path) -> None:
+        pass
+
+    def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
+        if reason == "patience":
+            ERROR.print(f"stopped early at step {step}: no progress since step {best_step}")
+
+    def _share(self, record: dict[str, Any]) -> tuple[float | None, str]:
+        step = record["step"]
+        if self.plan is not None:
+            return step / self.plan.total_steps, f"{step:,}/{self.plan.total_steps:,}"
+        return (record["seconds"] / self.budget if self.budget else None), f"{step:,}"
+
+    def _left(self, record: dict[str, Any], done: float) -> float:
+        return float(record["seconds"] / done - record["seconds"]) if done else 0.0

@@ -1,0 +1,33 @@
+"""`foveal resume RUN`: go on with a run that was stopped, exactly where it was."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from foveal.build import build_model, prepare_again
+from foveal.commands.console import say
+from foveal.commands.report import train_and_report
+from foveal.core.runtime import choose_device
+from foveal.training.interrupt import Signals
+from foveal.training.run import open_run
+
+
+def resume(run: Path, /, *, device: str | None = None, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Go on with RUN where it was stopped; it ends as if it had never been.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    device
+        cpu, cuda, or auto; the run's own if not given.
+    json
+        Print one JSON object with the result on standard output.
+    """
+    with Signals() as signals:
+        opened = open_run(run)
+        chosen = choose_device(device or opened.facts["data"]["device"])
+        data = prepare_again(opened, say)
+        model = build_model(opened.config, data.tokenizer, chosen)
+        train_and_report(opened, model, data, signals, json)

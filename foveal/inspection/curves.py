@@ -1,0 +1,70 @@
+"""The curves of a run: loss while training and held out, and the learning rate."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+SMOOTHING = 0.98
+
+
+def read_log(path: Path, kind: str) -> list[dict[str, Any]]:
+    """The records of one kind in a metrics.jsonl."""
+    with path.open(encoding="utf-8") as lines:
+        records = (json.loads(line) for line in lines)
+        return [record for record in records if record["kind"] == kind]
+
+
+def smoothed(values: list[float], decay: float = SMOOTHING) -> list[float]:
+    """The exponential moving average, corrected for its start (Kingma and Ba 2015, section 3)."""
+    average, result = 0.0, []
+    for count, value in enumerate(values, 1):
+        average = decay * average + (1 - decay) * value
+        result.append(average / (1 - decay**count))
+    return result
+
+
+def draw_curves(metrics: Path, picture: Path, title: str, unit: str) -> None:
+    """Draw the log at `metrics` into the PNG at `picture`; `unit` names what a step reads (`characters`)."""
+    from matplotlib.figure import Figure
+
+    steps = [record for record in read_log(metrics, "step") if record["loss"] is not None]
+    held_out = [record for record in read_log(metrics, "evaluation") if record["loss"] is not None]
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    losses, rates = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
+    x = [record["step"] for record in steps]
+    y = [record["loss"] for record in steps]
+    losses.plot(x, y, color="#b8c4d6", linewidth=0.6, label="training, each step")
+    losses.plot(x, smoothed(y), color="#1f4e8c", linewidth=1.4, label="training, smoothed")
+    if held_out:
+        best = min(held_out, key=lambda record: record["loss"])
+        losses.plot(
+            [record["step"] for record in held_out],
+            [record["loss"] for record in held_out],
+            color="#c2410c",
+            marker="o",
+            markersize=3.5,
+            label="held out",
+        )
+        losses.annotate(
+            f"best {best['loss']:.3f} nats\n= {best['bits_per_character']:.3f} bits per character",
+            (best["step"], best["loss"]),
+            xytext=(-8, 36),
+            textcoords="offset points",
+            ha="right",
+            arrowprops={"arrowstyle": "-", "color": "#c2410c"},
+        )
+    if y:
+        floor = min(y + [record["loss"] for record in held_out])
+        losses.set_ylim(floor - 0.1, min(max(y), floor + 2.2) + 0.1)
+    losses.set_ylabel("loss, nats per token")
+    losses.set_title(title, loc="left")
+    losses.grid(alpha=0.25)
+    losses.legend(loc="upper right", frameon=False)
+    rates.plot(x, [record["rate"] for record in steps], color="#4d7c0f", linewidth=1.2)
+    rates.set_ylabel("rate")
+    rates.set_ylim(bottom=0)
+    rates.grid(alpha=0.25)
+    per_step = steps[-1]["tokens"] / steps[-1]["step"] if steps else math.nan
+    rates.set_xlabel(f"step (of {per_step:,.0f} {unit})" if steps else "step")
+    figure.savefig(picture, dpi=130)

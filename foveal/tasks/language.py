@@ -1,0 +1,93 @@
+"""Language modelling: predict token t from tokens 1..t-1, written text from what was read."""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.errors import UserError
+from foveal.core.result import Result, Term
+from foveal.core.state import State
+from foveal.data.batching import TokenBatch
+from foveal.data.tokenizers import Tokenizer
+from foveal.generation.sampling import Sampling
+from foveal.generation.text import collect, generate_text
+from foveal.heads.generate import Generator
+from foveal.ops.padding import present
+
+PREVIEW_TOKENS = 240
+
+
+class LanguageTask:
+    """The loss `-log p(x_t | x_1 .. x_(t-1))` in nats over a batch of token chunks.
+
+    `carry`: chunks continue each other, and the model's state goes along (truncated backpropagation).
+    `loss`: per token, or summed over each row's chunk. `positions`: at all of them, or at the last only.
+    Terms of the model's `aux` (an expert layer's balance) are added, averaged over rows.
+    """
+
+    def __init__(
+        self,
+        model: Generator,
+        tokenizer: Tokenizer,
+        carry: bool,
+        loss: Literal["mean", "sum"] = "mean",
+        positions: Literal["all", "last"] = "all",
+        seed: int = 0,
+    ):
+        if carry and not model.bounded:
+            raise UserError(
+                "this model's state grows with the text or its positions end, so it can't be carried on: "
+                "use data.order=windows, or attention with a window and rotary positions"
+            )
+        self.model, self.tokenizer = model, tokenizer
+        self.carry, self.loss, self.positions, self.seed = carry, loss, positions, seed
+        self._characters = torch.from_numpy(tokenizer.characters).to(model.projection.weight.device)
+
+    def weights(self, batch: TokenBatch) -> dict[str, float]:
+        """The weight of each term, from the batch alone."""
+        rows = float(batch.inputs.shape[0])
+        per_row = self.loss == "sum" or self.positions == "last"
+        return {"loss": rows if per_row else float(batch.tokens)}
+
+    def start(self, batch: TokenBatch) -> State:
+        """The state of rows that begin a text; None where nothing is carried."""
+        return self.model.start(None, batch.inputs.shape[0]) if self.carry else None
+
+    def __call__(self, batch: TokenBatch, carry: State) -> tuple[Result, State]:
+        batch = batch.to(self.model.projection.weight.device)
+        features, state, aux = self.model(batch.inputs, carry, batch.lengths)
+        targets = batch.targets
+        if self.positions == "last":
+            features, targets = features[:, -1:], targets[:, -1:]
+        nats = self.token_losses(features, targets)
+        if batch.lengths is not None:
+            scored = present(batch.lengths, targets.shape[1])
+            nats = torch.where(scored, nats, 0.0)
+            targets = targets[scored]
+        total = nats.sum()
+        weights = self.weights(batch)
+        terms = {"loss": Term(total, weights["loss"])}
+        for name, sums in aux.items():
+            terms[name] = Term(sums.sum(), float(len(sums)))
+        loss = float(total.detach())
+        characters = int(self._characters[targets].sum())
+        metrics = {
+            "loss": (loss, float(targets.numel())),
+            "bits_per_character": (loss / math.log(2), float(characters)),
+        }
+        return Result(terms, metrics), state if self.carry else None
+
+    def token_losses(self, features: Float[Tensor, "B T D"], targets: Tensor) -> Float[Tensor, "B T"]:
+        """`-log p` of each target, in nats."""
+        logits = self.model.project(features).flatten(0, 1)
+        return F.cross_entropy(logits, targets.flatten(), reduction="none").view_as(targets)
+
+    def preview(self, step: int) -> str:
+        """A short text from the model as it is; the same noise each time, so that progress shows."""
+        sampling = Sampling(temperature=0.8, seed=self.seed)
+        pieces = generate_text(self.model, self.tokenizer, [""], PREVIEW_TOKENS, sampling)
+        return collect(pieces)[0].text.strip("\n")

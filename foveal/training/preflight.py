@@ -1,0 +1,51 @@
+"""Before the first update: what the first loss is, and what a step will cost, measured on one batch."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from foveal.core.runtime import Precision, autocast, seed_everything
+from foveal.training.protocols import Batch, Task
+from foveal.training.step import begin, objective, total_weights
+
+
+@dataclass(frozen=True)
+class Preflight:
+    loss: float
+    """The first loss, as the task reports it."""
+    seconds: float
+    """One forward and backward pass over one micro-batch."""
+    bytes: int
+    """Weights, gradients, the optimizer's two moments, and what the forward pass keeps for the backward."""
+
+
+def preflight(model: nn.Module, task: Task, batch: Batch, precision: Precision, seed: int) -> Preflight:
+    """Run the first batch forward and backward twice (the first warms up); weights stay as they are."""
+    model.train()
+    device = next(model.parameters()).device
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    seconds, metrics = 0.0, dict[str, Any]()
+    for _ in range(2):
+        model.zero_grad(set_to_none=True)
+        seed_everything(seed, "preflight")
+        kept.clear()
+        started = time.perf_counter()
+        with autocast(device, precision), torch.autograd.graph.saved_tensors_hooks(keep, lambda kept: kept):
+            result, _ = task(batch, begin(task, batch, None))
+        objective(result, total_weights(task, [batch])).backward()  # type: ignore[no-untyped-call]
+        seconds = time.perf_counter() - started
+        metrics = result.metrics
+    model.zero_grad(set_to_none=True)
+    weights = {p.data_ptr(): p.nbytes for p in model.parameters()}
+    activations = sum(size for pointer, size in kept.items() if pointer not in weights)
+    total, weight = metrics["loss"]
+    return Preflight(total / weight, seconds, 4 * sum(weights.values()) + activations)
