@@ -32,6 +32,7 @@ class Generator(nn.Module):
         self.vocabulary, self.width = embedding.size, width
         self.embedding = embedding
         self.stack = stack
+        self.bounded = stack.bounded
         self.norm = nn.Identity() if norm is None else norm
         self.dropout = nn.Dropout(dropout)
         self.projection = nn.Linear(width, embedding.size)

@@ -5,7 +5,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-SMOOTHING = 0.98
+SMOOTHED_POINTS = 40
+"""The smoothed curve looks back over about this part of the run: 1/40."""
 
 
 def read_log(path: Path, kind: str) -> list[dict[str, Any]]:
@@ -15,8 +16,9 @@ def read_log(path: Path, kind: str) -> list[dict[str, Any]]:
         return [record for record in records if record["kind"] == kind]
 
 
-def smoothed(values: list[float], decay: float = SMOOTHING) -> list[float]:
+def smoothed(values: list[float]) -> list[float]:
     """The exponential moving average, corrected for its start (Kingma and Ba 2015, section 3)."""
+    decay = 1 - 1 / max(1.0, len(values) / SMOOTHED_POINTS)
     average, result = 0.0, []
     for count, value in enumerate(values, 1):
         average = decay * average + (1 - decay) * value

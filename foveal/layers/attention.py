@@ -30,6 +30,7 @@ class SelfAttention(Tapped):
             raise ValueError(f"width {width} is not a multiple of {heads} heads")
         self.d_in = self.d_out = self.width = width
         self.heads, self.window, self.rotary = heads, window, rotary
+        self.bounded = window > 0
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)

@@ -41,6 +41,7 @@ class Block(Tapped):
         if residual and d_in != d_out:
             raise ValueError(f"a residual needs equal widths, not {d_in} and {d_out}")
         self.mixer: Mixer = mixer  # type: ignore[assignment]
+        self.bounded = self.mixer.bounded
         self.feedforward = feedforward
         self.pre, self.residual = place == "pre", residual
         self.mixer_norm = make_norm(norm, d_in if self.pre else d_out)
@@ -83,6 +84,7 @@ class Stack(nn.Module):
         super().__init__()
         self.positioned = positioned
         self.blocks = nn.ModuleList(blocks)
+        self.bounded = all(block.bounded for block in blocks) and (positioned is None or positioned.limit is None)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         state: dict[str, State] = {

@@ -20,6 +20,8 @@ class Mixer(Protocol):
 
     d_in: int
     d_out: int
+    bounded: bool
+    """The state's size does not grow with the sequence, so it can be carried on for ever."""
 
     def __call__(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None

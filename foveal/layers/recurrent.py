@@ -51,6 +51,8 @@ class Cell(nn.Module):
 class Recurrent(Tapped):
     """The mixer made of a cell; its start is zeros, or learned (one vector for all rows)."""
 
+    bounded = True
+
     def __init__(self, cell: Cell, learned_start: bool = False):
         super().__init__()
         self.cell = cell
