@@ -52,9 +52,9 @@ def duration(seconds: float) -> str:
 
 def size(count: float) -> str:
     """`1.2 GB (1.1 GiB)`; both units, because they are mixed up so often."""
-    for power, unit in ((3, "G"), (2, "M"), (1, "k")):
+    for power, unit, binary in ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB")):
         if count >= 1000**power:
-            return f"{count / 1000**power:,.1f} {unit}B ({count / 1024**power:,.1f} {unit}iB)".replace("kiB", "KiB")
+            return f"{count / 1000**power:,.1f} {unit} ({count / 1024**power:,.1f} {binary})"
     return f"{count:.0f} B"
 
 
@@ -84,9 +84,7 @@ class Screen:
             console=ERROR,
             transient=True,
         )
-        self._bar = self._progress.add_task(
-            "", total=1.0, step="0", loss="-", valid="-", speed="", left=""
-        )
+        self._bar = self._progress.add_task("", total=1.0, step="0", loss="-", valid="-", speed="", left="")
 
     def __enter__(self) -> "Screen":
         if self._live:
@@ -107,8 +105,10 @@ class Screen:
 
     def step(self, record: dict[str, Any]) -> None:
         done, step = self._share(record)
-        self.speed = record["tokens_per_second"] if not self.speed else (
-            0.95 * self.speed + 0.05 * record["tokens_per_second"]
+        self.speed = (
+            record["tokens_per_second"]
+            if not self.speed
+            else (0.95 * self.speed + 0.05 * record["tokens_per_second"])
         )
         left = "" if done is None else f"{duration(self._left(record, done))} left"
         pace = f"{self.speed:,.0f} {self.unit}/s"

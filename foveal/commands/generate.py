@@ -103,7 +103,8 @@ def generate(
     if json:
         result_line(_result(run, prompts, found, seconds))
     else:
-        ERROR.print(f"{written:,} {unit_of(loaded.tokenizer.kind)} at {written / seconds:,.0f} a second", style="dim")
+        unit = unit_of(loaded.tokenizer.kind)
+        ERROR.print(f"{written:,} {unit} at {written / seconds:,.0f} a second", style="dim")
 
 
 def _prompts(prompt: str | None, path: Path | None) -> list[str]:
@@ -129,14 +130,14 @@ def _sample(
     """Every row's text; shown as it comes if there is one row, else one after the other."""
     rows = len(prompts) * samples
     whole: dict[int, Generation] = {}
-    if show and rows == 1:
-        _write(prompts[0])
+    heading = prompts[0]
     pieces = generate_text(
         loaded.model, loaded.tokenizer, prompts, tokens, sampling, samples=samples, stops=stops
     )
     for piece in pieces:
         if show and rows == 1:
-            _write(piece.text)
+            _write(heading + piece.text)
+            heading = ""
         if piece.whole is not None:
             whole[piece.row] = piece.whole
     found = [[whole[i * samples + j] for j in range(samples)] for i in range(len(prompts))]

@@ -28,7 +28,8 @@ def list_(*, json: Json = False) -> None:
     for column in ("preset", "mixers", "layers", "width", "parameters", "optimizer", "budget"):
         table.add_column(column)
     for name, facts in rows.items():
-        table.add_row(name, *(f"{value:,}" if isinstance(value, int) else str(value) for value in facts.values()))
+        cells = (f"{value:,}" if isinstance(value, int) else str(value) for value in facts.values())
+        table.add_row(name, *cells)
     OUTPUT.print(table)
 
 

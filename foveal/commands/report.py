@@ -34,7 +34,8 @@ def train_and_report(run: Run, model: Generator, data: Prepared, signals: Signal
             progress = trainer.run(signals)
         except Interrupted as stop:
             if not signals.urgent:
-                ERROR.print(f"stopped by {stop} at step {trainer.state.progress.step:,}; everything is saved. Go on with:")
+                step = trainer.state.progress.step
+                ERROR.print(f"stopped by {stop} at step {step:,}; everything is saved. Go on with:")
                 ERROR.print(f"  foveal resume {run.path}")
             raise
     load_run_weights(run, model)

@@ -13,7 +13,9 @@ from foveal.training.interrupt import Signals
 from foveal.training.run import open_run
 
 
-def resume(run: Path, /, *, device: str | None = None, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+def resume(
+    run: Path, /, *, device: str | None = None, json: Annotated[bool, Parameter(negative="")] = False
+) -> None:
     """Go on with RUN where it was stopped; it ends as if it had never been.
 
     Parameters

@@ -40,7 +40,7 @@ def train(
     Parameters
     ----------
     data
-        An existing path (.txt or any text, a folder, .jsonl .csv .tsv .parquet), else a name from `foveal data list`.
+        An existing path (any text, a folder, .jsonl .csv .tsv .parquet), else a name from `foveal data list`.
     overrides
         Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3.
     task
@@ -113,7 +113,10 @@ def _announce(
                 f"{preset}: {config.model.layers} x {config.model.mixers}, width {config.model.width}; "
                 f"{parameters:,} parameters",
             ),
-            ("first loss", f"{first.loss:.3f} nats measured; ln {tokenizer.size} = {math.log(tokenizer.size):.3f} expected"),
+            (
+                "first loss",
+                f"{first.loss:.3f} nats measured; ln {tokenizer.size} = {math.log(tokenizer.size):.3f} expected",
+            ),
             ("cost", _cost(config, order, first, step)),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]

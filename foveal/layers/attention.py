@@ -86,7 +86,10 @@ class SelfAttention(Tapped):
         """
         T, filled = k.shape[1], state["filled"] + k.shape[1]
         slots = before[:, None] + torch.arange(T, device=k.device)
-        cache = {"keys": _write(state["keys"], k, slots, filled), "values": _write(state["values"], v, slots, filled)}
+        cache = {
+            "keys": _write(state["keys"], k, slots, filled),
+            "values": _write(state["values"], v, slots, filled),
+        }
         visible = torch.arange(filled, device=k.device) <= slots[:, :, None]
         return cache["keys"][:, :filled], cache["values"][:, :filled], visible, cache
 

@@ -37,7 +37,7 @@ class Block(Tapped):
         dropout: float = 0.0,
     ):
         super().__init__()
-        d_in, d_out = int(mixer.d_in), int(mixer.d_out)  # type: ignore[call-overload]
+        d_in, d_out = int(mixer.d_in), int(mixer.d_out)  # type: ignore[arg-type]
         if residual and d_in != d_out:
             raise ValueError(f"a residual needs equal widths, not {d_in} and {d_out}")
         self.mixer: Mixer = mixer  # type: ignore[assignment]
@@ -84,7 +84,8 @@ class Stack(nn.Module):
         super().__init__()
         self.positioned = positioned
         self.blocks = nn.ModuleList(blocks)
-        self.bounded = all(block.bounded for block in blocks) and (positioned is None or positioned.limit is None)
+        endless = positioned is None or positioned.limit is None
+        self.bounded = endless and all(block.bounded for block in blocks)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         state: dict[str, State] = {

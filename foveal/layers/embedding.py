@@ -28,6 +28,7 @@ class OneHot(nn.Module):
     def __init__(self, size: int):
         super().__init__()
         self.size = self.width = size
+        self.rows: Tensor
         self.register_buffer("rows", torch.eye(size), persistent=False)
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:

@@ -38,6 +38,7 @@ class SinusoidalPosition(nn.Module):
         if width % 2:
             raise ValueError(f"sinusoidal positions need an even width, not {width}")
         frequencies = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+        self.frequencies: Tensor
         self.register_buffer("frequencies", frequencies, persistent=False)
 
     def forward(self, first: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
@@ -49,9 +50,7 @@ class SinusoidalPosition(nn.Module):
 class Positioned(nn.Module):
     """`x` with its positions added, or concatenated (then it is wider by the position's width)."""
 
-    def __init__(
-        self, position: LearnedPosition | SinusoidalPosition, join: Literal["add", "concatenate"]
-    ):
+    def __init__(self, position: LearnedPosition | SinusoidalPosition, join: Literal["add", "concatenate"]):
         super().__init__()
         self.position, self.join, self.limit = position, join, position.limit
 

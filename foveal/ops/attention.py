@@ -1,4 +1,4 @@
-"""Attention: `softmax(Q K^T / sqrt(K)) V` (Vaswani et al. 2017, equation 1), its masks, and rotary positions."""
+"""Attention: `softmax(Q K^T / sqrt(K)) V` (Vaswani et al. 2017, equation 1), masks, rotary positions."""
 
 import math
 

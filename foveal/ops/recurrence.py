@@ -129,5 +129,3 @@ def fused_lstm(
         x, (h[None], c[None]), weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
     )
     return y, last[0] if lengths is None else after_length(h, y, lengths), cell[0]
-
-

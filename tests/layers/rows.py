@@ -59,16 +59,12 @@ ROWS = {
         False,
     ),
     "stack-learned": Row(
-        lambda: Stack(
-            [Block(SelfAttention(D, 2), residual=True)], Positioned(LearnedPosition(64, D), "add")
-        ),
+        lambda: Stack([Block(SelfAttention(D, 2), residual=True)], Positioned(LearnedPosition(64, D), "add")),
         "attention:fused",
         False,
     ),
     "stack-sinusoidal": Row(
-        lambda: Stack(
-            [Block(Recurrent(Elman(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")
-        ),
+        lambda: Stack([Block(Recurrent(Elman(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")),
         "Elman:fused",
     ),
 }
@@ -101,7 +97,11 @@ def entries(module: nn.Module, state: object) -> list[Tensor]:
         count = state["count"]
         if module.window:
             kept = [min(int(n), module.window - 1) for n in count]
-            rows = [(part[b, part.shape[1] - k :]) for part in (state["keys"], state["values"]) for b, k in enumerate(kept)]
+            rows = [
+                (part[b, part.shape[1] - k :])
+                for part in (state["keys"], state["values"])
+                for b, k in enumerate(kept)
+            ]
         else:
             rows = [part[b, :n] for part in (state["keys"], state["values"]) for b, n in enumerate(count)]
         return [count, *rows]
