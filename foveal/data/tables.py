@@ -61,7 +61,7 @@ def _jsonl(path: Path, column: str) -> Iterator[Row]:
         place = f"line {number}"
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{path}, {place}: not JSON: {error}") from None
         if not isinstance(row, dict):
             raise UserError(f'{path}, {place}: a JSON object is needed, such as {{"{column}": "..."}}')

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from foveal.core.durable import digest, new_folder, write_new
 from foveal.core.errors import UserError
 from foveal.data.sources import Document
-from foveal.data.splits import Part
+from foveal.data.splits import PARTS, Part
 from foveal.data.tokenizers import Tokenizer, load_tokenizer
 
 TokenArray = NDArray[Any]
@@ -79,7 +79,7 @@ class Reading:
                     self._say(f"{self._doing}: {size / 1e6:,.0f} MB of text so far")
 
     def facts(self) -> dict[Part, dict[str, Any]]:
-        return {part: tally.facts() for part, tally in self.parts.items()}
+        return {part: self.parts[part].facts() for part in PARTS if part in self.parts}
 
 
 @dataclass(frozen=True)
