@@ -5,8 +5,9 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.layers.block import Aux, Stack
+from foveal.layers.block import Stack
 from foveal.layers.embedding import Embedding, OneHot
+from foveal.layers.feedforward import Aux, Routed
 
 
 class Generator(nn.Module):
@@ -33,6 +34,9 @@ class Generator(nn.Module):
         self.embedding = embedding
         self.stack = stack
         self.bounded = stack.bounded
+        self.aux_names = sorted(
+            {name for part in stack.modules() if isinstance(part, Routed) for name in part.aux_names}
+        )
         self.norm = nn.Identity() if norm is None else norm
         self.dropout = nn.Dropout(dropout)
         self.projection = nn.Linear(width, embedding.size)

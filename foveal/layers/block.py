@@ -9,13 +9,11 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
+from foveal.layers.feedforward import Aux, Routed
 from foveal.layers.mixer import Mixer
 from foveal.layers.norm import make_norm
 from foveal.layers.position import Positioned, refuse_past
 from foveal.ops.padding import zero_padding
-
-Aux = dict[str, Float[Tensor, " B"]]
-"""Sums within each row that reach the task: an expert layer's load balance, say."""
 
 
 class Block(Tapped):
@@ -24,7 +22,7 @@ class Block(Tapped):
     Pre-norm: `x = x + mixer(norm(x))`, `x = x + feedforward(norm(x))` (Xiong et al. 2020).
     Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
     Without `residual` the `x +` is left out, and the mixer may change the width.
-    A feed-forward layer may return `(y, aux)`, aux a dict of sums within each row.
+    A `Routed` feed-forward layer gives `aux`, sums within each row, which goes up to the task.
     """
 
     def __init__(
@@ -62,9 +60,10 @@ class Block(Tapped):
             assert self.feedforward_norm is not None
             # Norms and biases make something of nothing: the padding is emptied again before it is used.
             y = zero_padding(self.feedforward_norm(x) if self.pre else x, lengths)
-            y = self.feedforward(y)
-            if isinstance(y, tuple):
-                y, aux = y
+            if isinstance(self.feedforward, Routed):
+                y, aux = self.feedforward(y, lengths)
+            else:
+                y = self.feedforward(y)
             x = self._join(x, y, self.feedforward_norm)
         x = zero_padding(x, lengths)
         self.tap("features", lambda: x)

@@ -2,9 +2,27 @@
 
 from typing import Literal
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+Aux = dict[str, Float[Tensor, " B"]]
+"""Sums within each row that reach the task: an expert layer's load balance, say."""
+
+
+class Routed(nn.Module):
+    """A feed-forward layer that sends vectors different ways, and says how well they are spread.
+
+    It is told the lengths, since padding must not count, and returns a sum within each row for every one
+    of `aux_names`. They are named beforehand because a term's weight is known before the forward pass.
+    """
+
+    aux_names: tuple[str, ...]
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
+    ) -> tuple[Float[Tensor, "B T D"], Aux]:
+        raise NotImplementedError
 
 
 class MLP(nn.Module):

@@ -51,7 +51,7 @@ class LanguageTask:
         """The weight of each term, from the batch alone."""
         rows = float(batch.inputs.shape[0])
         per_row = self.loss == "sum" or self.positions == "last"
-        return {"loss": rows if per_row else float(batch.tokens)}
+        return {"loss": rows if per_row else float(batch.tokens)} | dict.fromkeys(self.model.aux_names, rows)
 
     def start(self, batch: TokenBatch) -> State:
         """The state of rows that begin a text; None where nothing is carried."""
@@ -72,7 +72,7 @@ class LanguageTask:
         weights = self.weights(batch)
         terms = {"loss": Term(total, weights["loss"])}
         for name, sums in aux.items():
-            terms[name] = Term(sums.sum(), float(len(sums)))
+            terms[name] = Term(sums.sum(), weights[name])
         loss = float(total.detach())
         characters = int(self._characters[targets].sum())
         metrics = {

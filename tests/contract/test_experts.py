@@ -1,0 +1,167 @@
+"""An expert layer whose balance reaches the task's objective through `aux`."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.config import OptimizerConfig
+from foveal.data.batching import TokenBatch
+from foveal.data.tokenizers import CharacterTokenizer
+from foveal.heads.generate import Generator
+from foveal.layers.attention import SelfAttention
+from foveal.layers.block import Block, Stack
+from foveal.layers.embedding import Embedding
+from foveal.layers.feedforward import MLP, Routed
+from foveal.layers.recurrent import LSTM, Recurrent
+from foveal.ops.padding import present
+from foveal.tasks.language import LanguageTask
+from foveal.training.optim import Optimizer
+from foveal.training.step import objective, total_weights, train_step
+
+B, T, D, E = 3, 6, 8, 4
+
+
+class Experts(Routed):
+    """The `active` best of E small networks for each vector, weighed by a router (Shazeer et al. 2017).
+
+    `balance` is `coefficient * E sum_e f_e P_e` within each row, f_e the share of its vectors sent to expert
+    e and P_e the router's mean probability of it (Fedus et al. 2021, equation 4): least when all are used
+    alike. Every expert is computed, for clearness.
+    """
+
+    aux_names = ("balance",)
+
+    def __init__(self, width: int, hidden: int, experts: int, active: int, coefficient: float = 0.01):
+        super().__init__()
+        self.active, self.coefficient = active, coefficient
+        self.router = nn.Linear(width, experts, bias=False)
+        self.experts = nn.ModuleList(MLP(width, hidden) for _ in range(experts))
+
+    def forward(self, x, lengths):
+        chances = self.router(x).softmax(-1)
+        best, chosen = chances.topk(self.active, -1)
+        gates = torch.zeros_like(chances).scatter(-1, chosen, best / best.sum(-1, keepdim=True))
+        y = torch.stack([expert(x) for expert in self.experts], -1) @ gates[..., None]
+        there = x.new_ones(x.shape[:2]) if lengths is None else present(lengths, x.shape[1]).to(x.dtype)
+        count = there.sum(1, keepdim=True).clamp(min=1)
+        share = ((gates > 0) * there[..., None]).sum(1) / (count * self.active)
+        mean = (chances * there[..., None]).sum(1) / count
+        balance = self.coefficient * len(self.experts) * (share * mean).sum(1)
+        return y.squeeze(-1), {"balance": balance}
+
+
+def grown(module: nn.Module) -> nn.Module:
+    for parameter in module.parameters():
+        nn.init.uniform_(parameter, -0.7, 0.7)
+    return module.double()
+
+
+def experts_stack() -> Stack:
+    return Stack(
+        [
+            Block(SelfAttention(D, 2), Experts(D, 6, E, 2), "layer", residual=True),
+            Block(Recurrent(LSTM(D, D)), MLP(D, 6), residual=True),
+            Block(SelfAttention(D, 2, window=2), Experts(D, 6, E, 1), "rms", residual=True),
+        ]
+    )
+
+
+def language(dtype: torch.dtype = torch.float64) -> LanguageTask:
+    tokenizer = CharacterTokenizer("abcdefgh")
+    model = Generator(Embedding(8, D), experts_stack(), D)
+    return LanguageTask(grown(model).to(dtype), tokenizer, carry=False)
+
+
+def tokens(rows: int, lengths: list[int] | None = None) -> TokenBatch:
+    ids = torch.randint(8, (rows, T + 1))
+    return TokenBatch(ids[:, :-1], ids[:, 1:], lengths=None if lengths is None else torch.tensor(lengths))
+
+
+def test_balance_is_the_published_sum():
+    layer = grown(Experts(D, 6, E, 1, coefficient=1.0))
+    x = torch.randn(1, T, D, dtype=torch.float64)
+    _, aux = layer(x, None)
+    chances = layer.router(x)[0].softmax(-1)
+    expected = E * sum((chances.argmax(-1) == e).double().mean() * chances[:, e].mean() for e in range(E))
+    torch.testing.assert_close(aux["balance"], expected[None])
+    nn.init.zeros_(layer.router.weight)
+    torch.testing.assert_close(layer(x, None)[1]["balance"], torch.ones(1, dtype=torch.float64))
+
+
+def test_balance_ignores_padding():
+    """A row in a padded batch has the balance it has alone; a row of nothing has none, and stays finite."""
+    stack, lengths = grown(experts_stack()), [T, 2, 0]
+    x = torch.randn(B, T, D, dtype=torch.float64)
+    for b, n in enumerate(lengths):
+        x[b, n:] = torch.nan
+    _, _, aux = stack(x, lengths=torch.tensor(lengths))
+    for b, n in enumerate(lengths[:2]):
+        _, _, alone = stack(x[b : b + 1, :n])
+        torch.testing.assert_close(alone["balance"][0], aux["balance"][b], rtol=1e-10, atol=1e-10)
+    assert aux["balance"][2] == 0
+    gradients = torch.autograd.grad(aux["balance"].sum(), list(stack.parameters()), allow_unused=True)
+    assert all(gradient.isfinite().all() for gradient in gradients if gradient is not None)
+
+
+def test_causality():
+    stack, x = grown(experts_stack()), torch.randn(B, T, D, dtype=torch.float64)
+    y, _, _ = stack(x)
+    for t in range(1, T):
+        other = x.clone()
+        other[:, t:] = 1e3
+        torch.testing.assert_close(stack(other)[0][:, :t], y[:, :t], rtol=1e-10, atol=1e-10)
+
+
+def test_the_stack_adds_up_its_layers():
+    stack, x = grown(experts_stack()), torch.randn(B, T, D, dtype=torch.float64)
+    total = stack(x)[2]["balance"]
+    parts = []
+    for block in stack.blocks:
+        x, _, aux = block(x)
+        parts.append(aux)
+    assert [sorted(aux) for aux in parts] == [["balance"], [], ["balance"]]
+    torch.testing.assert_close(total, parts[0]["balance"] + parts[2]["balance"])
+
+
+@pytest.mark.parametrize("lengths", [None, [T, 4, 1, 0]])
+def test_balance_reaches_the_objective(lengths):
+    """A term of the result with a weight known from the batch; micro-batches equal one big batch."""
+    task, batch = language(), tokens(4, lengths)
+    assert task.model.aux_names == ["balance"]
+    result, _ = task(batch, None)
+    _, _, aux = task.model(batch.inputs, None, batch.lengths)
+    torch.testing.assert_close(result.terms["balance"].sum, aux["balance"].sum(), rtol=1e-12, atol=0)
+    assert {name: term.weight for name, term in result.terms.items()} == task.weights(batch)
+    parameters = list(task.model.parameters())
+
+    def gradient(batches: list[TokenBatch]) -> list[Tensor]:
+        totals = total_weights(task, batches)
+        loss = torch.stack([objective(task(part, None)[0], totals) for part in batches]).sum()
+        return torch.autograd.grad(loss, parameters)
+
+    halves = [
+        TokenBatch(
+            *(None if x is None else x[rows] for x in (batch.inputs, batch.targets, None, batch.lengths))
+        )
+        for rows in (slice(0, 1), slice(1, 4))
+    ]
+    for a, b in zip(gradient(halves), gradient([batch]), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_training_spreads_the_load():
+    """From a router that sends all to one expert, by the trainer's own step on nothing but the balance."""
+    torch.manual_seed(1)
+    task = language(torch.float32)
+    for block in (task.model.stack.blocks[0], task.model.stack.blocks[2]):
+        block.feedforward.coefficient = 10.0
+        nn.init.zeros_(block.feedforward.router.weight)
+        with torch.no_grad():
+            block.feedforward.router.weight[0] = 1.0
+    optimizer, batch = Optimizer(task.model, OptimizerConfig(name="adam")), tokens(16)
+    before = task(batch, None)[0].terms["balance"].sum.item() / 16
+    for step in range(60):
+        train_step(task.model, task, optimizer, [batch], [None], rate=0.02, seed=(0, step))
+    after = task(batch, None)[0].terms["balance"].sum.item() / 16
+    assert before > 22
+    assert after < 21
