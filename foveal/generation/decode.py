@@ -5,7 +5,7 @@ Greedy and sampling are the same loop. The model is to be in evaluation mode (`m
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ Reason = Literal["limit", "stop", "end"]
 """Why a text is over: its length, a stop string, or an end token."""
 
 
+@runtime_checkable
 class Head(Protocol):
     """What generation asks of a model: a state that starts, goes on, and can be selected by rows."""
 
@@ -48,7 +49,6 @@ class Written(NamedTuple):
     reason: Reason | None
 
 
-@torch.inference_mode()
 def generate(
     head: Head,
     prompts: Sequence[Prompt],
@@ -73,20 +73,22 @@ def generate(
     """
     if limit < 1 or samples < 1:
         raise UserError(f"can't write {samples} samples of {limit} tokens: both must be at least 1")
-    features, state = prefill(head, prompts, memory, chunk)
-    copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
-    features, state = features[copies], select(state, copies)
+    with torch.inference_mode():
+        features, state = prefill(head, prompts, memory, chunk)
+        copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
+        features, state = features[copies], select(state, copies)
     rows = list(range(len(prompts) * samples))
     noise = [Noise(sampling.seed, text, sample) for text in texts for sample in range(samples)]
     seen: Tensor | None = None
 
     for step in count():
-        logits = next_logits(head, features)
-        if seen is None and sampling.repetition_penalty != 1:
-            seen = _marks(prompts, logits.shape[-1])[copies.cpu()].to(logits.device)
         uniform = [] if sampling.greedy else [noise[row](step) for row in rows]
-        tokens = choose(logits, sampling, seen, uniform)
-        chances = logits.log_softmax(-1).gather(-1, tokens[:, None]).squeeze(-1).tolist()
+        with torch.inference_mode():
+            logits = next_logits(head, features)
+            if seen is None and sampling.repetition_penalty != 1:
+                seen = _marks(prompts, logits.shape[-1])[copies.cpu()].to(logits.device)
+            tokens = choose(logits, sampling, seen, uniform)
+            chances = logits.log_softmax(-1).gather(-1, tokens[:, None]).squeeze(-1).tolist()
         live = []
         for place, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
             reason: Reason | None = None
@@ -101,14 +103,15 @@ def generate(
             yield Written(row, token, chances[place], reason)
         if not live:
             return
-        if seen is not None:
-            seen.scatter_(-1, tokens[:, None], True)
-        if len(live) < len(rows):
-            kept = torch.tensor(live, device=tokens.device)
-            rows, tokens, state = [rows[place] for place in live], tokens[kept], select(state, kept)
-            seen = None if seen is None else seen[kept]
-        features, state, _ = head(tokens[:, None], state)
-        features = features[:, 0]
+        with torch.inference_mode():
+            if seen is not None:
+                seen.scatter_(-1, tokens[:, None], True)
+            if len(live) < len(rows):
+                kept = torch.tensor(live, device=tokens.device)
+                rows, tokens, state = [rows[place] for place in live], tokens[kept], select(state, kept)
+                seen = None if seen is None else seen[kept]
+            features, state, _ = head(tokens[:, None], state)
+            features = features[:, 0]
 
 
 def prefill(

@@ -47,7 +47,7 @@ class Sampling:
         return self.temperature == 0
 
 
-GREEDY = Sampling(temperature=0)
+GREEDY = Sampling(temperature=0.0)
 
 
 class Noise:

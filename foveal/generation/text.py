@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from foveal.generation.decode import Head, Reason, generate
 from foveal.generation.sampling import Sampling
 
 
+@runtime_checkable
 class TokenDecoder(Protocol):
     """Tokens to text as they come; what is not yet a whole character is held back until `flush`."""
 
@@ -22,6 +23,7 @@ class TokenDecoder(Protocol):
     def flush(self) -> str: ...
 
 
+@runtime_checkable
 class Tokenizer(Protocol):
     def encode(self, text: str, /) -> npt.NDArray[np.integer[Any]]: ...
 

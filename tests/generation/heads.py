@@ -1,0 +1,126 @@
+"""Heads to write with: a small recurrence, a script, a recorder, and every mixer of the package."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from foveal.config import AttentionConfig, ModelConfig, PositionConfig
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.models.language import language_model
+
+V = 7
+
+
+class Recurrence(nn.Module):
+    """A GRU cell in a plain loop, in float64. It writes into the state it is given, as it may."""
+
+    def __init__(self, vocabulary: int = V, width: int = 8, scale: float = 2.0):
+        super().__init__()
+        self.embedding, self.cell = nn.Embedding(vocabulary, width), nn.GRUCell(width, width)
+        self.output, self.scale = nn.Linear(width, vocabulary), scale
+        self.double().eval()
+
+    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
+        h = torch.zeros(batch, self.cell.hidden_size, dtype=torch.float64)
+        return {"h": h if memory is None else memory.summary.clone()}
+
+    def forward(
+        self, tokens: Tensor, state: State, lengths: Tensor | None = None
+    ) -> tuple[Tensor, State, dict]:
+        h, features = state["h"], []
+        for t in range(tokens.shape[1]):
+            new = self.cell(self.embedding(tokens[:, t]), h)
+            h.copy_(new if lengths is None else torch.where((t < lengths)[:, None], new, h))
+            features.append(h.clone())
+        features = torch.stack(features, 1)
+        if lengths is not None:
+            features[torch.arange(tokens.shape[1]) >= lengths[:, None]] = 0
+        return features, state, {}
+
+    def project(self, features: Tensor) -> Tensor:
+        return self.scale * self.output(features)
+
+
+class Script(nn.Module):
+    """Logits by the number of tokens read: `table` (N, V), its last row for ever after."""
+
+    def __init__(self, table: Tensor):
+        super().__init__()
+        self.table = nn.Parameter(table.double(), requires_grad=False)
+
+    @classmethod
+    def saying(cls, tokens: Sequence[int], vocabulary: int) -> "Script":
+        """Says `tokens` after a prompt of one token."""
+        return cls(9.0 * torch.eye(vocabulary)[[0, *tokens]])
+
+    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
+        return {"read": torch.zeros(batch, dtype=torch.long)}
+
+    def forward(
+        self, tokens: Tensor, state: State, lengths: Tensor | None = None
+    ) -> tuple[Tensor, State, dict]:
+        B, T = tokens.shape
+        read = state["read"][:, None] + torch.arange(1, T + 1)
+        added = torch.full((B,), T) if lengths is None else lengths
+        return self.table[read.clamp(max=len(self.table) - 1)], {"read": state["read"] + added}, {}
+
+    def project(self, features: Tensor) -> Tensor:
+        return features
+
+
+class Recorder(nn.Module):
+    """Another head, and the shapes of tokens and state that it was called with."""
+
+    def __init__(self, head: nn.Module):
+        super().__init__()
+        self.head, self.start, self.project = head, head.start, head.project
+        self.calls: list[tuple[tuple[int, ...], int]] = []
+
+    def forward(
+        self, tokens: Tensor, state: State, lengths: Tensor | None = None
+    ) -> tuple[Tensor, State, dict]:
+        size = sum(leaf.numel() for leaf in state.values() if isinstance(leaf, Tensor)) if state else 0
+        self.calls.append((tuple(tokens.shape), size))
+        return self.head(tokens, state, lengths)
+
+
+def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[], nn.Module]:
+    def make() -> nn.Module:
+        config = ModelConfig(
+            mixers=mixers,
+            layers=2,
+            width=8,
+            norm="rms",
+            residual=True,
+            attention=AttentionConfig(heads=2, window=window),
+            positions=PositionConfig(kind=positions),
+        )
+        head = language_model(config, V, context=64).double().eval()
+        with torch.no_grad():
+            for parameter in head.parameters():
+                parameter.normal_(std=0.5)
+        return head
+
+    return make
+
+
+HEADS = {
+    "recurrence": Recurrence,
+    "rnn": model("rnn"),
+    "lstm": model("lstm"),
+    "gru": model("gru"),
+    "attention": model("attention"),
+    "attention-rotary": model("attention", positions="rotary"),
+    "attention-learned": model("attention", positions="learned"),
+    "attention-window": model("attention", window=4, positions="sinusoidal"),
+    "hybrid": model("lstm,attention", positions="rotary"),
+}
+
+
+def next_log_probabilities(head: nn.Module, tokens: Sequence[int]) -> Tensor:
+    """(V,), by reading the whole text anew: what every faster way has to equal."""
+    with torch.no_grad():
+        features, _, _ = head(torch.tensor([list(tokens)]), head.start(None, 1))
+        return head.project(features[0, -1]).double().log_softmax(-1)
