@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from examples.own_cell import MinimalGated
 from foveal.layers.attention import SelfAttention
 from foveal.layers.block import Block, Stack
 from foveal.layers.feedforward import MLP, SwiGLU
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from tests.contract.test_experts import Experts
+from tests.contract.test_state_space import StateSpace
 
 D = 8
 
@@ -67,6 +70,12 @@ ROWS = {
         lambda: Stack([Block(Recurrent(Elman(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")),
         "Elman:fused",
     ),
+    # Beyond the built-in ones: an example, and what the contract was proven with.
+    "own-cell": Row(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
+    "state-space": Row(lambda: StateSpace(D, 6, 5), "state_space:scan"),
+    "block-experts": Row(
+        lambda: Block(Recurrent(LSTM(D, D)), Experts(D, 6, 4, 2), "layer", residual=True), "LSTM:fused"
+    ),
 }
 
 
@@ -94,7 +103,7 @@ def entries(module: nn.Module, state: object) -> list[Tensor]:
     if isinstance(module, Block):
         return entries(module.mixer, state)
     if isinstance(module, SelfAttention):
-        count = state["count"]
+        count, parts = state["count"], (state["keys"], state["values"])
         if module.window:
             kept = [min(int(n), module.window - 1) for n in count]
             rows = [
@@ -103,6 +112,6 @@ def entries(module: nn.Module, state: object) -> list[Tensor]:
                 for b, k in enumerate(kept)
             ]
         else:
-            rows = [part[b, :n] for part in (state["keys"], state["values"]) for b, n in enumerate(count)]
+            rows = [part[b, :n] for part in parts for b, n in enumerate(count)]
         return [count, *rows]
     return [state[name] for name in sorted(state)]
