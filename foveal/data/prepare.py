@@ -146,8 +146,8 @@ def _stored(
     tokenizer = tokenizer or make_tokenizer(config, training)
     if tokenizer.size < 2:
         raise UserError(
-            f"{corpus.cut.path}: the training text has {tokenizer.size} different character(s), "
-            "and there is nothing to learn from fewer than two; give another text"
+            f"{corpus.cut.path}: its training part has fewer than two different characters, "
+            "so there is nothing to learn; give more text"
         )
     for _ in training:
         pass  # to the end, whatever the tokenizer has left unread

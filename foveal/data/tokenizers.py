@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class Tokenizer(ABC):
         """Like `encode`, with the characters that have no token left out and counted."""
         return self.encode(text), Counter()
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """The text; bytes that are no UTF-8 become U+FFFD."""
         return b"".join(self.pieces[i] for i in ids).decode(errors="replace")
 
