@@ -86,8 +86,10 @@ def from_files(training: Training, model: nn.Module, run: str, path: Path, files
         raise UserError(f"{path}: no {', '.join(sorted(missing))}")
 
     state = open_json(files["state.json"], str(path / "state.json"))
+    if missing := asdict(Progress()).keys() - state["progress"].keys():
+        raise UserError(f"{path / 'state.json'}: no {', '.join(sorted(missing))}")
     if state["run"] != run:
-        raise UserError(f"{path}: a checkpoint of another run")
+        raise UserError(f"{path}: a checkpoint of another run; take it away")
     plan = state["plan"] and Plan(**state["plan"])
     if plan and plan != training.plan:
         raise UserError(f"{path}: made under another plan.json than the one that is there; restore it")

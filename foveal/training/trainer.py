@@ -145,7 +145,8 @@ class Trainer:
             state.metrics.write(record)
             self.reporter.step(record)
             return
-        state.metrics.write(record := record | {"culprit": done.culprit})
+        record |= {"culprit": done.culprit, "in_a_row": progress.refused}
+        state.metrics.write(record)
         self.reporter.refused(record)
         if progress.refused >= config.bad_steps:
             raise RunFailed(

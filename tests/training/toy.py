@@ -96,7 +96,7 @@ class ToyTask:
         return Result(terms, metrics), {"h": h, "seen": state["seen"] + 1}
 
     def weights(self, batch: ToyBatch) -> dict[str, float]:
-        return {"loss": float((batch.targets > 0).sum() + 1), "size": float(len(batch.inputs))}
+        return {"loss": float((batch.targets > 0).sum()), "size": float(len(batch.inputs))}
 
     def start(self, batch: ToyBatch) -> Any:
         return {"h": self.model.first.expand(len(batch.inputs), D), "seen": 0}

@@ -1,0 +1,44 @@
+"""What two runs must have in common to be the same run: everything but the clock."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from foveal.training.checkpoint import load_newest
+from foveal.training.sealed import open_json
+from foveal.training.trainer import Trainer
+
+CLOCK = {"seconds", "tokens_per_second"}
+
+
+def fingerprint(trainer: Trainer) -> dict[str, Any]:
+    """Of a run that has ended: its last checkpoint byte by byte, logs, samples and kept weights."""
+    path = trainer.folder.path
+    checkpoint, damaged = load_newest(trainer.folder.checkpoints)
+    assert checkpoint
+    assert not damaged
+    files: dict[str, Any] = dict(checkpoint.files)
+    state = open_json(files.pop("state.json"), "state.json")
+    # Offsets count the digits of wall-clock fields; the lines themselves are compared below.
+    assert state.pop("metrics") == (path / "metrics.jsonl").stat().st_size
+    assert state.pop("samples") == (path / "samples.jsonl").stat().st_size
+    del state["progress"]["seconds"]
+    return files | {
+        "state": state,
+        "model": (path / "model.safetensors").read_bytes(),
+        "plan": (path / "plan.json").read_bytes(),
+        "samples": (path / "samples.jsonl").read_text(),
+        "metrics": [without_clock(line) for line in lines(path / "metrics.jsonl")],
+    }
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def without_clock(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key not in CLOCK}
+
+
+def differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+    return [key for key in sorted(first.keys() | second.keys()) if first.get(key) != second.get(key)]
