@@ -10,7 +10,7 @@ def test_it_trains_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path / "cache"))
     text = tmp_path / "text.txt"
     text.write_text("The cat sat on the mat. The dog ate the hat.\n" * 300, encoding="utf-8")
-    written = main(str(text), steps=60, width=32)
+    written = main(str(text), steps=100, width=48)
     losses = [float(loss) for loss in re.findall(r"([\d.]+) nats", capsys.readouterr().out)]
     assert losses[0] > 2.5
     assert losses[-1] < 1.2
