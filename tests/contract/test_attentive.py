@@ -82,7 +82,7 @@ class Reader(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.embedding = Embedding(2 + LETTERS, width, std=1.0)
+        self.embedding = Embedding(2 + LETTERS, width)
         self.mixer = Bidirectional(width, width // 2)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Memory:
@@ -98,7 +98,7 @@ class Reversal(nn.Module):
         super().__init__()
         self.reader = Reader(width)
         stack = Stack([Block(Attentive(width, width, width))])
-        self.head = Generator(Embedding(2 + LETTERS, width, std=1.0), stack, width)
+        self.head = Generator(Embedding(2 + LETTERS, width), stack, width)
 
 
 @dataclass(frozen=True)
