@@ -42,7 +42,7 @@ def training_order(config: Config, tokens: TokenArray) -> Streams | Windows:
     data, training = config.data, config.training
     rows = data.batch_tokens // data.context
     if data.order == "streams":
-        return Streams(tokens, rows, data.context, training.seed, training.accumulate)
+        return Streams(tokens, rows, data.context, training.seed, training.accumulate, data.restart)
     return Windows(tokens, rows, data.context, training.seed)
 
 

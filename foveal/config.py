@@ -25,7 +25,7 @@ class ConfigError(ValueError):
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, coerce_numbers_to_str=True)
 
 
 class DataConfig(Strict):
@@ -38,6 +38,8 @@ class DataConfig(Strict):
     """The column of a table that holds the text."""
     order: Literal["streams", "windows"] = "windows"
     """Contiguous streams with carried state, or random windows."""
+    restart: Fraction = 0.0
+    """Chance that a stream's state begins anew at a chunk, so that the model stays able to begin."""
     context: Annotated[int, Field(gt=0, le=MAX_CONTEXT)] = 128
     """Tokens in a window, or in a chunk of truncated backpropagation."""
     batch_tokens: Positive = 4096
@@ -83,6 +85,7 @@ class ModelConfig(Strict):
     norm_place: Literal["pre", "post"] = "pre"
     residual: bool = False
     dropout: Fraction = 0.0
+    """Share of each mixer's and feed-forward layer's outputs that is dropped while training."""
     tied: bool = False
     """The projection to the vocabulary shares the embedding's table."""
     attention: AttentionConfig = AttentionConfig()

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from foveal.build import build_model, prepare_again
 from foveal.commands.console import say
 from foveal.commands.report import train_and_report
-from foveal.core.runtime import choose_device
+from foveal.core.runtime import choose_device, keep_freed_memory
 from foveal.training.interrupt import Signals
 from foveal.training.run import open_run
 
@@ -27,6 +27,7 @@ def resume(
     json
         Print one JSON object with the result on standard output.
     """
+    keep_freed_memory()
     with Signals() as signals:
         opened = open_run(run)
         chosen = choose_device(device or opened.facts["data"]["device"])

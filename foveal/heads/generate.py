@@ -17,7 +17,8 @@ class Generator(nn.Module):
     `head.project(features)` gives logits where they are needed. `start` is not called again when a state
     is carried on. A `tied` projection shares the embedding's table (Press and Wolf 2017).
 
-    The projection starts normal with deviation 0.02, so that the first loss is near `ln V`.
+    The projection (and with it a tied table) starts normal with deviation 0.02, so that the first loss is
+    near `ln V`.
     """
 
     def __init__(
@@ -26,7 +27,6 @@ class Generator(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        dropout: float = 0.0,
         tied: bool = False,
     ):
         super().__init__()
@@ -38,7 +38,6 @@ class Generator(nn.Module):
             {name for part in stack.modules() if isinstance(part, Routed) for name in part.aux_names}
         )
         self.norm = nn.Identity() if norm is None else norm
-        self.dropout = nn.Dropout(dropout)
         self.projection = nn.Linear(width, embedding.size)
         if tied:
             assert isinstance(embedding, Embedding)
@@ -57,7 +56,7 @@ class Generator(nn.Module):
         self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State, Aux]:
         """Features of each position; tokens in the padding may be anything in the vocabulary."""
-        x = self.dropout(self.embedding(tokens))
+        x = self.embedding(tokens)
         x, state, aux = self.stack(x, state, lengths=lengths)
         return self.norm(x), state, aux
 

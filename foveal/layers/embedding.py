@@ -7,16 +7,16 @@ from torch.nn import functional as F
 
 
 class Embedding(nn.Module):
-    """Row `tokens[b, t]` of a table (V, D), normal with deviation `std` at first."""
+    """Row `tokens[b, t]` of a table (V, D), normal with deviation 1 at first."""
 
-    def __init__(self, size: int, width: int, std: float = 0.02):
+    def __init__(self, size: int, width: int):
         super().__init__()
-        self.size, self.width, self.std = size, width, std
+        self.size, self.width = size, width
         self.table = nn.Parameter(torch.empty(size, width))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        nn.init.normal_(self.table, std=self.std)
+        nn.init.normal_(self.table)
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
         return F.embedding(tokens, self.table)

@@ -46,7 +46,7 @@ def language_model(config: ModelConfig, vocabulary: int, context: int) -> Genera
         )
         d_in = config.width
     last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
-    return Generator(embedding, Stack(blocks, positioned), config.width, last, config.dropout, config.tied)
+    return Generator(embedding, Stack(blocks, positioned), config.width, last, config.tied)
 
 
 def make_mixer(kind: str, config: ModelConfig, d_in: int) -> nn.Module:
