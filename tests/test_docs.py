@@ -1,0 +1,83 @@
+"""The documentation says what is there: settings and defaults, links, commands, a page for each mixer."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from foveal.cli import APP, COMMANDS
+from foveal.config import Config, load_config, preset_names
+from foveal.models.language import MIXERS
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def settings(part: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Every key of a config with its default, as TOML without quotes."""
+    for name in type(part).model_fields:
+        value = getattr(part, name)
+        if isinstance(value, BaseModel):
+            yield from settings(value, (*path, name))
+        else:
+            yield ".".join((*path, name)), str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_every_setting_with_its_default() -> None:
+    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page, re.MULTILINE) == list(settings(Config()))
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for link in links:
+        if link.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+def commands(page: Path) -> list[str]:
+    """Every `foveal ...` of a page: the lines of its code, and code inside its sentences."""
+    text = page.read_text(encoding="utf-8")
+    lines = re.findall(r"^(?: *|.*&& )(?:next +)?(foveal [^|>\n]+)", text, re.MULTILINE)
+    return lines + [code for code in re.findall(r"`(foveal [^`\n]+)`", text) if code.count(" ") > 1]
+
+
+@every_page
+def test_commands_are_understood(page: Path) -> None:
+    for command in commands(page):
+        arguments = shlex.split(command, comments=True)[1:]
+        _, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
+        given = bound.arguments
+        preset = given.get("model")
+        assert preset is None or preset in preset_names() or preset.endswith(".toml"), command
+        load_config(preset if preset in preset_names() else "demo", given.get("overrides", ()))
+
+
+def test_commands_are_found() -> None:
+    """The search itself: a page without commands would pass."""
+    found = [command for page in PAGES for command in commands(page)]
+    assert "foveal generate first --tokens 500" in found
+    assert {command.split()[1] for command in found} >= COMMANDS.keys()
+
+
+def test_every_mixer_and_preset_has_its_place() -> None:
+    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == sorted(MIXERS)
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/mixers").glob("*.md"))
+    for preset in preset_names():
+        assert f"{preset}.toml" in text or f"--model {preset}" in text, preset
