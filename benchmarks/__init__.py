@@ -1,0 +1,1 @@
+"""Speed and learning figures, one script each; how to run them is in README.md."""

@@ -1,0 +1,100 @@
+"""Training speed of one LSTM layer: our step against bare `torch.nn.LSTM`, and bfloat16 against float32.
+
+Both sides embed, run the layer with carried state, project to the vocabulary, clip the gradient's norm and
+update with fused AdamW. They start from the same weights, and their first losses are compared.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from benchmarks.subject import VOCABULARY, Subject
+from benchmarks.timing import Figure, interleave, options, ratio, report
+from foveal.config import from_tables
+
+
+class Bare(nn.Module):
+    """Embedding, `nn.LSTM`, projection."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY.size, width)
+        self.lstm = nn.LSTM(width, width, batch_first=True)
+        self.projection = nn.Linear(width, VOCABULARY.size)
+
+    def forward(self, tokens, state):
+        y, state = self.lstm(self.embedding(tokens), state)
+        return self.projection(y), state
+
+
+def bare_loop(subject: Subject) -> Callable[[], float]:
+    """The plain loop, on the subject's batches and from its weights."""
+    ours, cell = subject.model, subject.model.stack.blocks[0].mixer.cell
+    model = Bare(ours.width)
+    model.embedding.weight.data.copy_(ours.embedding.table)
+    model.projection.load_state_dict(ours.projection.state_dict())
+    for theirs, weight in zip(model.lstm.parameters(), (cell.weight_input, cell.weight_hidden, cell.bias)):  # noqa: B905
+        theirs.data.copy_(weight)
+    nn.init.zeros_(model.lstm.bias_hh_l0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=subject.config.optimizer.rate, fused=True)
+    step, state = 0, None
+
+    def run() -> float:
+        nonlocal step, state
+        batch = subject.batches[step % len(subject.batches)]
+        optimizer.zero_grad()
+        logits, state = model(batch.inputs, None if batch.fresh.all() else state)
+        loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        state = tuple(part.detach() for part in state)
+        step += 1
+        return float(loss.detach())
+
+    return run
+
+
+def subject(width: int, batch: int, chunk: int, precision: str = "float32") -> Subject:
+    return Subject(
+        from_tables(
+            {
+                "data": {"order": "streams", "context": chunk, "batch_tokens": batch * chunk},
+                "model": {"mixers": "lstm", "layers": 1, "width": width},
+                "training": {"precision": precision},
+            }
+        )
+    )
+
+
+def measure(width: int, batch: int, chunk: int, quick: bool) -> list[Figure]:
+    """Ours against bare; at hidden 512 also bfloat16 against float32."""
+    if quick:
+        batch, chunk = 4, 8
+    ours = subject(width, batch, chunk)
+    bare = bare_loop(ours)
+    first, expected = ours(), bare()
+    assert math.isclose(first, expected, rel_tol=1e-5), f"not the same model: {first} and {expected}"
+    runs = {"float32": ours, "bare": bare}
+    if width == 512:
+        runs["bfloat16"] = subject(width, batch, chunk, "bfloat16")
+    samples = interleave(runs, quick=quick)
+    speed = {name: f"{ours.tokens / samples.median(name):,.0f} tokens/s" for name in runs}
+    size = f"hidden {width}, batch {batch}, chunk {chunk}"
+    notes = f"{speed['float32']} against {speed['bare']}", samples.trust
+    figures = [
+        ratio(f"LSTM training over bare nn.LSTM, {size}", samples.speedup("float32", "bare"), 0.95, *notes)
+    ]
+    if width == 512:
+        notes = f"{speed['bfloat16']} against {speed['float32']}", samples.trust
+        faster = samples.speedup("bfloat16", "float32")
+        figures.append(ratio(f"LSTM training in bfloat16 over float32, {size}", faster, 1.6, *notes))
+    return figures
+
+
+if __name__ == "__main__":
+    given = options(__doc__)
+    report(measure(128, 64, 64, given.quick) + measure(512, 64, 100, given.quick), given)

@@ -1,0 +1,48 @@
+"""Batched `min-char-rnn` against the NumPy original's algorithm, in characters per second.
+
+Both have hidden 100 and chunks of 25; ours reads 128 streams at once, the original one, in float64.
+"""
+
+from benchmarks.subject import VOCABULARY, Subject
+from benchmarks.timing import interleave, options, ratio, report
+from foveal.config import load_config
+from tests.test_lectures import min_char_rnn, min_char_weights
+
+CHUNK = 25
+STREAMS = 128
+
+
+def main() -> None:
+    given = options(__doc__)
+    streams, steps = (4, 4) if given.quick else (STREAMS, 80)
+    ours = Subject(load_config("min-char-rnn", [f"data.batch_tokens={streams * CHUNK}"]))
+    single = Subject(load_config("min-char-rnn"), batches=steps)
+    assert all(batch.inputs.shape == (1, CHUNK) for batch in single.batches)
+    text = [token for batch in single.batches for token in batch.inputs[0].tolist()] + [0]
+    weights = [weight.astype("float64") for weight in min_char_weights(single.model)]
+    assert weights[0].shape == (100, VOCABULARY.size)
+
+    samples = interleave(
+        {"ours": ours, "original": lambda: min_char_rnn(text, weights, steps)}, quick=given.quick
+    )
+    characters = {"ours": ours.tokens, "original": steps * CHUNK}
+    per_second = {name: count / samples.median(name) for name, count in characters.items()}
+    scale = characters["ours"] / characters["original"]
+    faster = [scale * value for value in samples.speedup("ours", "original")]
+    speeds = f"{per_second['ours']:,.0f} against {per_second['original']:,.0f} characters/s"
+    report(
+        [
+            ratio(
+                f"min-char-rnn, {streams} streams, over the NumPy original",
+                faster,
+                15.0,
+                speeds,
+                samples.trust,
+            )
+        ],
+        given,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""How long `foveal --help` takes, in seconds, beside an empty Python."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.timing import Figure, interleave, options, report
+
+
+def main() -> None:
+    given = options(__doc__)
+    commands = {
+        "foveal --help": [str(Path(sys.executable).with_name("foveal")), "--help"],
+        "python": [sys.executable, "-c", ""],
+    }
+    runs = {
+        name: lambda command=command: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        for name, command in commands.items()
+    }
+    samples = interleave(runs, rounds=10, seconds=0.0, quick=given.quick)
+    notes = [f"an empty Python {samples.median('python'):.3f} s", samples.trust]
+    report([Figure("foveal --help, seconds", samples.median("foveal --help"), 0.5, True, notes)], given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Our side of a training benchmark: the trainer's own step, on random tokens made beforehand."""
+
+import numpy as np
+import torch
+
+from foveal.build import build_model, build_task, training_order
+from foveal.config import Config
+from foveal.data.tokenizers import CharacterTokenizer
+from foveal.training.optim import Optimizer
+from foveal.training.step import train_step
+
+VOCABULARY = CharacterTokenizer(map(chr, range(32, 97)))
+"""65 characters, as many as tiny Shakespeare has."""
+
+
+class Subject:
+    """Call it for one update; the state is carried from call to call where the config says so."""
+
+    def __init__(self, config: Config, batches: int = 16):
+        self.config = config
+        self.model = build_model(config, VOCABULARY, torch.device("cpu"))
+        self.task = build_task(config, self.model, VOCABULARY)
+        self.optimizer = Optimizer(self.model, config.optimizer)
+        size = (batches + 1) * config.data.batch_tokens
+        tokens = np.random.default_rng(0).integers(0, VOCABULARY.size, size, dtype=np.int32)
+        order = training_order(config, tokens)
+        self.batches = [order.batch(0, index) for index in range(min(batches, order.per_epoch))]
+        self.tokens = self.batches[0].tokens
+        self.parameters = sum(weight.numel() for weight in self.model.parameters())
+        self._step, self._carries = 0, [None]
+
+    def __call__(self) -> float:
+        done, self._carries = train_step(
+            self.model,
+            self.task,
+            self.optimizer,
+            [self.batches[self._step % len(self.batches)]],
+            self._carries,
+            rate=self.config.optimizer.rate,
+            seed=(0, self._step),
+            precision=self.config.training.precision,
+        )
+        self._step += 1
+        return done.loss
