@@ -4,7 +4,7 @@ import math
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -60,12 +60,12 @@ class LanguageTask:
     def __call__(self, batch: TokenBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(self.model.projection.weight.device)
         features, state, aux = self.model(batch.inputs, carry, batch.lengths)
-        targets = batch.targets
+        targets, lengths = batch.targets, batch.lengths
         if self.positions == "last":
-            features, targets = features[:, -1:], targets[:, -1:]
+            features, targets, lengths = last_position(features, targets, lengths)
         nats = self.token_losses(features, targets)
-        if batch.lengths is not None:
-            scored = present(batch.lengths, targets.shape[1])
+        if lengths is not None:
+            scored = present(lengths, targets.shape[1])
             nats = torch.where(scored, nats, 0.0)
             targets = targets[scored]
         total = nats.sum()
@@ -91,3 +91,13 @@ class LanguageTask:
         sampling = Sampling(temperature=0.8, seed=self.seed)
         pieces = generate_text(self.model, self.tokenizer, [""], PREVIEW_TOKENS, sampling)
         return collect(pieces)[0].text.strip("\n")
+
+
+def last_position(
+    features: Float[Tensor, "B T D"], targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None
+) -> tuple[Float[Tensor, "B 1 D"], Int[Tensor, "B 1"], Int[Tensor, " B"] | None]:
+    """Each row's last position, and whether there is one (a length of 1 or 0)."""
+    if lengths is None:
+        return features[:, -1:], targets[:, -1:], None
+    last = (lengths - 1).clamp(min=0)[:, None]
+    return features.take_along_dim(last[:, :, None], 1), targets.gather(1, last), lengths.clamp(max=1)
