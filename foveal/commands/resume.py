@@ -10,7 +10,7 @@ from foveal.commands.console import say
 from foveal.commands.report import train_and_report
 from foveal.core.runtime import choose_device, keep_freed_memory
 from foveal.training.interrupt import Signals
-from foveal.training.run import open_run
+from foveal.training.run import changed_machine, open_run
 
 
 def resume(
@@ -31,6 +31,8 @@ def resume(
     with Signals() as signals:
         opened = open_run(run)
         chosen = choose_device(device or opened.facts["data"]["device"])
+        if then := changed_machine(opened):
+            say(f"made with {then}: it goes on, but need not end bit for bit as it would have")
         data = prepare_again(opened, say)
         model = build_model(opened.config, data.tokenizer, chosen)
         train_and_report(opened, model, data, signals, json)

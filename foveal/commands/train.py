@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -11,14 +11,15 @@ from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.report import train_and_report, unit_of
 from foveal.config import Config, load_config
 from foveal.core.errors import UserError
-from foveal.core.runtime import choose_device
+from foveal.core.runtime import choose_device, keep_freed_memory
 from foveal.data.order import Streams, Windows
 from foveal.data.prepare import Prepared, prepare
+from foveal.data.tokenizers import load_tokenizer
 from foveal.heads.generate import Generator
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
-from foveal.training.run import create_run, default_path, open_run
+from foveal.training.run import check_place, create_run, default_path, open_run
 
 
 def train(
@@ -26,8 +27,8 @@ def train(
     /,
     *overrides: str,
     task: Literal["language"] | None = None,
-    model: str = "demo",
-    from_: Annotated[str | None, Parameter(name="--from")] = None,
+    model: str | None = None,
+    from_: Annotated[Path | None, Parameter(name="--from")] = None,
     valid: str | None = None,
     test: str | None = None,
     run: Path | None = None,
@@ -46,15 +47,15 @@ def train(
     task
         What to learn; it is inferred from DATA.
     model
-        A preset from `foveal models`, or the path of a TOML file.
+        A preset from `foveal models`, or the path of a TOML file; `demo`, or what --from is, if not given.
     from_
-        A run whose weights to start from.
+        A run whose weights and tokenizer to start from.
     valid
         Held-out data that chooses the best weights; nothing is then cut from DATA.
     test
         Held-out data for the reported figure; nothing is then cut from DATA.
     run
-        The folder to make; runs/<data>-<model>-<n> if not given.
+        The folder to make; runs/DATA-MODEL-N if not given.
     budget
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
     device
@@ -62,23 +63,30 @@ def train(
     json
         Print one JSON object with the result on standard output.
     """
-    config = load_config(model, [*overrides, *([f"training.budget={budget}"] if budget else [])])
+    first = None if from_ is None else open_run(from_)
+    preset = model or ("demo" if first is None else str(first.path / "config.toml"))
+    config = load_config(preset, [*overrides, *([f"training.budget={budget}"] if budget else [])])
     parse_budget(config.training.budget)
+    if first is not None and config.model != first.config.model:
+        raise UserError(
+            f"{from_}: its model is not the one asked for: leave out --model and model.* settings"
+        )
     chosen = choose_device(device)
-    folder = run or default_path(data, model)
-    if folder.exists():
-        raise UserError(f"{folder} exists: choose another --run, or go on with it: foveal resume {folder}")
+    folder = run or default_path(data, model or (from_ or Path(preset)).name)
+    check_place(folder)
+    keep_freed_memory()
     with Signals() as signals:
-        prepared = prepare(data, config.data, valid, test, say)
+        tokenizer = None if first is None else load_tokenizer(first.inputs / "text")
+        prepared = prepare(data, config.data, valid, test, say, tokenizer)
         network = build_model(config, prepared.tokenizer, chosen)
-        if from_ is not None:
-            load_run_weights(open_run(Path(from_)), network)
-        _announce(data, config, model, folder, prepared, network)
+        if first is not None:
+            load_run_weights(first, network)
+        _announce(data, config, preset, folder, prepared, network)
         given = {
             "data": _lasting(data),
             "valid": valid and _lasting(valid),
             "test": test and _lasting(test),
-            "preset": model,
+            "preset": preset,
             "device": chosen.type,
             "facts": prepared.facts,
         }
@@ -96,31 +104,32 @@ def _announce(
 ) -> None:
     """What was decided and what it will cost, before anything is spent on it."""
     tokenizer, facts = prepared.tokenizer, prepared.facts["parts"]
-    unit = unit_of(tokenizer.kind)
+    unit, V = unit_of(tokenizer.kind), tokenizer.size
     order = training_order(config, prepared.train)
     task = build_task(config, network, tokenizer)
     first = preflight(network, task, order.batch(0, 0), config.training.precision, config.training.seed)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     step = first.seconds * config.training.accumulate
-    parts = ", ".join(f"{name} {part['tokens']:,}" for name, part in facts.items())
-    documents = sum(part["documents"] for part in facts.values())
+    parts = ", ".join(f"{name} {_amount(part)}" for name, part in facts.items())
     facts_table(
         [
-            ("data", f"{data}: {documents:,} document{'s' * (documents != 1)}; {unit}: {parts}"),
-            ("task", f"language model: predict the next of {tokenizer.size:,} {tokenizer.kind} tokens"),
+            ("data", f"{data}: {unit}: {parts}"),
+            ("task", f"language model: predict the next of {V:,} {tokenizer.kind} tokens"),
             (
                 "model",
                 f"{preset}: {config.model.layers} x {config.model.mixers}, width {config.model.width}; "
                 f"{parameters:,} parameters",
             ),
-            (
-                "first loss",
-                f"{first.loss:.3f} nats measured; ln {tokenizer.size} = {math.log(tokenizer.size):.3f} expected",
-            ),
+            ("first loss", f"{first.loss:.3f} nats measured; ln {V} = {math.log(V):.3f} expected"),
             ("cost", _cost(config, order, first, step)),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )
+
+
+def _amount(part: dict[str, Any]) -> str:
+    tokens, documents = part["tokens"], part["documents"]
+    return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
 
 
 def _cost(config: Config, order: Streams | Windows, first: Preflight, step: float) -> str:

@@ -33,7 +33,7 @@ class Generator(nn.Module):
         self.vocabulary, self.width = embedding.size, width
         self.embedding = embedding
         self.stack = stack
-        self.bounded = stack.bounded
+        self.bounded, self.limit = stack.bounded, stack.limit
         self.aux_names = sorted(
             {name for part in stack.modules() if isinstance(part, Routed) for name in part.aux_names}
         )

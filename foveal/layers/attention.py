@@ -96,7 +96,7 @@ class SelfAttention(Tapped):
     def _slide(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"], added: Int[Tensor, " B"]
     ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """Put the new keys behind the w - 1 kept ones; each query sees w slots; keep each row's last w - 1."""
+        """Put the new keys behind the w - 1 kept ones; a query sees w slots; keep each row's last w - 1."""
         T, kept = k.shape[1], self.window - 1
         if state is None:
             visible = causal_mask(T, self.window, k.device)[None]

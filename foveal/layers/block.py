@@ -83,8 +83,8 @@ class Stack(nn.Module):
         super().__init__()
         self.positioned = positioned
         self.blocks = nn.ModuleList(blocks)
-        endless = positioned is None or positioned.limit is None
-        self.bounded = endless and all(block.bounded for block in blocks)
+        self.limit = None if positioned is None else positioned.limit
+        self.bounded = self.limit is None and all(block.bounded for block in blocks)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         state: dict[str, State] = {
@@ -118,7 +118,7 @@ class Stack(nn.Module):
         T = x.shape[1]
         count = x.new_zeros(x.shape[0], dtype=torch.long) if state is None else state["count"]
         filled = T + (0 if state is None else state["filled"])
-        refuse_past(self.positioned.limit, filled)
+        refuse_past(self.limit, filled)
         x = zero_padding(self.positioned(x, count), lengths)
         added = T if lengths is None else lengths
         return x, {"count": count + added, "filled": filled}

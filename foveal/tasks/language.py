@@ -89,7 +89,8 @@ class LanguageTask:
     def preview(self, step: int) -> str:
         """A short text from the model as it is; the same noise each time, so that progress shows."""
         sampling = Sampling(temperature=0.8, seed=self.seed)
-        pieces = generate_text(self.model, self.tokenizer, [""], PREVIEW_TOKENS, sampling)
+        tokens = min(PREVIEW_TOKENS, self.model.limit or PREVIEW_TOKENS)
+        pieces = generate_text(self.model, self.tokenizer, [""], tokens, sampling)
         return collect(pieces)[0].text.strip("\n")
 
 

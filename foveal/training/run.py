@@ -6,6 +6,7 @@
 """
 
 import hashlib
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -71,14 +72,24 @@ class Run:
         durable.replace_file(self.path / "plan.json", seal_json(asdict(plan)))
 
 
+def check_place(path: Path) -> None:
+    """UserError if no run can be made at `path`; nothing is written yet."""
+    if path.exists():
+        raise UserError(f"{path} exists: choose another --run, or go on with it: foveal resume {path}")
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise UserError(f"{path}: {above} is a file, not a folder; choose another --run")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UserError(f"{path}: no permission to write in {above}; choose another --run")
+
+
 def create_run(path: Path, config: Config, inputs: Mapping[str, bytes], data: dict[str, Any]) -> Run:
     """Make a run folder, which appears complete or not at all.
 
     `inputs` maps names below `inputs/` (`text/tokenizer.json`) to contents; `data` are facts about the
     data, for people and for `Run.facts["data"]`. UserError if `path` exists or can't be written.
     """
-    if path.exists():
-        raise UserError(f"{path} exists: choose another --run, or go on with it: foveal resume {path}")
+    check_place(path)
     files = {"config.toml": to_toml(config).encode()}
     files |= {f"inputs/{name}": content for name, content in inputs.items()}
     facts = {
@@ -137,3 +148,10 @@ def default_path(data: str, preset: str, parent: Path = Path("runs")) -> Path:
     while (parent / f"{stem}-{number}").exists():
         number += 1
     return parent / f"{stem}-{number}"
+
+
+def changed_machine(run: Run) -> str:
+    """What of the run's torch and threads is otherwise here (the last bits of sums may differ then), or ''."""
+    then = f"torch {run.facts['torch']} on {run.facts['threads']} threads"
+    now = f"torch {torch.__version__} on {torch.get_num_threads()} threads"
+    return "" if then == now else f"{then}, now {now}"
