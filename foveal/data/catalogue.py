@@ -66,7 +66,7 @@ ENTRIES = (
         name="python-source",
         what="the standard library of the running Python, its .py files; nothing is fetched",
         licence="Python Software Foundation License",
-        size="about 30 MB",
+        size="about 28 MB",
     ),
 )
 

@@ -190,7 +190,7 @@ def _nothing_in(part: Part, data: str, given: bool) -> str:
 
 def _say_losses(skipped: list[str], facts: dict[str, dict[str, Any]], say: Say) -> None:
     if skipped:
-        say(f"skipped {len(skipped)} files that are not UTF-8 text, the first: {skipped[0]}")
+        say(f"skipped {len(skipped)} file(s) that are not UTF-8 text, the first: {skipped[0]}")
     for name, fact in facts.items():
         if fact["left_out_characters"]:
             most = ", ".join(f"{character!r} ({n})" for character, n in [*fact["left_out"].items()][:5])

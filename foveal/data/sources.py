@@ -96,7 +96,7 @@ class Folder:
             if characters:
                 texts.append(FileContent(path, content.hexdigest(), characters))
         if not texts:
-            why = f"; {len(skipped)} files are not text, the first: {skipped[0]}" if skipped else ""
+            why = f"; {len(skipped)} file(s) in it are not text, the first: {skipped[0]}" if skipped else ""
             raise UserError(f"{self.path}: a folder with no text in it{why}")
         return tuple(texts), tuple(skipped)
 

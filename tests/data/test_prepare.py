@@ -1,7 +1,6 @@
 """From a path to token arrays: made once, found again, remade when anything changed, refused when bad."""
 
 import json
-import multiprocessing
 import os
 import tracemalloc
 from pathlib import Path
@@ -180,16 +179,6 @@ def test_a_text_that_changes_while_it_is_read_is_refused(
     assert not [*cache.glob("tokens/[!.]*")]
 
 
-def _prepare_there(path: str) -> int:
-    return len(prepared(path).train)
-
-
-def test_two_processes_at_once_build_one_store(path: Path, cache: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        assert len(set(pool.map(_prepare_there, [str(path)] * 4))) == 1
-    assert len([*cache.glob("tokens/[!.]*")]) == 1
-
-
 def test_characters_the_training_text_lacks_are_left_out_and_said(path: Path, tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("line é9é日\n")
     said: Said = []
@@ -216,7 +205,7 @@ def test_skipped_files_are_said_also_the_second_time(tmp_path: Path) -> None:
     for _ in range(2):
         said: Said = []
         found = prepare(str(tmp_path), DataConfig(), None, None, said.append)
-        assert "skipped 1 files" in said[0]
+        assert "skipped 1 file(s)" in said[0]
         assert "image.png" in said[0]
         assert len(found.facts["skipped"]) == 1
 

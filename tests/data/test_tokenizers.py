@@ -27,7 +27,22 @@ TRAINING = [
     "naïve café\n  日本語 🙂\n" * 9,
 ]
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
-WORDY = st.lists(st.sampled_from(["the", " cat", "\n", " ", "\n\n", "\t", "\x1c", "\u2003", "'s", "9", "é"]))
+GAPS = [
+    "the",
+    "cat ",
+    " sat",
+    "    on",
+    "\n\n",
+    "the\n    cat",
+    " \n",
+    "\t\tsat",
+    "\x1c",
+    "\u2003",
+    "'s 9 ",
+    "é",
+]
+BPE_OF_GAPS = BPETokenizer.train([" ".join(GAPS), "".join(GAPS)] * 30, 320)
+CLAUSE = st.lists(st.sampled_from(GAPS), max_size=3).map(lambda gaps: "".join(gaps) + " the cat")
 
 
 @cache
@@ -103,16 +118,17 @@ def test_bpe_is_the_same_every_time() -> None:
     assert BPETokenizer.train(TRAINING, 300).digest == made("bpe").digest
 
 
-@given(words=WORDY)
-def test_bpe_in_parts_equals_bpe_of_the_whole(words: list[str]) -> None:
-    text, tokenizer = "".join(words), made("bpe")
-    whole = tokenizer.encode(text)
+@given(text=st.lists(CLAUSE, max_size=60).map("".join))
+def test_bpe_in_parts_equals_bpe_of_the_whole(text: str) -> None:
+    tokenizer = BPE_OF_GAPS
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PART", 3)
+        patch.setattr(module, "PART", 10**6)
+        whole = tokenizer.encode(text)
+        patch.setattr(module, "PART", 40)  # longer than any clause
         parts = [*module._words(text)]
         assert "".join(parts) == text
-        if all(len(part) < 6 for part in parts):  # no word was cut
-            assert tokenizer.encode(text).tolist() == whole.tolist()
+        assert max(map(len, parts), default=0) <= 80
+        assert tokenizer.encode(text).tolist() == whole.tolist()
 
 
 def test_bpe_bears_a_line_without_spaces() -> None:
