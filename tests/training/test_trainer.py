@@ -1,0 +1,192 @@
+"""The loop: budgets, evaluation, the best weights, averages, early stopping, refusals."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from foveal.core.errors import RunFailed
+from foveal.training.average import Average
+from foveal.training.evaluate import evaluate
+from foveal.training.interrupt import Signals
+from foveal.training.sealed import load_weights, open_tensors, weights_of
+from tests.training.same import lines
+from tests.training.toy import ToyBatches, ToyModel, ToyTask, toy_config, toy_trainer, train
+
+
+@pytest.mark.parametrize(
+    ("budget", "accumulate", "steps"),
+    [("7steps", 1, 7), ("2epochs", 1, 12), ("2epochs", 3, 12), ("1.5epochs", 1, 9), ("100tokens", 1, 7)],
+)
+def test_counted_budgets(tmp_path: Path, budget: str, accumulate: int, steps: int) -> None:
+    done = train(tmp_path / "run", toy_config(training={"budget": budget, "accumulate": accumulate}))
+    assert done.reporter.end[:2] == (steps, "budget")
+    assert len(done.reporter.steps) == steps
+    assert done.reporter.steps[-1]["tokens"] == steps * accumulate * 15
+
+
+def test_a_time_budget_counts_steps_only(tmp_path: Path) -> None:
+    """Slow evaluations do not shorten training: half a second of steps, with 20 ms in each."""
+    import time
+
+    evaluations = []
+
+    def slow(where: str, calls: int) -> None:
+        time.sleep(0.02 if where == "train" else 0.1)
+        evaluations.append(where)
+
+    config = toy_config(training={"budget": "0.5s", "evaluate_every": 4}, schedule={"warmup": 2})
+    done = train(tmp_path / "run", config, hook=slow)
+    assert evaluations.count("evaluate") >= 4
+    assert done.state.progress.seconds == pytest.approx(0.5, abs=0.2)
+    assert done.reporter.plans[0].decided >= 10
+
+
+def test_the_best_weights_are_kept_and_said(tmp_path: Path) -> None:
+    config = toy_config(optimizer={"rate": 0.3}, training={"average": 0.0, "budget": "20steps"})
+    done = train(tmp_path / "run", config)
+    losses = {record["step"]: record["loss"] for record, _ in done.reporter.evaluations}
+    best = min(losses, key=losses.__getitem__)
+    assert best != 20, "the last weights are the best: nothing to choose"
+    assert done.reporter.end[2:] == (best, losses[best])
+    tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
+    assert facts == {"which": "best", "step": best, "loss": losses[best]}
+    net = ToyModel()
+    load_weights(net, tensors, "")
+    means = evaluate(net, ToyTask(net), ToyBatches(per_epoch=2, seed=99))
+    assert means["loss"] == losses[best]
+
+
+def test_without_validation_the_last_weights_are_kept(tmp_path: Path) -> None:
+    done = train(tmp_path / "run", toy_config(training={"average": 0.0}), valid=False)
+    tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
+    assert facts == {"which": "last", "step": 12, "loss": None}
+    assert all(torch.equal(tensors[name], value) for name, value in weights_of(done.model).items())
+    assert done.reporter.evaluations == []
+    assert len(done.reporter.samples) == 6
+
+
+def test_the_average_is_evaluated_and_kept_and_the_weights_go_on(tmp_path: Path) -> None:
+    done = train(tmp_path / "run", toy_config(training={"budget": "2steps", "average": 0.9}))
+    average = done.state.average
+    assert average
+    tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
+    assert facts["which"] == "best average"
+    for name, value in average.tensors.items():
+        assert torch.equal(tensors[name], value)
+        assert not torch.equal(done.model.state_dict()[name], value)
+
+
+def test_the_average_is_the_written_out_sum() -> None:
+    net = ToyModel(dtype=torch.float64)
+    average = Average(net, 0.3)
+    expected, weight = net.hidden.weight.detach().clone(), net.hidden.weight
+    for step in range(6):
+        with torch.no_grad():
+            weight.add_(torch.randn_like(weight))
+        average.update(step)
+        decay = min(0.3, (1 + step) / (10 + step))
+        expected = decay * expected + (1 - decay) * weight.detach()
+    torch.testing.assert_close(average.tensors["hidden.weight"], expected)
+    before = weight.detach().clone()
+
+    def interrupted() -> None:
+        with average.in_model():
+            torch.testing.assert_close(weight.detach(), expected)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert torch.equal(weight, before)
+
+
+def test_early_stopping(tmp_path: Path) -> None:
+    config = toy_config(optimizer={"rate": 0.3}, training={"budget": "100steps", "patience": 3})
+    done = train(tmp_path / "run", config)
+    step, reason, best_step, _ = done.reporter.end
+    assert reason == "patience"
+    assert step == best_step + 3 * 2
+    assert [best for _, best in done.reporter.evaluations[-4:]] == [True, False, False, False]
+
+
+def test_a_validation_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:
+    trainer = toy_trainer(tmp_path / "run", toy_config(training={"average": 0.0}))
+
+    def spoil(module: Any, inputs: Any, output: Any) -> Any:
+        return output if module.training else (output[0] * float("nan"), output[1])
+
+    trainer.model.register_forward_hook(spoil)
+    trainer.task.preview = lambda step: None  # type: ignore[method-assign]
+    trainer.run(Signals())
+    assert trainer.reporter.end[2:] == (None, None)
+    assert open_tensors(trainer.folder.weights.read_bytes(), "")[1]["which"] == "last"
+    assert [r["loss"] for r in lines(trainer.folder.metrics) if r["kind"] == "evaluation"] == [None] * 6
+
+
+def test_evaluation_changes_nothing_and_repeats() -> None:
+    net = ToyModel()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    batches = ToyBatches(per_epoch=4, seed=7)
+    first = evaluate(net, ToyTask(net), batches)
+    assert first == evaluate(net, ToyTask(net), batches)
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+
+
+def test_evaluation_carries_the_state_and_weighs_by_tokens() -> None:
+    """Against one pass over the joined chunks, written out."""
+    net = ToyModel(dropout=0.0, norm=False, dtype=torch.float64)
+    batches = ToyBatches(per_epoch=3, length=100, seed=7)
+    parts = [batches.batch(0, index) for index in range(3)]
+    logits, _ = net(torch.cat([part.inputs for part in parts], 1), net.first.expand(3, 6))
+    targets = torch.cat([part.targets for part in parts], 1)
+    total = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+    expected = float(total.detach()) / float((targets > 0).sum())
+    assert evaluate(net, ToyTask(net), batches)["loss"] == pytest.approx(expected, abs=1e-12)
+
+
+class Spoiler:
+    """The gradient of the projection is NaN at the given steps (updates done before)."""
+
+    def __init__(self, trainer: Any, steps: set[int]):
+        self.trainer, self.steps = trainer, steps
+        trainer.model.projection.bias.register_hook(self)
+
+    def __call__(self, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient * float("nan") if self.trainer.state.progress.step in self.steps else gradient
+
+
+def test_a_refused_step_is_counted_and_training_goes_on(tmp_path: Path) -> None:
+    trainer = toy_trainer(tmp_path / "run", toy_config(training={"bad_steps": 3}))
+    Spoiler(trainer, {3, 4, 8, 9})
+    trainer.run(Signals())
+    refused = [(record["step"], record["in_a_row"]) for record in trainer.reporter.refusals]
+    assert refused == [(4, 1), (5, 2), (9, 1), (10, 2)]
+    assert {r["culprit"] for r in trainer.reporter.refusals} == {"gradient of projection.bias"}
+    assert trainer.reporter.end[:2] == (12, "budget")
+    assert len(trainer.reporter.steps) == 8
+    kinds = [record["kind"] for record in lines(trainer.folder.metrics)]
+    assert kinds.count("refused") == 4
+
+
+def test_too_many_refused_steps_in_a_row_end_the_run(tmp_path: Path) -> None:
+    trainer = toy_trainer(tmp_path / "run", toy_config(training={"bad_steps": 3}))
+    Spoiler(trainer, set(range(5, 99)))
+    with pytest.raises(RunFailed) as error:
+        trainer.run(Signals())
+    assert "3 steps in a row" in str(error.value)
+    assert "step 8 in gradient of projection.bias" in str(error.value)
+    assert "lower optimizer.rate" in str(error.value)
+
+
+def test_tied_weights_are_saved_once_and_loaded_into_both(tmp_path: Path) -> None:
+    net = ToyModel(norm=False)
+    net.input.weight = net.hidden.weight
+    names = weights_of(net).keys()
+    assert len(names & {"input.weight", "hidden.weight"}) == 1
+    other = ToyModel(norm=False)
+    other.input.weight = other.hidden.weight
+    with torch.no_grad():
+        other.hidden.weight.zero_()
+    load_weights(other, {name: value.clone() for name, value in weights_of(net).items()}, "")
+    assert torch.equal(other.input.weight, net.hidden.weight)
