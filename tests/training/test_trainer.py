@@ -190,3 +190,16 @@ def test_tied_weights_are_saved_once_and_loaded_into_both(tmp_path: Path) -> Non
         other.hidden.weight.zero_()
     load_weights(other, {name: value.clone() for name, value in weights_of(net).items()}, "")
     assert torch.equal(other.input.weight, net.hidden.weight)
+
+
+def test_a_refused_step_leaves_the_average(tmp_path: Path) -> None:
+    averages = []
+    for budget, refused in (("1step", set[int]()), ("2steps", {1})):
+        config = toy_config(training={"budget": budget}, schedule={"name": "constant"})
+        trainer = toy_trainer(tmp_path / budget, config)
+        Spoiler(trainer, refused)
+        trainer.run(Signals())
+        assert trainer.state.average
+        averages.append(trainer.state.average.tensors)
+    first, second = averages
+    assert all(torch.equal(first[name], second[name]) for name in first)
