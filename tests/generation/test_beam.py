@@ -168,6 +168,14 @@ def test_it_ends_early_only_if_nothing_can_win() -> None:
     assert calls(0.0, best=2)[0] == 50, "the second best is open to the end"
 
 
+def test_the_second_best_is_awaited_too() -> None:
+    """After two steps (0,) at 0.6 and (1, 0) at 0.075 have ended, but (1, 1) at 0.21 may still be second."""
+    first, later = torch.tensor([0.6, 0.3, 0.1]).log(), torch.tensor([0.25, 0.7, 0.05]).log()
+    head = Script(torch.stack([first, first, later]))
+    found = beam_search(head, [[1]], 4, beam=3, best=2, end={0})[0]
+    assert [hypothesis.tokens for hypothesis in found] == [(0,), (1, 1, 1, 1)]
+
+
 def test_fewer_than_wanted_if_no_more_exist() -> None:
     head = Script(torch.tensor([[0.5, 0.25, 0.25]]).log())
     found = beam_search(head, [[0]], 2, beam=20, best=20, end={0})[0]

@@ -104,7 +104,7 @@ def test_noise_differs_in_every_part() -> None:
 
 
 @pytest.mark.parametrize(
-    "limit", [Sampling(top_k=1), Sampling(top_p=1e-300), Sampling(temperature=1e-300), Sampling(top_p=1e-9)]
+    "limit", [Sampling(top_k=1), Sampling(top_p=1e-300), Sampling(temperature=1e-308), Sampling(top_p=1e-9)]
 )
 def test_limits_are_greedy(limit: Sampling) -> None:
     logits = torch.randn(500, 50, dtype=torch.float64) * 30
