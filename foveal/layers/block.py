@@ -58,8 +58,7 @@ class Block(Tapped):
         aux: Aux = {}
         if self.feedforward is not None:
             assert self.feedforward_norm is not None
-            # Norms and biases make something of nothing: the padding is emptied again before it is used.
-            y = zero_padding(self.feedforward_norm(x) if self.pre else x, lengths)
+            y = self.feedforward_norm(x) if self.pre else x
             if isinstance(self.feedforward, Routed):
                 y, aux = self.feedforward(y, lengths)
             else:

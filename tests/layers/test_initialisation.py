@@ -93,6 +93,13 @@ def test_first_loss_is_near_ln_v(tied):
     assert abs(float(losses.mean().detach()) - math.log(V)) < 0.02
 
 
+def test_a_norm_stands_before_the_projection():
+    stack = Stack([Block(Recurrent(LSTM(D, D)))])
+    features, _, _ = Generator(Embedding(9, D), stack, D, LayerNorm(D))(torch.randint(9, (4, 20)))
+    torch.testing.assert_close(features.mean(-1), torch.zeros(4, 20), rtol=0, atol=1e-5)
+    torch.testing.assert_close(features.var(-1, correction=0), torch.ones(4, 20), rtol=0, atol=1e-2)
+
+
 def test_dropout_is_of_training_alone():
     block = Block(Recurrent(Elman(D, D)), MLP(D, D), residual=True, dropout=0.5)
     x = torch.randn(2, 5, D)

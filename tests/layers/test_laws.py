@@ -164,6 +164,25 @@ def test_select_and_reset(name, path):
 
 
 @every_row
+def test_storage(name, path):
+    """A start is fresh storage; while gradients flow, one can go on from a passed state a second time."""
+    dtype, _ = path
+    module = make(name, dtype)
+    x = torch.randn(B, T, D, dtype=dtype)
+    start = module.init_state(B)
+    with torch.no_grad():
+        map_state(lambda leaf: leaf.fill_(7) if isinstance(leaf, Tensor) else leaf, start)
+    _, state = run(module, x[:, :4], module.init_state(B, capacity=2 * T))
+    kept = [entry.clone() for entry in entries(module, state)]
+    first, _ = run(module, x[:, 4:], state)
+    again, _ = run(module, x[:, 4:], state)
+    assert torch.equal(first, again)
+    assert all(map(torch.equal, entries(module, state), kept))
+    assert all(gradient.isfinite().all() for gradient in gradients(module, [first, again]))
+    assert all(parameter.abs().le(0.7).all() for parameter in module.parameters())
+
+
+@every_row
 def test_every_parameter_learns(name, path):
     """From the start state every parameter's gradient exists and is finite."""
     dtype, _ = path
