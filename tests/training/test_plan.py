@@ -107,6 +107,12 @@ def test_a_time_budget_becomes_a_plan_before_the_rate_depends_on_it(name: str, s
     assert elapsed == pytest.approx(max(expected * 60.0, 2.5 + 0.1 * 18), abs=0.11)
 
 
+def test_a_machine_that_slows_down_never_moves_the_fall_into_the_past() -> None:
+    plan, _ = pace_until_plan(60.0, ScheduleConfig(warmup=5, decay_start=0.5), [0.1] * 100 + [1.0])
+    assert plan.decided > plan.total_steps // 2
+    assert plan.decay_start == plan.decided
+
+
 def test_a_budget_shorter_than_the_warm_up_still_ends() -> None:
     plan, elapsed = pace_until_plan(1.0, ScheduleConfig(warmup=50), [0.3])
     assert plan == Plan(4, 4, 4)

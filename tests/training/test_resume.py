@@ -63,6 +63,18 @@ def test_resume_at_every_step_over_two_epochs(tmp_path: Path) -> None:
             shutil.rmtree(path)
 
 
+def test_the_kept_weights_are_those_of_the_checkpoint_again(tmp_path: Path) -> None:
+    """Weights kept after the checkpoint, in a life that is forgotten, must not outlive it."""
+    path = tmp_path / "run"
+    with pytest.raises(Killed):
+        train(path, settings(True), hook=kill_in(11))
+    kept = (path / "model.safetensors").read_bytes()
+    (path / "model.safetensors").write_bytes(b"of another life")
+    with pytest.raises(Killed):
+        train(path, settings(True), hook=kill_in(1))
+    assert (path / "model.safetensors").read_bytes() == kept
+
+
 def test_a_chain_of_kills(tmp_path: Path) -> None:
     whole = fingerprint(train(tmp_path / "whole", settings(True)))
     assert differences(fingerprint(resumed(tmp_path / "chain", settings(True), [3] * 10)), whole) == []
