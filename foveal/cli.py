@@ -5,12 +5,12 @@ import sys
 import cyclopts
 
 import foveal
+from foveal.training.interrupt import Interrupted, Signals
 
 APP = cyclopts.App(
     name="foveal",
     help="Train, look inside and use sequence models on your own data.",
     version=foveal.__version__,
-    result_action="return_value",
 )
 
 COMMANDS = {
@@ -33,11 +33,14 @@ def main() -> None:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        APP(arguments, exit_on_error=False, print_error=False)
+        with Signals() as signals:
+            with signals.deferred():  # numpy and torch swallow what is raised while they are imported
+                command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
+            command(*bound.args, **bound.kwargs)
     except cyclopts.CycloptsError as error:
-        _fail(str(error).replace("\n", " "), 2)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        _fail(f"{error} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
+    except Interrupted as stop:
+        _fail(str(stop), stop.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone (`foveal ... | head`): nothing is left to say, or to flush.
         sys.stdout = None
@@ -58,6 +61,8 @@ def _verdict(error: Exception) -> tuple[int, str]:
         return 2, str(error)
     if isinstance(error, RunFailed):
         return 1, str(error)
+    if isinstance(error, OSError) and error.filename:
+        return 2 if isinstance(error, PermissionError) else 1, f"{error.filename}: {error.strerror}"
     kind = type(error).__name__
     return 1, f"{kind}: {error} (a fault of foveal's: --debug shows where)"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
-from rich.table import Table
 from rich.text import Text
 
 from foveal.training.plan import Plan
@@ -24,13 +23,10 @@ def say(message: str) -> None:
 
 
 def facts_table(rows: list[tuple[str, str]], console: Console = ERROR) -> None:
-    """Names and values, aligned."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold cyan", no_wrap=True)
-    table.add_column(overflow="fold")
+    """Names and values, aligned; lines are left whole, so that commands can be copied from them."""
+    width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        table.add_row(name, value)
-    console.print(table)
+        console.print(Text.assemble((name.ljust(width), "bold cyan"), "  ", value), soft_wrap=True)
 
 
 def result_line(result: dict[str, Any]) -> None:
@@ -50,12 +46,12 @@ def duration(seconds: float) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def size(count: float) -> str:
+def size(count: int) -> str:
     """`1.2 GB (1.1 GiB)`; both units, because they are mixed up so often."""
     for power, unit, binary in ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB")):
         if count >= 1000**power:
             return f"{count / 1000**power:,.1f} {unit} ({count / 1024**power:,.1f} {binary})"
-    return f"{count:.0f} B"
+    return f"{count} B"
 
 
 class _Left(ProgressColumn):
@@ -98,7 +94,7 @@ class Screen:
     def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
         self.plan = plan
         for line in damaged:
-            ERROR.print(f"[yellow]{line}")
+            ERROR.print(Text(line, style="yellow"), soft_wrap=True)
 
     def planned(self, plan: Plan) -> None:
         self.plan = plan

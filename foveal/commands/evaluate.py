@@ -49,8 +49,10 @@ def evaluate(
                 raise UserError(f"{run}: trained without held-out text: name data to measure it on")
             tokens, sizes = held_out, prepared.facts["parts"][split]
         order = held_out_order(loaded.config, tokens)
-        scores = scored(evaluate_batches(loaded.model, loaded.task, order, poll=signals.poll))
+        precision = loaded.config.training.precision
+        scores = evaluate_batches(loaded.model, loaded.task, order, precision=precision, poll=signals.poll)
     amount = f"{sizes['characters']:,} characters, {sizes['tokens']:,} tokens"
+    scores = scored(scores)
     if json:
         result_line({"run": str(run), "split": split, "tokens": sizes["tokens"]} | scores)
     else:

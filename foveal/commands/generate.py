@@ -17,6 +17,8 @@ from foveal.generation.sampling import Sampling
 from foveal.generation.text import Generation, beam_text, generate_text
 from foveal.training.interrupt import Signals
 
+DEFAULT = Sampling(temperature=0.8)
+
 
 def generate(
     run: Path,
@@ -25,12 +27,12 @@ def generate(
     prompt: str | None = None,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
     tokens: int = 500,
-    temperature: float = 0.8,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    repetition_penalty: float = 1.0,
-    stop: tuple[str, ...] = (),
-    seed: int = 0,
+    temperature: float = DEFAULT.temperature,
+    top_k: int = DEFAULT.top_k,
+    top_p: float = DEFAULT.top_p,
+    repetition_penalty: float = DEFAULT.repetition_penalty,
+    stop: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    seed: int = DEFAULT.seed,
     samples: int = 1,
     beam: int = 0,
     best: int = 1,
@@ -77,8 +79,15 @@ def generate(
     """
     prompts = _prompts(prompt, input_)
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
-    if beam and samples > 1:
-        raise UserError("--beam finds the best texts, --samples draws several: use --best N with --beam")
+    if beam and (sampling != DEFAULT or stop or samples > 1):
+        raise UserError(
+            "--beam searches for the likeliest texts and draws nothing: with it leave out --temperature, "
+            "--top-k, --top-p, --repetition-penalty, --seed, --stop and --samples (--best N shows several)"
+        )
+    if not beam and (best > 1 or length_penalty):
+        raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
+    if sampling.greedy and samples > 1:
+        raise UserError("--temperature 0 always writes the same text: leave out --samples, or raise it")
     if tokens < 1 or samples < 1 or beam < 0 or best < 1:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")
     with Signals():

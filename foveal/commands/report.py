@@ -1,6 +1,8 @@
 """What `train` and `resume` have in common: train to the end, measure, draw, and say what to do next."""
 
 import math
+import shlex
+from pathlib import Path
 from typing import Any
 
 from foveal.build import build_task, held_out_order, load_run_weights, training_order
@@ -12,7 +14,7 @@ from foveal.training.evaluate import evaluate
 from foveal.training.interrupt import Interrupted, Signals
 from foveal.training.plan import parse_budget
 from foveal.training.run import Run
-from foveal.training.trainer import Trainer
+from foveal.training.trainer import FinishedError, Trainer
 
 
 def unit_of(kind: str) -> str:
@@ -20,33 +22,41 @@ def unit_of(kind: str) -> str:
     return {"character": "characters", "byte": "bytes"}.get(kind, "tokens")
 
 
+def command(name: str, path: Path, *more: str) -> str:
+    """A command to type."""
+    return shlex.join(["foveal", name, str(path), *more])
+
+
 def train_and_report(run: Run, model: Generator, data: Prepared, signals: Signals, json: bool) -> None:
-    """Train the run from where it is to its end; then score, draw and show it."""
-    config = run.config
+    """Train the run from where it is to its end; then score, draw and show it. The curves come last: a
+    finished run without them was stopped before its report, which is then made."""
+    config, picture = run.config, run.path / "curves.png"
     unit = unit_of(data.tokenizer.kind)
     task = build_task(config, model, data.tokenizer)
     valid = None if data.valid is None else held_out_order(config, data.valid)
     budget = parse_budget(config.training.budget)
     screen = Screen(budget.amount if budget.unit == "seconds" else None, unit)
-    with screen:
-        trainer = Trainer(run, model, task, training_order(config, data.train), valid, screen)
-        try:
-            progress = trainer.run(signals)
-        except Interrupted as stop:
-            if not signals.urgent:
-                step = trainer.state.progress.step
-                ERROR.print(f"stopped by {stop} at step {step:,}; everything is saved. Go on with:")
-                ERROR.print(f"  foveal resume {run.path}")
-            raise
-    load_run_weights(run, model)
-    result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
-    held_out = data.valid if data.test is None else data.test
-    if held_out is not None:
-        order = held_out_order(config, held_out)
-        scores = evaluate(model, task, order, precision=config.training.precision, poll=signals.poll)
-        result |= {"split": "valid" if data.test is None else "test"} | scored(scores)
-    picture = run.path / "curves.png"
-    draw_curves(run.metrics, picture, f"{run.path.name}: {config.model.mixers}", unit)
+    trainer = Trainer(run, model, task, training_order(config, data.train), valid, screen)
+    try:
+        with screen:
+            try:
+                trainer.run(signals)
+            except FinishedError:
+                if picture.exists():
+                    raise
+        progress = trainer.state.progress
+        load_run_weights(run, model)
+        result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
+        held_out = data.valid if data.test is None else data.test
+        if held_out is not None:
+            order = held_out_order(config, held_out)
+            scores = evaluate(model, task, order, precision=config.training.precision, poll=signals.poll)
+            result |= {"split": "valid" if data.test is None else "test"} | scored(scores)
+        draw_curves(run.metrics, picture, f"{run.path.name}: {config.model.mixers}", unit)
+    except Interrupted as stop:
+        at = f" at step {trainer.state.progress.step:,}; "
+        saved = "its last checkpoint stays" if signals.urgent else "everything is saved"
+        raise Interrupted(stop.number, f"{at}{saved}; go on with: {command('resume', run.path)}") from None
     _show(run, result, progress.best_step)
     if json:
         result_line(result)
@@ -63,7 +73,7 @@ def score_rows(split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             f"{name} loss",
-            f"[bold]{scores['loss']:.4f}[/] nats per token = {scores['bits_per_character']:.4f} bits per "
+            f"{scores['loss']:.4f} nats per token = {scores['bits_per_character']:.4f} bits per "
             f"character (perplexity {scores['perplexity']:.2f})",
         )
     ]
@@ -76,8 +86,8 @@ def _show(run: Run, result: dict[str, Any], best_step: int | None) -> None:
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
-        ("next", f"foveal generate {run.path} --tokens 500"),
-        ("", f"foveal evaluate {run.path} another.txt"),
+        ("next", command("generate", run.path, "--tokens", "500")),
+        ("", command("evaluate", run.path, "another.txt")),
     ]
     ERROR.print()
     facts_table(rows)

@@ -1,9 +1,12 @@
 """The curves of a run: loss while training and held out, and the learning rate."""
 
+import io
 import json
 import math
 from pathlib import Path
 from typing import Any
+
+from foveal.core.durable import replace_file
 
 SMOOTHED_POINTS = 40
 """The smoothed curve looks back over about this part of the run: 1/40."""
@@ -69,4 +72,6 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str) -> None:
     rates.grid(alpha=0.25)
     per_step = steps[-1]["tokens"] / steps[-1]["step"] if steps else math.nan
     rates.set_xlabel(f"step (of {per_step:,.0f} {unit})" if steps else "step")
-    figure.savefig(picture, dpi=130)
+    content = io.BytesIO()
+    figure.savefig(content, dpi=130)
+    replace_file(picture, content.getvalue())

@@ -62,7 +62,9 @@ def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
         except UserError as error:
             damaged.append(str(error))
     if damaged:
-        raise UserError(f"{folder}: no checkpoint can be used: {'; '.join(damaged)}")
+        raise UserError(
+            f"{folder}: no checkpoint can be used (restore one, or train a new run): {'; '.join(damaged)}"
+        )
     return None, []
 
 

@@ -10,8 +10,9 @@ from typing import Any
 class Interrupted(BaseException):
     """The user, or the system, asked to stop. Not an `Exception`, so that no library swallows it."""
 
-    def __init__(self, number: int):
-        super().__init__(signal.Signals(number).name)
+    def __init__(self, number: int, where: str = ""):
+        super().__init__(f"stopped by {signal.Signals(number).name}{where}")
+        self.number = number
         self.exit_code = 128 + number
 
 

@@ -34,7 +34,7 @@ def open_json(content: bytes, name: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, RecursionError):
         whole = False
     if not whole:
-        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256")
+        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256; restore it")
     return dict(value)
 
 
@@ -55,12 +55,14 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
         header = json.loads(content[8 : 8 + length])
         facts = json.loads(header["__metadata__"]["foveal"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UserError(f"{name}: not a safetensors file of Foveal's (pickle is never read)") from None
+        raise UserError(
+            f"{name}: not a safetensors file of Foveal's (pickle is never read); restore it"
+        ) from None
     blank = bytearray(content)
     start = blank.find(_OPENING) + len(_OPENING)
     blank[start : start + 64] = _BLANK.encode()
     if not isinstance(facts, dict) or facts.pop("sha256", "") != hashlib.sha256(blank).hexdigest():
-        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256")
+        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256; restore it")
     try:
         tensors = safetensors.torch.load(content)
     except SafetensorError as error:

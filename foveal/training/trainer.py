@@ -37,6 +37,10 @@ from foveal.training.sealed import seal_tensors, weights_of
 from foveal.training.step import train_step
 
 
+class FinishedError(UserError):
+    """The run was trained to its end before; its state is read and can be reported."""
+
+
 class Trainer:
     """Trains `model` through `task` on `batches` until the run's budget is spent.
 
@@ -217,7 +221,7 @@ class Trainer:
             state.metrics.cut(0)
             state.samples.cut(0)
         if state.progress.finished:
-            raise UserError(
+            raise FinishedError(
                 f"{folder.path}: finished after {state.progress.step} steps; train a new run with --from "
                 f"{folder.path} to go further"
             )

@@ -1,0 +1,57 @@
+"""Doing something to a running command at a chosen place: when some function is called for the n-th time."""
+
+import importlib
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks import kill
+
+PLACES = {
+    "data preparation": ("foveal.data.tokens:digest", 1),
+    "preflight": ("foveal.commands.train:preflight", 1),
+    "run made": ("foveal.commands.train:train_and_report", 1),
+    "first steps": ("foveal.training.trainer:train_step", 3),
+    "evaluation": ("foveal.training.evaluate:begin", 2),
+    "sample": ("foveal.tasks.language:generate_text", 1),
+    "best weights": ("foveal.core.durable:replace_file", 3),
+    "checkpoint": ("foveal.training.checkpoint:seal_json", 1),
+    "after a sample": ("foveal.training.trainer:train_step", 7),
+    "last steps": ("foveal.training.trainer:train_step", 11),
+    "final scoring": ("foveal.commands.report:evaluate", 1),
+    "picture": ("foveal.commands.report:draw_curves", 1),
+}
+"""Where a run of 12 steps in a cache of its own is struck: `module:function` and which call of it."""
+SETTINGS = (
+    *kill.SHARED,
+    *kill.MIXERS["lstm"],
+    "training.budget=12steps",
+    "training.evaluate_every=6",
+)
+TRAIN = ("train", "text.txt", "--run", "run", "--model", "lstm", *SETTINGS)
+
+
+def at(place: str, act: Callable[[], object]) -> Any:
+    """While open: `act()` before the chosen call."""
+    (target, number), calls = PLACES[place], 0
+    module, name = target.split(":")
+    real = getattr(importlib.import_module(module), name)
+
+    def struck(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            act()
+        return real(*arguments, **named)
+
+    return patch(f"{module}.{name}", struck)
+
+
+def killed(folder: Path, arguments: list[str]) -> None:
+    """For a process of its own: `arguments[0]` is the place at which it kills itself."""
+    place, *rest = arguments
+    with at(place, lambda: os.kill(os.getpid(), signal.SIGKILL)):
+        kill.command(folder, rest)

