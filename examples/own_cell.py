@@ -1,19 +1,23 @@
-"""A recurrent cell of one's own, in one file: the equations, and it trains, writes and is tested.
+"""A recurrent cell of one's own, in one file: the equations, and it trains, resumes, writes and is tested.
 
-    python examples/own_cell.py FILE.txt
+    python examples/own_cell.py FILE.txt RUN
 
+Stop it with Ctrl-C or `kill -9`, start it again with the same words, and it goes on where it was.
 `project` is the part of the equations that needs the input alone, `step` the rest. Everything else (ragged
-batches, truncated backpropagation, generation, beam search) is the same for every cell. Its tests are one
-row in `tests/layers/rows.py`.
+batches, truncated backpropagation, checkpoints, generation, beam search) is the same for every cell. Its
+tests are one row in `tests/layers/rows.py`.
 """
 
 import sys
+from pathlib import Path
 
-import torch
 from torch import Tensor, nn
 
-from foveal.build import build_task, training_order
-from foveal.config import from_tables
+from foveal.build import new_run, prepare_again
+from foveal.commands.console import say
+from foveal.commands.report import train_and_report
+from foveal.config import load_config
+from foveal.core.runtime import seed_everything
 from foveal.data.prepare import prepare
 from foveal.generation.sampling import Sampling
 from foveal.generation.text import collect, generate_text
@@ -21,8 +25,8 @@ from foveal.heads.generate import Generator
 from foveal.layers.block import Block, Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.recurrent import Cell, Recurrent
-from foveal.training.optim import Optimizer
-from foveal.training.step import train_step
+from foveal.training.interrupt import Signals
+from foveal.training.run import open_run
 
 
 class MinimalGated(Cell):
@@ -54,30 +58,24 @@ class MinimalGated(Cell):
         return h, {"h": h}
 
 
-def main(path: str, steps: int = 500, width: int = 128) -> str:
-    """Train on a text file, its state carried from chunk to chunk; then write."""
-    config = from_tables(
-        {"data": {"order": "streams", "context": 64, "batch_tokens": 2048}, "optimizer": {"rate": 5e-3}}
-    )
-    data = prepare(path, config.data, None, None, print)
-    torch.manual_seed(config.training.seed)
-    stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
-    model = Generator(Embedding(data.tokenizer.size, width), stack, width)
-    task, optimizer = build_task(config, model, data.tokenizer), Optimizer(model, config.optimizer)
-    order = training_order(config, data.train)
-
-    carries = [None]
-    for step in range(steps):
-        batch = order.batch(*divmod(step, order.per_epoch))
-        rate = config.optimizer.rate * (1 - step / steps)
-        done, carries = train_step(model, task, optimizer, [batch], carries, rate=rate, seed=(0, step))
-        if step % 50 == 0 or step == steps - 1:
-            print(f"step {step}: {done.metrics['loss']:.3f} nats per character")
-
-    model.eval()
-    sampling = Sampling(temperature=0.8)
-    return collect(generate_text(model, data.tokenizer, ["The "], 200, sampling))[0].text
+def main(text: str, folder: Path, *settings: str) -> str:
+    """Train on a text file, from the start or from where the run was stopped; then write."""
+    with Signals() as signals:
+        if folder.exists():
+            run = open_run(folder)
+            data = prepare_again(run, say)
+        else:
+            config = load_config("lstm", ["training.budget=500steps", "model.width=128", *settings])
+            data = prepare(text, config.data, None, None, say)
+            run = new_run(folder, config, data, text)
+        width = run.config.model.width
+        seed_everything(run.config.training.seed, "weights")
+        stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
+        model = Generator(Embedding(data.tokenizer.size, width), stack, width)
+        train_and_report(run, model, data, signals, json=False)
+    pieces = generate_text(model.eval(), data.tokenizer, ["The "], 200, Sampling(temperature=0.8))
+    return collect(pieces)[0].text
 
 
 if __name__ == "__main__":
-    print(main(sys.argv[1]))
+    print(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))

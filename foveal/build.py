@@ -17,7 +17,7 @@ from foveal.data.tokens import TokenArray
 from foveal.heads.generate import Generator
 from foveal.models.language import language_model
 from foveal.tasks.language import LanguageTask
-from foveal.training.run import Run, open_run
+from foveal.training.run import Run, create_run, open_run
 from foveal.training.sealed import load_weights, open_tensors
 
 HELD_OUT_ROWS = 8
@@ -82,9 +82,26 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
     load_weights(model, tensors, str(run.weights))
 
 
-def run_inputs(tokenizer: Tokenizer) -> dict[str, bytes]:
-    """What a run keeps below `inputs/`."""
-    return {f"text/{FILE}": tokenizer.to_json().encode()}
+def new_run(
+    path: Path,
+    config: Config,
+    prepared: Prepared,
+    data: str,
+    valid: str | None = None,
+    test: str | None = None,
+    preset: str = "",
+    device: str = "cpu",
+) -> Run:
+    """Make the folder of a run on `prepared`, the data that `data`, `valid` and `test` name."""
+    given = {"data": data, "valid": valid, "test": test}
+    lasting = {
+        # A path that means the same from every folder; a name of the catalogue as it is.
+        part: str(Path(name).absolute()) if name and Path(name).exists() else name
+        for part, name in given.items()
+    }
+    about = {**lasting, "preset": preset, "device": device, "facts": prepared.facts}
+    inputs = {f"text/{FILE}": prepared.tokenizer.to_json().encode()}
+    return create_run(path, config, inputs, about)
 
 
 def prepare_again(run: Run, say: Callable[[str], None]) -> Prepared:

@@ -10,8 +10,8 @@ from jaxtyping import install_import_hook
 
 install_import_hook("foveal", "beartype.beartype")
 
-import pytest
-import torch
+import pytest  # noqa: E402
+import torch  # noqa: E402
 
 torch.set_num_threads(1)
 

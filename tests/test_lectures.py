@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.build import build_model, build_task, run_inputs, training_order
+from foveal.build import build_model, build_task, training_order
 from foveal.config import from_tables, load_config
 from foveal.data.batching import TokenBatch
 from foveal.data.tokenizers import CharacterTokenizer
@@ -142,7 +142,7 @@ def test_min_char_rnn(tmp_path):
     nudged = min_char_rnn(data.tolist(), [weight + 1e-15 for weight in weights], 100)
     np.testing.assert_allclose(nudged, expected, rtol=0, atol=1e-9)
 
-    folder = create_run(tmp_path / "run", config, run_inputs(tokenizer), {})
+    folder = create_run(tmp_path / "run", config, {}, {})
     task, order = build_task(config, model, tokenizer), training_order(config, data)
     Trainer(folder, model, task, order, None, Silent()).run(Signals())
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]

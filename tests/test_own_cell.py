@@ -1,20 +1,48 @@
-"""The example of one's own cell trains, writes, and stands in the table of the laws."""
+"""The example of one's own cell trains, goes on after an interrupt, writes, and stands among the laws."""
 
-import re
+import json
+import os
+import signal
+
+import pytest
 
 from examples.own_cell import MinimalGated, main
+from foveal.training.interrupt import Interrupted
+from foveal.training.trainer import Trainer
 from tests.layers.rows import ROWS
 
+SETTINGS = ("model.width=48", "training.budget=60steps", "data.context=32", "data.batch_tokens=512")
 
-def test_it_trains_and_writes(tmp_path, capsys, monkeypatch):
+
+@pytest.fixture
+def text(tmp_path, monkeypatch):
     monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path / "cache"))
-    text = tmp_path / "text.txt"
-    text.write_text("The cat sat on the mat. The dog ate the hat.\n" * 300, encoding="utf-8")
-    written = main(str(text), steps=100, width=48)
-    losses = [float(loss) for loss in re.findall(r"([\d.]+) nats", capsys.readouterr().out)]
-    assert losses[0] > 2.5
-    assert losses[-1] < 1.2
-    assert len(written) == 200
+    path = tmp_path / "text.txt"
+    path.write_text("The cat sat on the mat. The dog ate the hat.\n" * 300, encoding="utf-8")
+    return path
+
+
+def test_it_trains_goes_on_and_writes(text, tmp_path, monkeypatch):
+    whole = main(str(text), tmp_path / "whole", *SETTINGS)
+    records = [json.loads(line) for line in (tmp_path / "whole/metrics.jsonl").read_text().splitlines()]
+    losses = [record["loss"] for record in records if record["kind"] == "evaluation"]
+    assert losses[-1] < 2.5 < losses[0]
+    assert len(whole) == 200
+
+    train = Trainer._train
+
+    def stopped(self):
+        train(self)
+        if self.state.progress.step == 23:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_train", stopped)
+        with pytest.raises(Interrupted):
+            main(str(text), tmp_path / "parts", *SETTINGS)
+    assert main(str(text), tmp_path / "parts", *SETTINGS) == whole
+    weights = [(tmp_path / run / "model.safetensors").read_bytes() for run in ("whole", "parts")]
+    assert weights[0] == weights[1]
 
 
 def test_the_laws_are_held_to_it():

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from foveal.build import build_model, build_task, load_run_weights, run_inputs, training_order
+from foveal.build import build_model, build_task, load_run_weights, new_run, training_order
 from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.report import train_and_report, unit_of
 from foveal.config import Config, load_config
@@ -19,7 +19,7 @@ from foveal.heads.generate import Generator
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
-from foveal.training.run import check_place, create_run, default_path, open_run
+from foveal.training.run import check_place, default_path, open_run
 
 
 def train(
@@ -82,21 +82,8 @@ def train(
         if first is not None:
             load_run_weights(first, network)
         _announce(data, config, preset, folder, prepared, network)
-        given = {
-            "data": _lasting(data),
-            "valid": valid and _lasting(valid),
-            "test": test and _lasting(test),
-            "preset": preset,
-            "device": chosen.type,
-            "facts": prepared.facts,
-        }
-        inputs = run_inputs(prepared.tokenizer)
-        train_and_report(create_run(folder, config, inputs, given), network, prepared, signals, json)
-
-
-def _lasting(data: str) -> str:
-    """A path that means the same from every folder, or a catalogue name as it is."""
-    return str(Path(data).absolute()) if Path(data).exists() else data
+        opened = new_run(folder, config, prepared, data, valid, test, preset, chosen.type)
+        train_and_report(opened, network, prepared, signals, json)
 
 
 def _announce(

@@ -22,7 +22,7 @@ def attention_weights(
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     if visible is None:
         return scores.softmax(-1)
-    # The least finite number, not -inf: a row of -inf would be NaN, in the backward pass too.
+    # The least finite number, not -inf: the softmax of a row that sees nothing stays finite.
     hidden = ~visible
     weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
     return weights.masked_fill(hidden, 0.0)

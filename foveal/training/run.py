@@ -5,11 +5,13 @@
 `config.toml` and `inputs/` (tokenizer, labels ...) never change; `run.json` has their hashes.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -141,6 +143,17 @@ def open_run(path: Path) -> Run:
     return Run(path, config, facts)
 
 
+@contextmanager
+def held(run: Run) -> Iterator[None]:
+    """Only one process at a time is inside for each run, else UserError; a killed one lets go."""
+    with (run.path / "run.json").open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{run.path}: another process is training it; wait for it, or stop it") from None
+        yield
+
+
 def default_path(data: str, preset: str, parent: Path = Path("runs")) -> Path:
     """The first free `runs/<data>-<preset>-<n>`."""
     stem = re.sub(r"[^\w.-]+", "-", f"{Path(data).stem}-{Path(preset).stem}")
@@ -151,7 +164,7 @@ def default_path(data: str, preset: str, parent: Path = Path("runs")) -> Path:
 
 
 def changed_machine(run: Run) -> str:
-    """What of the run's torch and threads is otherwise here (the last bits of sums may differ then), or ''."""
+    """Torch and threads if they are not the run's (then the last bits of sums may differ), else empty."""
     then = f"torch {run.facts['torch']} on {run.facts['threads']} threads"
     now = f"torch {torch.__version__} on {torch.get_num_threads()} threads"
     return "" if then == now else f"{then}, now {now}"

@@ -32,7 +32,7 @@ from foveal.training.plan import (
     rate_at,
 )
 from foveal.training.protocols import Batches, Reporter, Task
-from foveal.training.run import Run
+from foveal.training.run import Run, held
 from foveal.training.sealed import seal_tensors, weights_of
 from foveal.training.step import train_step
 
@@ -77,7 +77,8 @@ class Trainer:
         Raises Interrupted after saving; RunFailed if too many steps in a row were refused or nothing can
         be written; UserError if the run is finished already or its checkpoints can't be used.
         """
-        with closing(self.state.metrics), closing(self.state.samples), signals.deferred():
+        logs = closing(self.state.metrics), closing(self.state.samples)
+        with held(self.folder), logs[0], logs[1], signals.deferred():
             self._resume()
             try:
                 self._loop(signals)

@@ -8,7 +8,7 @@ import pytest
 from foveal.core import durable
 from foveal.core.errors import RunFailed, UserError
 from foveal.training.plan import Plan
-from foveal.training.run import Run, create_run, default_path, open_run
+from foveal.training.run import Run, create_run, default_path, held, open_run
 from foveal.training.sealed import open_json, seal_json
 from tests.training.toy import new_run, toy_config
 
@@ -135,3 +135,11 @@ def test_default_names_are_free_and_plain(tmp_path: Path) -> None:
     (tmp_path / "shakespeare-demo-2").mkdir()
     assert default_path("shakespeare", "presets/demo.toml", tmp_path) == tmp_path / "shakespeare-demo-3"
     assert default_path("a", "b").parent == Path("runs")
+
+
+def test_one_process_trains_a_run(run: Run) -> None:
+    """A second trainer of the same folder is refused, and may begin when the first one ends."""
+    with held(run), pytest.raises(UserError, match="another process is training it"), held(run):
+        pass
+    with held(run):
+        pass
