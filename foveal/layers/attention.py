@@ -54,7 +54,9 @@ class SelfAttention(Tapped):
     ) -> tuple[Float[Tensor, "B T D"], State]:
         B, T, _ = x.shape
         x = zero_padding(x, lengths)
-        q, k, v = (part(x).unflatten(2, (self.heads, -1)) for part in (self.query, self.key, self.value))
+        parts = (self.query, self.key, self.value)
+        weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
+        q, k, v = (y.unflatten(2, (self.heads, -1)) for y in F.linear(x, weight, bias).chunk(3, 2))
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
         if self.rotary:
             first = x.new_zeros(1, dtype=torch.long) if state is None else before

@@ -19,7 +19,7 @@ def attention_weights(
     visible: Bool[Tensor, "#B #H T S"] | None = None,
 ) -> Float[Tensor, "B H T S"]:
     """`softmax(q k^T / sqrt(K))` over the visible keys; a query that sees nothing gets zeros, not NaN."""
-    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2)
     if visible is None:
         return scores.softmax(-1)
     # The least finite number, not -inf: the softmax of a row that sees nothing stays finite.
@@ -70,6 +70,6 @@ def rotate(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float
     exact = torch.float64 if x.dtype == torch.float64 else torch.float32
     frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=exact) / half)
     angles = positions[:, :, None, None].to(exact) * frequencies
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., :half].to(exact), x[..., half:].to(exact)
-    return torch.cat([a * cos - b * sin, a * sin + b * cos], -1).to(x.dtype)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    # (a cos - b sin, b cos + a sin) for the halves (a, b) of x
+    return torch.addcmul(x * torch.cat([cos, cos], -1), x.roll(half, -1), torch.cat([-sin, sin], -1))
