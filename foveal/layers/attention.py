@@ -56,12 +56,13 @@ class SelfAttention(Tapped):
         x = zero_padding(x, lengths)
         parts = (self.query, self.key, self.value)
         weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
-        q, k, v = (y.unflatten(2, (self.heads, -1)) for y in F.linear(x, weight, bias).chunk(3, 2))
+        together = F.linear(x, weight, bias).unflatten(2, (3 * self.heads, -1))
+        turned, v = together.split([2 * self.heads, self.heads], 2)
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
         if self.rotary:
             first = x.new_zeros(1, dtype=torch.long) if state is None else before
-            positions = first[:, None] + torch.arange(T, device=x.device)
-            q, k = rotate(q, positions), rotate(k, positions)
+            turned = rotate(turned, first[:, None] + torch.arange(T, device=x.device))
+        q, k = turned.chunk(2, 2)
         added = before.new_full((B,), T) if lengths is None else lengths
         after = {"count": before + added, "filled": T + (0 if state is None else state["filled"])}
         visible: Bool[Tensor, "#B T S"] | None

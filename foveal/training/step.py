@@ -48,7 +48,7 @@ def train_step(
     """
     model.train()
     optimizer.zero_grad()
-    buffers = _persistent_buffers(model)
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     totals = total_weights(task, batches)
     metrics, losses, carried = Totals(), [], []
     device = next(model.parameters()).device
@@ -124,10 +124,3 @@ def _mend(task: Task, batch: Batch, carry: State) -> State:
         return None
     bad = ~finite_rows(carry, len(batch.fresh))
     return settle(reset(carry, bad, task.start(batch))) if bad.any() else carry
-
-
-def _persistent_buffers(model: nn.Module) -> list[tuple[Tensor, Tensor]]:
-    """The running statistics and the like, with a copy of each."""
-    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    buffers = [value for name, value in model.state_dict().items() if name not in parameters]
-    return [(buffer, buffer.clone()) for buffer in buffers]
