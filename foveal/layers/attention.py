@@ -57,7 +57,7 @@ class SelfAttention(Tapped):
         parts = (self.query, self.key, self.value)
         weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
         together = F.linear(x, weight, bias).view(B, T, 3 * self.heads, -1)
-        turned, v = together.split([2 * self.heads, self.heads], 2)
+        turned, v = together[:, :, : 2 * self.heads], together[:, :, 2 * self.heads :]
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
         if self.rotary:
             first = x.new_zeros(1, dtype=torch.long) if state is None else before
