@@ -134,7 +134,7 @@ class Screen:
         )
 
     def sample(self, step: int, text: str) -> None:
-        for line in text.splitlines()[:8]:
+        for line in text.splitlines()[:4]:
             ERROR.print(Text(f"    {line}", style="italic"), soft_wrap=True)
 
     def saved(self, step: int, path: Path) -> None:
