@@ -14,7 +14,7 @@ from foveal.config import ScheduleConfig
 from foveal.core.errors import UserError
 
 EVALUATIONS = 12
-FIRST_EVALUATION = 64
+FIRST_EVALUATION = 16
 CALIBRATION = 10
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "step": 1.0, "epoch": 1.0, "token": 1.0}
@@ -101,7 +101,7 @@ class Pace:
 def evaluation_due(step: int, plan: Plan | None, every: int) -> bool:
     """Whether to evaluate after `step` steps: each `every`, or about twelve times in all (0), and last.
 
-    Until a budget of time is a plan the end is not known: then at powers of two from 64. The answer for a
+    Until a budget of time is a plan the end is not known: then at powers of two from 16. The answer for a
     step before `plan.decided` does not change when the plan is made.
     """
     if step == 0 or (plan and step >= plan.total_steps):

@@ -145,7 +145,7 @@ def test_evaluations_before_the_plan_do_not_change_when_it_is_made() -> None:
     without = [evaluation_due(step, None, 0) for step in steps]
     assert without == [evaluation_due(step, plan, 0) for step in steps]
     due = [step for step in range(3001) if evaluation_due(step, plan, 0)]
-    assert due == [64, 128, 256, 512, 1024, 1750, 2000, 2250, 2500, 2750, 3000]
+    assert due == [16, 32, 64, 128, 256, 512, 1024, 1750, 2000, 2250, 2500, 2750, 3000]
 
 
 def test_every_is_obeyed() -> None:
