@@ -100,7 +100,7 @@ def generate(
                 prompts,
                 tokens,
                 beam=beam,
-                best=min(best, beam),
+                best=best,
                 alpha=length_penalty,
             )
             if not json:

@@ -1,1 +1,0 @@
-"""Input to Memory."""
