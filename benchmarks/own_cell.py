@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from benchmarks.lstm_speed import subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.layers.recurrent import Cell, Recurrent
-from foveal.ops.recurrence import product
 from foveal.training.optim import Optimizer
 
 
@@ -25,13 +24,13 @@ class OwnCell(Cell):
         super().__init__()
         self.d_in, self.d_out, self.sizes = d_in, width, {"h": width, "c": width}
         self.input = nn.Linear(d_in, 4 * width)
-        self.hidden = nn.Parameter(torch.empty(4 * width, width))
+        self.hidden = nn.Linear(width, 4 * width, bias=False)
 
     def project(self, x: Tensor) -> Tensor:
         return self.input(x)
 
     def step(self, p: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        i, f, g, o = (p + product(state["h"], self.hidden)).chunk(4, 1)
+        i, f, g, o = (p + self.hidden(state["h"])).chunk(4, 1)
         c = f.sigmoid() * state["c"] + i.sigmoid() * g.tanh()
         h = o.sigmoid() * c.tanh()
         return h, {"h": h, "c": c}
@@ -41,7 +40,7 @@ class OwnCell(Cell):
         with torch.no_grad():
             self.input.weight.copy_(weight_input)
             self.input.bias.copy_(bias)
-            self.hidden.copy_(weight_hidden)
+            self.hidden.weight.copy_(weight_hidden)
         return self
 
 

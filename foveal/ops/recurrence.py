@@ -6,14 +6,12 @@ whole sequence in one product), and the state before; it returns the state after
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.core.state import State, map_state
-from foveal.ops.dispatch import choose
 from foveal.ops.padding import after_length, present, zero_padding
 
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
@@ -35,37 +33,11 @@ def recur(
     return torch.stack(outputs, 1), state
 
 
-def product(h: Float[Tensor, "B H"], W: Float[Tensor, "P H"]) -> Float[Tensor, "B P"]:
-    """`W h` for each row, as a step needs it: `h @ W.t()`, with a backward pass for small batches.
-
-    A step's weight gradient is a product of two thin matrices. On a CPU it takes half the time once the
-    first of them lies in memory as it is read; the rest is the same.
-    """
-    if choose("product", "thin", h.device.type == "cpu" and not torch.is_autocast_enabled("cpu")):
-        return _ThinProduct.apply(h, W)  # type: ignore[no-untyped-call]
-    return h @ W.t()
-
-
-class _ThinProduct(torch.autograd.Function):
-    """`product` and its gradients `g W` and `g^T h`."""
-
-    @staticmethod
-    def forward(ctx: Any, h: Tensor, W: Tensor) -> Tensor:
-        ctx.save_for_backward(h, W)
-        return h @ W.t()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        (g,) = gradients
-        h, W = ctx.saved_tensors
-        return g @ W, g.t().contiguous() @ h
-
-
 def elman_step(
     p: Float[Tensor, "B H"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "H H"], relu: bool = False
 ) -> Float[Tensor, "B H"]:
     """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)` (Elman 1990), or with ReLU (Le et al. 2015)."""
-    a = p + product(h, W_h)
+    a = torch.addmm(p, h, W_h.t())
     return a.relu() if relu else a.tanh()
 
 
@@ -76,7 +48,7 @@ def lstm_step(
 
     The rows of `p` and `W_h` hold the gates in the order i, f, g, o, as torch's do.
     """
-    i, f, g, o = (p + product(h, W_h)).chunk(4, 1)
+    i, f, g, o = torch.addmm(p, h, W_h.t()).chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
@@ -89,7 +61,7 @@ def gru_step_after(
     `n = tanh(p_n + r * (W_n h + b_n))`, `h_t = z * h + (1 - z) * n`; gates in the order r, z, n.
     """
     p_r, p_z, p_n = p.chunk(3, 1)
-    a_r, a_z, a_n = product(h, W_h).chunk(3, 1)
+    a_r, a_z, a_n = (h @ W_h.t()).chunk(3, 1)
     r, z = (p_r + a_r).sigmoid(), (p_z + a_z).sigmoid()
     n = (p_n + r * (a_n + b_n)).tanh()
     return z * h + (1 - z) * n
@@ -100,8 +72,8 @@ def gru_step_before(
 ) -> Float[Tensor, "B H"]:
     """The GRU as published (Cho et al. 2014): `n = tanh(p_n + W_n (r * h))`; gates in the order r, z, n."""
     H = h.shape[1]
-    r, z = (p[:, : 2 * H] + product(h, W_h[: 2 * H])).sigmoid().chunk(2, 1)
-    n = (p[:, 2 * H :] + product(r * h, W_h[2 * H :])).tanh()
+    r, z = torch.addmm(p[:, : 2 * H], h, W_h[: 2 * H].t()).sigmoid().chunk(2, 1)
+    n = torch.addmm(p[:, 2 * H :], r * h, W_h[2 * H :].t()).tanh()
     return z * h + (1 - z) * n
 
 
