@@ -34,9 +34,10 @@ def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for number in range(6):
             (folder / f"{number}.txt").write_text(f"HAMLET\n{number}\n{story()}")
     (here / "notes.txt").write_text(story())
-    (here / "reviews.jsonl").write_text('{"text": "It was good. It was not bad."}\n' * 20 + "".join(
-        f'{{"text": "Number {n} was fine, and so was number {n * n}."}}\n' for n in range(200)
-    ))
+    (here / "reviews.jsonl").write_text(
+        '{"text": "It was good. It was not bad."}\n' * 20
+        + "".join(f'{{"text": "Number {n} was fine, and so was number {n * n}."}}\n' for n in range(200))
+    )
 
 
 def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
