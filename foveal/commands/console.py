@@ -67,7 +67,7 @@ class Screen:
     def __init__(self, budget_seconds: float | None, unit: str):
         self.budget, self.unit = budget_seconds, unit
         self.plan: Plan | None = None
-        self.elapsed, self.speed, self.valid = 0.0, 0.0, math.nan
+        self.speed, self.valid = 0.0, math.nan
         self._live = ERROR.is_terminal
         self._last_line = time.monotonic()
         self._progress = Progress(
