@@ -64,6 +64,37 @@ class RecurrentConfig(Strict):
     learned_start: bool = False
 
 
+class ConvolutionConfig(Strict):
+    kernel: Positive = 3
+    """Inputs that an output sees."""
+    dilations: Annotated[str, Field(pattern=r"^\s*[1-9]\d*\s*(,\s*[1-9]\d*\s*)*$")] = "1"
+    """Steps from one of them to the next, a pattern repeated over the layers: `1,2,4,8`."""
+
+
+class S5Config(Strict):
+    states: Positive = 64
+    """Complex states, half of as many conjugate pairs."""
+    blocks: Positive = 4
+    """Blocks of the first state matrix, each a HiPPO matrix of its own."""
+
+
+class MambaConfig(Strict):
+    expansion: Positive = 2
+    """Inner width over the model's."""
+    states: Positive = 16
+    """States of each inner channel."""
+    kernel: Positive = 4
+    """Inputs that the short convolution sees."""
+
+
+class ExpertsConfig(Strict):
+    count: Positive = 8
+    active: Positive = 2
+    """Experts that each vector is sent to."""
+    balance: NotNegative = 0.01
+    """Coefficient of the load balance in the objective."""
+
+
 class PositionConfig(Strict):
     kind: Literal["none", "rotary", "learned", "sinusoidal"] = "none"
     join: Literal["add", "concatenate"] = "add"
@@ -78,9 +109,13 @@ class ModelConfig(Strict):
     width: Positive = 256
     embedding: Annotated[int, Field(ge=-1)] = 0
     """Width of the embedding: 0 is the model's width, -1 is one-hot."""
-    feedforward: Literal["none", "mlp", "swiglu"] = "none"
+    embedding_norm: bool = False
+    """A norm right behind the embedding (RWKV's)."""
+    feedforward: Literal["none", "mlp", "swiglu", "highway", "experts", "channel-mixing"] = "none"
     expansion: Rate = 4.0
     """Width of the feed-forward layer over the model's (SwiGLU takes 2/3 of it: same parameters)."""
+    activation: Literal["gelu", "gelu-tanh", "relu"] = "gelu"
+    """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
     norm: Literal["none", "layer", "rms"] = "none"
     norm_place: Literal["pre", "post"] = "pre"
     residual: bool = False
@@ -88,8 +123,13 @@ class ModelConfig(Strict):
     """Share of each mixer's and feed-forward layer's outputs that is dropped while training."""
     tied: bool = False
     """The projection to the vocabulary shares the embedding's table."""
+    projection_bias: bool = True
     attention: AttentionConfig = AttentionConfig()
     recurrent: RecurrentConfig = RecurrentConfig()
+    convolution: ConvolutionConfig = ConvolutionConfig()
+    s5: S5Config = S5Config()
+    mamba: MambaConfig = MambaConfig()
+    experts: ExpertsConfig = ExpertsConfig()
     positions: PositionConfig = PositionConfig()
 
 
@@ -178,6 +218,15 @@ class Config(Strict):
                     "attention without a window can't be carried from chunk to chunk: "
                     "set model.attention.window, or data.order=windows"
                 )
+        if model.feedforward == "experts" and model.experts.active > model.experts.count:
+            raise ValueError(
+                f"model.experts.active={model.experts.active} is more than "
+                f"model.experts.count={model.experts.count}"
+            )
+        if "s5" in model.mixers and model.s5.states % model.s5.blocks:
+            raise ValueError(
+                f"model.s5.states={model.s5.states} is not a multiple of model.s5.blocks={model.s5.blocks}"
+            )
         if model.tied and model.embedding not in (0, model.width):
             raise ValueError("model.tied needs an embedding as wide as the model: set model.embedding=0")
         if self.task.loss == "sum" and self.task.positions == "last":
