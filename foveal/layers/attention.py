@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
+from foveal.layers.mixer import check_state
 from foveal.ops.attention import attention, attention_weights, causal_mask, rotate
 from foveal.ops.padding import zero_padding
 
@@ -20,8 +21,8 @@ class SelfAttention(Tapped):
     0.02, biases at zero.
 
     State: `count` (B,) inputs seen by each row, and their `keys` and `values` (B, C, H, K). Without a window
-    row b's input j lies in slot j, and `filled` bounds the slots in use by any row; with one the last
-    w - 1 inputs lie at the right end.
+    row b's input j lies in slot j, and `filled` bounds the slots in use by any row; with one C = w - 1,
+    and the last w - 1 inputs lie at the right end.
     """
 
     def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):
@@ -31,6 +32,10 @@ class SelfAttention(Tapped):
         self.d_in = self.d_out = self.width = width
         self.heads, self.window, self.rotary = heads, window, rotary
         self.bounded = window > 0
+        cached = (window - 1 if window else -1, heads, width // heads)
+        self.shapes: dict[str, tuple[int, ...] | None] = {"keys": cached, "values": cached, "count": ()}
+        if not window:
+            self.shapes["filled"] = None
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
@@ -47,12 +52,15 @@ class SelfAttention(Tapped):
         weight = self.key.weight
         empty = weight.new_zeros(batch, slots, self.heads, self.width // self.heads)
         count = torch.zeros(batch, dtype=torch.long, device=weight.device)
-        return {"keys": empty, "values": empty.clone(), "count": count, "filled": 0}
+        filled = {} if self.window else {"filled": 0}
+        return {"keys": empty, "values": empty.clone(), "count": count} | filled
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
         B, T, _ = x.shape
+        if state is not None:
+            check_state(state, self.shapes, B, self.key.weight)
         x = zero_padding(x, lengths)
         parts = (self.query, self.key, self.value)
         weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
@@ -64,12 +72,12 @@ class SelfAttention(Tapped):
             turned = rotate(turned, first[:, None] + torch.arange(T, device=x.device))
         q, k = turned.chunk(2, 2)
         added = before.new_full((B,), T) if lengths is None else lengths
-        after = {"count": before + added, "filled": T + (0 if state is None else state["filled"])}
+        after: dict[str, State] = {"count": before + added}
         visible: Bool[Tensor, "#B T S"] | None
         if self.window:
             k, v, visible, cache = self._slide(k, v, state, before, added)
         elif state is None:
-            visible, cache = None, {"keys": k, "values": v}
+            visible, cache = None, {"keys": k, "values": v, "filled": T}
         else:
             k, v, visible, cache = self._append(k, v, state, before)
         q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
@@ -81,7 +89,7 @@ class SelfAttention(Tapped):
 
     def _append(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"]
-    ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+    ) -> tuple[Tensor, Tensor, Tensor, dict[str, State]]:
         """Write into the slots from each row's count on; all keys so far, and which a query sees.
 
         What padding leaves in a slot lies past the row's new count, so no query sees it before it is
@@ -92,6 +100,7 @@ class SelfAttention(Tapped):
         cache = {
             "keys": _write(state["keys"], k, slots, filled),
             "values": _write(state["values"], v, slots, filled),
+            "filled": filled,
         }
         visible = torch.arange(filled, device=k.device) <= slots[:, :, None]
         return cache["keys"][:, :filled], cache["values"][:, :filled], visible, cache

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -32,3 +33,31 @@ class Mixer(Protocol):
         ...
 
     def reset_parameters(self) -> None: ...
+
+
+def check_state(state: State, shapes: dict[str, tuple[int, ...] | None], batch: int, like: Tensor) -> None:
+    """Refuse a passed state that is not this mixer's, or not of this batch.
+
+    `shapes` names the state's parts, each with its tensor's shape behind the batch (-1: any size, as a
+    cache's capacity is), or None for a Python number. Numbers that are floating must be of `like`'s dtype
+    or, under autocast, of autocast's. Raises ValueError with what was passed and what is needed.
+    """
+    if not isinstance(state, dict) or state.keys() != shapes.keys():
+        found = ", ".join(sorted(state)) if isinstance(state, dict) else type(state).__name__
+        raise ValueError(f"a state of another mixer: it has {found}; needed: {', '.join(sorted(shapes))}")
+    for name, shape in shapes.items():
+        if shape is None:
+            continue
+        part, needed = state[name], (batch, *shape)
+        if part.shape != needed and not _fits(part.shape, needed):
+            sizes = ", ".join("any" if size < 0 else str(size) for size in needed)
+            raise ValueError(f"the state's {name} has the shape {tuple(part.shape)}; needed: ({sizes})")
+        if part.dtype != like.dtype and part.is_floating_point():
+            device = like.device.type
+            lower = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else like.dtype
+            if part.dtype != lower:
+                raise ValueError(f"the state's {name} is of {part.dtype}; needed: {like.dtype}")
+
+
+def _fits(shape: tuple[int, ...], needed: tuple[int, ...]) -> bool:
+    return len(shape) == len(needed) and all(n in (s, -1) for s, n in zip(shape, needed, strict=True))

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
+from foveal.layers.mixer import check_state
 from foveal.ops import recurrence
 from foveal.ops.dispatch import choose
 from foveal.ops.padding import zero_padding
@@ -57,6 +58,7 @@ class Recurrent(Tapped):
         super().__init__()
         self.cell = cell
         self.d_in, self.d_out = cell.d_in, cell.d_out
+        self.shapes: dict[str, tuple[int, ...] | None] = {name: (size,) for name, size in cell.sizes.items()}
         self.start = nn.ParameterDict(
             {name: nn.Parameter(torch.zeros(size)) for name, size in cell.sizes.items() if learned_start}
         )
@@ -77,7 +79,10 @@ class Recurrent(Tapped):
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State]:
         x = zero_padding(x, lengths)
-        state = self.init_state(x.shape[0]) if state is None else state
+        if state is None:
+            state = self.init_state(x.shape[0])
+        else:
+            check_state(state, self.shapes, x.shape[0], next(self.cell.parameters()))
         if choose(type(self.cell).__name__, "fused", self.cell.kernel):
             y, after = self.cell.fused(x, state, lengths)
         else:

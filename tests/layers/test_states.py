@@ -1,0 +1,59 @@
+"""A passed state that is not the mixer's own, or of another batch, dtype or window, is one plain error."""
+
+import pytest
+import torch
+
+from foveal.layers.attention import SelfAttention
+from foveal.layers.mixer import check_state
+from foveal.layers.recurrent import GRU, LSTM, Recurrent
+
+B, T, D = 3, 4, 8
+LSTM_STATE = Recurrent(LSTM(D, 6)).init_state(B)
+WINDOW_STATE = SelfAttention(D, 2, window=3).init_state(B)
+WHOLE_STATE = SelfAttention(D, 2).init_state(B, capacity=9)
+
+WRONG = {
+    "tuple": (Recurrent(LSTM(D, 6)), (1, 2), "it has tuple; needed: c, h"),
+    "other cell": (Recurrent(GRU(D, 6)), LSTM_STATE, "it has c, h; needed: h"),
+    "other mixer": (SelfAttention(D, 2), LSTM_STATE, "it has c, h; needed: count, filled, keys, values"),
+    "other width": (Recurrent(LSTM(D, 5)), LSTM_STATE, r"state's h has the shape \(3, 6\); needed: \(3, 5\)"),
+    "batch": (Recurrent(LSTM(D, 6)), Recurrent(LSTM(D, 6)).init_state(2), r"\(2, 6\); needed: \(3, 6\)"),
+    "dtype": (Recurrent(LSTM(D, 6)), Recurrent(LSTM(D, 6).double()).init_state(B), "float64; needed: .*32"),
+    "attention batch": (
+        SelfAttention(D, 2),
+        SelfAttention(D, 2).init_state(1, capacity=9),
+        r"keys has the shape \(1, 9, 2, 4\); needed: \(3, any, 2, 4\)",
+    ),
+    "attention heads": (SelfAttention(D, 4), WHOLE_STATE, r"\(3, 9, 2, 4\); needed: \(3, any, 4, 2\)"),
+    "attention dtype": (SelfAttention(D, 2).double(), WHOLE_STATE, "float32; needed: torch.float64"),
+    "window": (SelfAttention(D, 2, window=5), WINDOW_STATE, r"\(3, 2, 2, 4\); needed: \(3, 4, 2, 4\)"),
+    "window to none": (SelfAttention(D, 2), WINDOW_STATE, "it has count, keys, values; needed: .*filled"),
+    "none to window": (SelfAttention(D, 2, window=3), WHOLE_STATE, "needed: count, keys, values"),
+}
+
+
+@pytest.mark.parametrize("name", list(WRONG))
+def test_refused(name):
+    mixer, state, message = WRONG[name]
+    with pytest.raises(ValueError, match=message) as error:
+        mixer(torch.zeros(B, T, D, dtype=next(mixer.parameters()).dtype), state)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("mixer", [Recurrent(LSTM(D, 6)), SelfAttention(D, 2), SelfAttention(D, 2, 3)])
+def test_autocast_may_carry_either_dtype(mixer):
+    """A state begun in float32 or in bfloat16 goes on under autocast; without it, bfloat16 is refused."""
+    x, shapes = torch.randn(B, T, D), {"a": (-1, 2)}
+    with torch.autocast("cpu", torch.bfloat16):
+        _, state = mixer(x, mixer.init_state(B))
+        _, state = mixer(x)
+        mixer(x, state)
+        check_state({"a": torch.zeros(B, 7, 2, dtype=torch.bfloat16)}, shapes, B, x)
+    with pytest.raises(ValueError, match="bfloat16"):
+        check_state({"a": torch.zeros(B, 7, 2, dtype=torch.bfloat16)}, shapes, B, x)
+
+
+def test_more_heads_than_divide_the_width():
+    for heads in (3, 16):
+        with pytest.raises(ValueError, match=f"width 8 is not a multiple of {heads} heads"):
+            SelfAttention(D, heads)
