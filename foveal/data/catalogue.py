@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from foveal.config import nearest
 from foveal.core.durable import digest, new_folder, write_new
 from foveal.core.errors import UserError
-from foveal.data.cache import cache_folder, locked
+from foveal.core.cache import cache_folder, locked
 
 Say = Callable[[str], None]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foveal.data.cache import cache_folder, locked
+from foveal.core.cache import cache_folder, locked
 
 
 def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,100 @@
+"""`ops.selective_scan`: 16 channels side by side, states one after the other, time as it comes.
+
+A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there; states and decays
+lie as (..., N, E), E a multiple of 16. `rates` is A / ln 2, since a power of 2 is cheaper than one of e.
+"""
+
+from foveal.ops.kernels.simd import WIDTH, exp2, floats, fma, get, load, put, spread, store, total, word
+
+CHUNK = 64
+"""Steps whose states are made anew on the way back, from the one kept before them."""
+
+
+def forward(task, p):
+    """y, the last state in place of the first, and in `kept` the state before each chunk."""
+    u, delta, rates = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
+    B, C, state = floats(word(p, 5)), floats(word(p, 6)), floats(word(p, 7))
+    y, kept = floats(word(p, 8)), floats(word(p, 9))
+    T, E, N, shares = word(p, 10), word(p, 11), word(p, 12), word(p, 13)
+    row, share, groups, chunks = task // shares, task % shares, E // WIDTH, (T + CHUNK - 1) // CHUNK
+    for group in range(groups * share // shares, groups * (share + 1) // shares):
+        e = group * WIDTH
+        own = row * N * E + e
+        for t in range(T):
+            at = row * T + t
+            if t % CHUNK == 0:
+                for n in range(N):
+                    store(kept, ((row * chunks + t // CHUNK) * N + n) * E + e, load(state, own + n * E))
+            d = load(delta, at * E + e)
+            v = d * load(u, at * E + e)
+            out = spread(0.0)
+            for n in range(N):
+                decay = exp2(d * load(rates, n * E + e))
+                h = fma(decay, load(state, own + n * E), v * get(B, at * N + n))
+                store(state, own + n * E, h)
+                out = fma(h, spread(get(C, at * N + n)), out)
+            store(y, at * E + e, out)
+
+
+def backward(task, p):
+    """The gradients, from the last chunk to the first; `flow` is the state's, the last one's at first.
+
+    dB and dC are sums over channels: of each share by itself. `scratch` has room for a chunk's states,
+    decays, and sums of dB and dC over the groups of channels.
+    """
+    u, delta, A, rates = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
+    B, C, kept, dy = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8)), floats(word(p, 9))
+    du, ddelta, dA = floats(word(p, 10)), floats(word(p, 11)), floats(word(p, 12))
+    dB, dC, flow, scratch = floats(word(p, 13)), floats(word(p, 14)), floats(word(p, 15)), floats(word(p, 16))
+    T, E, N, shares, rows = word(p, 17), word(p, 18), word(p, 19), word(p, 20), word(p, 21)
+    row, share, groups, chunks = task // shares, task % shares, E // WIDTH, (T + CHUNK - 1) // CHUNK
+    size = CHUNK * N * WIDTH
+    states = task * 4 * size
+    decays, sums_B, sums_C = states + size, states + 2 * size, states + 3 * size
+    for chunk in range(chunks - 1, -1, -1):
+        first = chunk * CHUNK
+        steps = min(CHUNK, T - first)
+        for i in range(steps * N):
+            store(scratch, sums_B + i * WIDTH, spread(0.0))
+            store(scratch, sums_C + i * WIDTH, spread(0.0))
+        for group in range(groups * share // shares, groups * (share + 1) // shares):
+            e = group * WIDTH
+            own = row * N * E + e
+            # states[i] is the one before step i.
+            for n in range(N):
+                store(scratch, states + n * WIDTH, load(kept, ((row * chunks + chunk) * N + n) * E + e))
+            for i in range(steps):
+                at = row * T + first + i
+                d = load(delta, at * E + e)
+                v = d * load(u, at * E + e)
+                for n in range(N):
+                    k = (i * N + n) * WIDTH
+                    decay = exp2(d * load(rates, n * E + e))
+                    store(scratch, decays + k, decay)
+                    if i + 1 < steps:
+                        h = fma(decay, load(scratch, states + k), v * get(B, at * N + n))
+                        store(scratch, states + k + N * WIDTH, h)
+            for i in range(steps - 1, -1, -1):
+                at = row * T + first + i
+                d, x, given = load(delta, at * E + e), load(u, at * E + e), load(dy, at * E + e)
+                v = d * x
+                to_rates, to_inputs = spread(0.0), spread(0.0)
+                for n in range(N):
+                    k = (i * N + n) * WIDTH
+                    b = spread(get(B, at * N + n))
+                    g = fma(given, spread(get(C, at * N + n)), load(flow, own + n * E))
+                    decay = load(scratch, decays + k)
+                    old = decay * load(scratch, states + k)
+                    store(flow, own + n * E, decay * g)
+                    store(scratch, sums_C + k, fma(given, fma(v, b, old), load(scratch, sums_C + k)))
+                    store(scratch, sums_B + k, fma(g, v, load(scratch, sums_B + k)))
+                    to_inputs = fma(g, b, to_inputs)
+                    past = g * old
+                    to_rates = fma(past, load(A, n * E + e), to_rates)
+                    store(dA, own + n * E, fma(past, d, load(dA, own + n * E)))
+                store(du, at * E + e, d * to_inputs)
+                store(ddelta, at * E + e, fma(x, to_inputs, to_rates))
+        for i in range(steps * N):
+            at = ((share * rows + row) * T + first) * N + i
+            put(dB, at, total(load(scratch, sums_B + i * WIDTH)))
+            put(dC, at, total(load(scratch, sums_C + i * WIDTH)))

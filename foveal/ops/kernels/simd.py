@@ -1,0 +1,208 @@
+"""Vectors of 16 float32 as values that Numba understands, so that a kernel says what is done at once.
+
+A loop over single numbers is made into vector instructions only where the compiler can prove that no two
+arrays overlap; here nothing has to be proved. On machines with narrower registers a vector is several.
+"""
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, overload, register_model
+
+WIDTH = 16
+FLOAT, INT = ir.FloatType(), ir.IntType(32)
+FLOATS, INTS = ir.VectorType(FLOAT, WIDTH), ir.VectorType(INT, WIDTH)
+
+
+class LanesType(types.Type):
+    """16 float32."""
+
+    def __init__(self) -> None:
+        super().__init__("lanes")
+
+
+lanes = LanesType()
+pointer = types.CPointer(types.float32)
+
+
+@register_model(LanesType)
+class LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any):
+        super().__init__(manager, kind, FLOATS)
+
+
+def _constant(value: float) -> ir.Constant:
+    return ir.Constant(FLOATS, [float(value)] * WIDTH)
+
+
+def _call(builder: Any, name: str, *operands: Any) -> Any:
+    """LLVM's own function `name`, of vectors."""
+    kind = ir.FunctionType(FLOATS, [FLOATS] * len(operands))
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{WIDTH}f32")
+    return builder.call(function, operands)
+
+
+def _vector_pointer(builder: Any, base: Any, index: Any) -> Any:
+    return builder.bitcast(builder.gep(base, [index]), FLOATS.as_pointer())
+
+
+@intrinsic
+def floats(context: Any, address: Any) -> Any:
+    """The float32 numbers at an address."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], FLOAT.as_pointer())
+
+    return pointer(types.int64), code
+
+
+@intrinsic
+def word(context: Any, base: Any, index: Any) -> Any:
+    """Integer `index` of a kernel's arguments."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(builder.gep(values[0], [values[1]]))
+
+    return types.int64(types.CPointer(types.int64), types.int64), code
+
+
+@intrinsic
+def load(context: Any, base: Any, index: Any) -> Any:
+    """16 numbers from `base[index]` on."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(_vector_pointer(builder, *values), align=4)
+
+    return lanes(pointer, types.int64), code
+
+
+@intrinsic
+def store(context: Any, base: Any, index: Any, value: Any) -> Any:
+    """Write 16 numbers from `base[index]` on."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.store(values[2], _vector_pointer(builder, values[0], values[1]), align=4)
+
+    return types.void(pointer, types.int64, lanes), code
+
+
+@intrinsic
+def get(context: Any, base: Any, index: Any) -> Any:
+    """The number `base[index]`."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(builder.gep(values[0], [values[1]]))
+
+    return types.float32(pointer, types.int64), code
+
+
+@intrinsic
+def put(context: Any, base: Any, index: Any, value: Any) -> Any:
+    """Write the number `base[index]`."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.store(values[2], builder.gep(values[0], [values[1]]))
+
+    return types.void(pointer, types.int64, types.float32), code
+
+
+@intrinsic
+def spread(context: Any, value: Any) -> Any:
+    """16 times the same number."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        single = context.cast(builder, values[0], value, types.float32)
+        nothing = ir.Constant(FLOATS, ir.Undefined)
+        first = builder.insert_element(nothing, single, ir.Constant(INT, 0))
+        return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * WIDTH))
+
+    return lanes(value), code
+
+
+@intrinsic
+def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
+    """`a * b + c`, rounded once."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _call(builder, "fma", *values)
+
+    return lanes(lanes, lanes, lanes), code
+
+
+@intrinsic
+def total(context: Any, value: Any) -> Any:
+    """The sum of the 16."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = ir.FunctionType(FLOAT, [FLOAT, FLOATS])
+        add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{WIDTH}f32")
+        return builder.call(add, [ir.Constant(FLOAT, 0.0), values[0]], fastmath=("reassoc",))
+
+    return types.float32(lanes), code
+
+
+# 2^f on [-1/2, 1/2]: 1 + f times an interpolation at Chebyshev's points, right to 1e-8 and exactly 1 at 0.
+_POWERS = (
+    1.0,
+    0.6931471824645996,
+    0.24022650718688965,
+    0.055503569543361664,
+    0.009618083015084267,
+    0.0013390863314270973,
+    0.00015453163359779865,
+)
+
+
+@intrinsic
+def exp2(context: Any, value: Any) -> Any:
+    """`2^x` to 2 units in the last place for x in [-126, 127], the value at the nearer end outside."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        # Compared so that a NaN is kept.
+        x = _least(builder, ">", _constant(-126.0), _least(builder, "<", _constant(127.0), values[0]))
+        whole = _call(builder, "rint", x)
+        part = builder.fsub(x, whole)
+        power = _constant(_POWERS[-1])
+        for factor in reversed(_POWERS[:-1]):
+            power = _call(builder, "fma", power, part, _constant(factor))
+        # The number 2^whole has the exponent whole + 127, in the bits from 23 on.
+        exponent = builder.add(builder.fptosi(whole, INTS), ir.Constant(INTS, [127] * WIDTH))
+        scale = builder.bitcast(builder.shl(exponent, ir.Constant(INTS, [23] * WIDTH)), FLOATS)
+        return builder.fmul(power, scale)
+
+    return lanes(lanes), code
+
+
+def _least(builder: Any, sign: str, a: Any, b: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(sign, a, b), a, b)
+
+
+def _operator(name: str, symbol: Any) -> None:
+    @intrinsic
+    def both(context: Any, a: Any, b: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return getattr(builder, name)(*values)
+
+        return lanes(lanes, lanes), code
+
+    @overload(symbol, inline="always")
+    def of_lanes(a, b):  # Numba compares signatures
+        if isinstance(a, LanesType) and isinstance(b, LanesType):
+            return lambda a, b: both(a, b)
+        if isinstance(a, LanesType) and isinstance(b, types.Float):
+            return lambda a, b: both(a, spread(b))
+        if isinstance(a, types.Float) and isinstance(b, LanesType):
+            return lambda a, b: both(spread(a), b)
+        return None
+
+
+for _name, _symbol in (
+    ("fadd", operator.add),
+    ("fsub", operator.sub),
+    ("fmul", operator.mul),
+    ("fdiv", operator.truediv),
+):
+    _operator(_name, _symbol)

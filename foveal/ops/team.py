@@ -1,0 +1,94 @@
+"""Kernels on torch's own threads: one pool for both, so that they never wait for each other's."""
+
+import ctypes
+import os
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from foveal.ops.machine_code import address_of
+
+_alone = False
+"""True in a process forked from one whose threads it did not get: it works without them."""
+
+
+def _forked() -> None:
+    global _alone
+    _alone = True
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Kernel:
+    """A kernel by the name of its module and function; made or loaded at its first use."""
+
+    def __init__(self, module: str, name: str):
+        self.module, self.name = module, name
+        self._address = -1  # not asked for yet
+
+    def usable(self, *tensors: Tensor) -> bool:
+        """Whether it can compute with these: float32 on a CPU, not while torch.compile looks on."""
+        fits = all(x.dtype == torch.float32 and x.device.type == "cpu" for x in tensors)
+        return fits and not torch.compiler.is_compiling() and self._ready()
+
+    def __call__(self, tasks: int, *arguments: int | Tensor) -> None:
+        """Do every task in 0 .. tasks - 1, on as many threads as torch uses.
+
+        A tensor stands for the address of its numbers: it has to be contiguous, and has to outlive the call.
+        """
+        words = [x.data_ptr() if isinstance(x, Tensor) else x for x in arguments]
+        packed = (ctypes.c_int64 * (2 + len(words)))(0, tasks, *words)
+        threads = 1 if _alone else min(tasks, torch.get_num_threads())
+        team = _team() if threads > 1 else None
+        if team is None:
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)(ctypes.addressof(packed))
+        else:
+            team(self._address, ctypes.addressof(packed), threads, 0)
+
+    def _ready(self) -> bool:
+        if self._address < 0:
+            self._address = _address(self.module, self.name)
+        return self._address != 0
+
+
+@cache
+def _address(module: str, name: str) -> int:
+    """Where the kernel's code is; 0 where it can't be had, which is said once if Numba is installed."""
+    if os.environ.get("FOVEAL_KERNELS") == "off" or find_spec("numba") is None:
+        return 0
+    try:
+        return address_of(module, name)
+    except Exception as error:
+        warnings.warn(
+            f"no kernel for {module}.{name} on this machine ({type(error).__name__}: {error}): the slower "
+            "path computes the same; FOVEAL_KERNELS=off silences this",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return 0
+
+
+@cache
+def _team() -> Callable[..., None] | None:
+    """`GOMP_parallel` of the OpenMP library that torch itself runs on: a function on every thread at once."""
+    try:
+        maps = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return None
+    loaded = {line.split(maxsplit=5)[-1] for line in maps if "libgomp" in line or "libiomp5" in line}
+    beside = [path for path in loaded if Path(torch.__file__).parent in Path(path).parents]
+    for path in beside or sorted(loaded):
+        try:
+            run = ctypes.CDLL(path).GOMP_parallel
+        except (OSError, AttributeError):
+            continue
+        run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        run.restype = None
+        return run
+    return None
