@@ -19,6 +19,8 @@ from foveal.core.cache import cache_folder
 from foveal.core.errors import RunFailed
 
 KERNELS = Path(__file__).with_name("kernels")
+LANES = 16
+"""Numbers in a kernel's vector."""
 ENTRY = "entry"
 _engines: list[Any] = []
 """What holds the loaded code in memory."""

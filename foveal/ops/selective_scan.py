@@ -11,8 +11,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from foveal.ops.dispatch import choose
+from foveal.ops.machine_code import LANES
+from foveal.ops.team import Kernel
+
+CHUNK = 64
+"""Steps of which the kernel keeps one state."""
+
+_forward = Kernel("selective_scan", "forward")
+_backward = Kernel("selective_scan", "backward")
 
 
 def selective_scan(
@@ -29,6 +38,8 @@ def selective_scan(
     """
     with torch.autocast(u.device.type, enabled=False):
         u, delta, B, C, first = (part.to(A.dtype) for part in (u, delta, B, C, first))
+        if choose("selective_scan", "kernel", _forward.usable(A) and _backward.usable(A)):
+            return _KernelScan.apply(u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
         if choose("selective_scan", "chunked", True):
             return _Scan.apply(u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
         return selective_scan_reference(u, delta, A, B, C, first)
@@ -54,6 +65,77 @@ def selective_scan_reference(
         h = decay * h + (delta_t * u_t)[:, :, None] * B_t[:, None, :]
         outputs.append((h * C_t[:, None, :]).sum(2))
     return torch.stack(outputs, 1), h
+
+
+class _KernelScan(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        y, last, kept = kernel_forward(*inputs)
+        ctx.save_for_backward(*inputs[:-1], kept)
+        return y, last
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return kernel_backward(*gradients, *ctx.saved_tensors)
+
+
+def kernel_forward(
+    u: Float[Tensor, "B T E"],
+    delta: Float[Tensor, "B T E"],
+    A: Float[Tensor, "E N"],
+    B: Float[Tensor, "B T N"],
+    C: Float[Tensor, "B T N"],
+    first: Float[Tensor, "B E N"],
+) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "B S N F"]]:
+    """As `forward`, by `kernels.selective_scan`; F is E and what it lacks to a multiple of the vectors."""
+    rows, T, E = u.shape
+    N = A.shape[1]
+    u, delta, rates, state = (
+        _widened(part) for part in (u, delta, A.t() / math.log(2), first.transpose(1, 2))
+    )
+    kept = state.new_empty(rows, -(-T // CHUNK), *state.shape[1:])
+    y, state, shares = torch.empty_like(u), state.clone(), _shares(rows, u)
+    B, C = B.contiguous(), C.contiguous()
+    _forward(rows * shares, u, delta, rates, B, C, state, y, kept, T, u.shape[2], N, CHUNK, shares)
+    return y[:, :, :E], state[:, :, :E].transpose(1, 2).contiguous(), kept
+
+
+def kernel_backward(
+    dy: Float[Tensor, "B T E"],
+    dlast: Float[Tensor, "B E N"],
+    u: Float[Tensor, "B T E"],
+    delta: Float[Tensor, "B T E"],
+    A: Float[Tensor, "E N"],
+    B: Float[Tensor, "B T N"],
+    C: Float[Tensor, "B T N"],
+    kept: Float[Tensor, "B S N F"],
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """As `backward`, by `kernels.selective_scan`."""
+    rows, T, E = u.shape
+    N = A.shape[1]
+    dy, u, delta, columns = (_widened(part) for part in (dy, u, delta, A.t()))
+    flow = _widened(dlast.transpose(1, 2)).clone()
+    shares = _shares(rows, u)
+    du, ddelta, dA = torch.empty_like(u), torch.empty_like(u), torch.zeros_like(flow)
+    dB, dC = u.new_empty(2, shares, rows, T, N)
+    scratch = u.new_empty(rows * shares * 4 * CHUNK * N * LANES)
+    outputs = (du, ddelta, dA, dB, dC, flow, scratch)
+    rates, B, C = columns / math.log(2), B.contiguous(), C.contiguous()
+    sizes = (T, u.shape[2], N, CHUNK, shares, rows)
+    _backward(rows * shares, u, delta, columns, rates, B, C, kept, dy, *outputs, *sizes)
+    first = flow[:, :, :E].transpose(1, 2)
+    return du[:, :, :E], ddelta[:, :, :E], dA.sum(0)[:, :E].t(), dB.sum(0), dC.sum(0), first
+
+
+def _widened(x: Float[Tensor, "... E"]) -> Float[Tensor, "... F"]:
+    """`x` with zeros behind its channels up to a multiple of the kernel's vectors."""
+    return F.pad(x, (0, -x.shape[-1] % LANES)).contiguous()
+
+
+def _shares(rows: int, u: Float[Tensor, "B T E"]) -> int:
+    """How many tasks share the channels of a row: enough for every thread to have one."""
+    return min(u.shape[2] // LANES, -(-torch.get_num_threads() // rows))
 
 
 class _Scan(torch.autograd.Function):

@@ -9,11 +9,14 @@ from torch import Tensor, nn
 from examples.own_cell import MinimalGated
 from foveal.layers.attention import SelfAttention
 from foveal.layers.block import Block, Stack
-from foveal.layers.feedforward import MLP, SwiGLU
+from foveal.layers.convolution import Convolution
+from foveal.layers.feedforward import MLP, Highway, SwiGLU
+from foveal.layers.mamba import Mamba
+from foveal.layers.moe import Experts
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from tests.contract.test_experts import Experts
-from tests.contract.test_state_space import StateSpace
+from foveal.layers.rwkv import ChannelMixing, TimeMixing
+from foveal.layers.ssm import S5
 
 D = 8
 
@@ -25,6 +28,8 @@ class Row:
     """The fast path that runs by default (in `ops.dispatch`'s words)."""
     standing_nan: bool = True
     """A NaN in the future changes nothing earlier (not promised for attention)."""
+    exact: bool = True
+    """Causal bit for bit (not promised for experts, whose products have other shapes)."""
 
 
 def attention_stack(place: str, norm: str) -> nn.Module:
@@ -45,6 +50,19 @@ ROWS = {
     "attention-rotary": Row(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
     "attention-window": Row(lambda: SelfAttention(D, 2, window=3, rotary=True), "attention:fused", False),
     "attention-window-1": Row(lambda: SelfAttention(D, 2, window=1), "attention:fused", False),
+    "conv": Row(lambda: Convolution(D, 6, 3), "convolution:one_product"),
+    "conv-dilated": Row(lambda: Convolution(D, 6, 3, dilation=2), "convolution:one_product"),
+    "conv-pointwise": Row(lambda: Convolution(D, 6, 1), "convolution:one_product"),
+    "s5": Row(lambda: S5(D, 6, 2), "linear_scan:chunks"),
+    "mamba": Row(lambda: Mamba(D, 2, 5), "selective_scan:kernel"),
+    "rwkv-time": Row(lambda: TimeMixing(D), "wkv:scan"),
+    "rwkv-channel": Row(
+        lambda: Block(ChannelMixing(D, 12), None, "layer", residual=True), "layer_norm:fused"
+    ),
+    "block-mamba": Row(
+        lambda: Block(Mamba(D, 1, 4, kernel=2), SwiGLU(D, 12), "rms", "pre", residual=True),
+        "selective_scan:kernel",
+    ),
     "block-lstm": Row(
         lambda: Block(Recurrent(LSTM(D, D)), MLP(D, 16), "rms", "pre", residual=True), "LSTM:fused"
     ),
@@ -70,12 +88,59 @@ ROWS = {
         lambda: Stack([Block(Recurrent(Elman(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")),
         "Elman:fused",
     ),
+    "stack-rwkv": Row(
+        lambda: Stack(
+            [
+                Block(mixer, None, "layer", residual=True)
+                for layer in range(2)
+                for mixer in (TimeMixing(D, layer, 2), ChannelMixing(D, 12, layer, 2))
+            ]
+        ),
+        "wkv:scan",
+    ),
+    "stack-conv": Row(
+        lambda: Stack(
+            [
+                Block(Convolution(D, D, 3, dilation), MLP(D, 16), "layer", residual=True)
+                for dilation in (1, 2, 4)
+            ]
+        ),
+        "convolution:one_product",
+    ),
+    "stack-s5": Row(
+        lambda: Stack(
+            [
+                Block(S5(D, 3, 1), MLP(D, 16), "layer", residual=True),
+                Block(Convolution(D, D, 2), None, "rms", residual=True),
+                Block(S5(D, 4, 2), None, "rms", residual=True),
+            ]
+        ),
+        "linear_scan:chunks",
+    ),
+    "block-experts": Row(
+        lambda: Block(Recurrent(LSTM(D, D)), Experts(D, 6, 4, 2), "layer", residual=True),
+        "experts:sorted",
+        exact=False,
+    ),
+    "stack-experts": Row(
+        lambda: Stack(
+            [
+                Block(SelfAttention(D, 2), Experts(D, 6, 4, 2), "layer", residual=True),
+                Block(
+                    SelfAttention(D, 2, window=3),
+                    Experts(D, 6, 3, 1, activation="relu"),
+                    "rms",
+                    residual=True,
+                ),
+            ]
+        ),
+        "experts:sorted",
+        standing_nan=False,
+        exact=False,
+    ),
+    "block-highway": Row(lambda: Block(Recurrent(GRU(D, D)), Highway(D)), "GRU:fused"),
     # Beyond the built-in ones: an example, and what the contract was proven with.
     "own-cell": Row(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
-    "state-space": Row(lambda: StateSpace(D, 6, 5), "state_space:scan"),
-    "block-experts": Row(
-        lambda: Block(Recurrent(LSTM(D, D)), Experts(D, 6, 4, 2), "layer", residual=True), "LSTM:fused"
-    ),
 }
 
 

@@ -88,3 +88,18 @@ def test_a_decayed_state_is_zero_not_nan():
         y, last = selective_scan(u, torch.full_like(delta, step), A, torch.zeros_like(B), C, first)
         assert torch.equal(last, torch.zeros_like(first) if step > 1 else first)
         assert y.isfinite().all()
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_share_the_channels_of_a_row(threads):
+    """One row for several threads: sums over channels are made of shares, the rest is the same bit for bit."""
+    inputs = drawn(1, 150, torch.float32, E=40)
+    alone = everything(inputs)
+    torch.set_num_threads(threads)
+    try:
+        shared = everything(inputs)
+    finally:
+        torch.set_num_threads(1)
+    for number, (a, b) in enumerate(zip(shared, alone, strict=True)):
+        assert torch.equal(a, b) or number in (5, 6)  # dB and dC
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

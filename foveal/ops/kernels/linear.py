@@ -3,7 +3,7 @@
 A task is a share of the outputs, four at a time. Sizes: R vectors of K numbers, K a multiple of 16, to M.
 """
 
-from foveal.ops.kernels.simd import WIDTH, floats, fma, get, load, put, spread, total, word
+from foveal.ops.kernels.simd import LANES, floats, fma, get, load, put, spread, total, word
 
 
 def forward(task, p):
@@ -17,7 +17,7 @@ def forward(task, p):
         second, third, fourth = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)
         for r in range(R):
             a, b, c, d = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
-            for k in range(0, K, WIDTH):
+            for k in range(0, K, LANES):
                 v = load(x, r * K + k)
                 a = fma(load(W, m * K + k), v, a)
                 b = fma(load(W, second * K + k), v, b)

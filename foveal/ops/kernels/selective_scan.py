@@ -1,13 +1,11 @@
 """`ops.selective_scan`: 16 channels side by side, states one after the other, time as it comes.
 
-A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there; states and decays
-lie as (..., N, E), E a multiple of 16. `rates` is A / ln 2, since a power of 2 is cheaper than one of e.
+A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there, E a multiple of
+16; states and decays lie as (..., N, E). Of every `chunk` steps the state before them is kept, from which
+theirs are made anew on the way back. `rates` is A / ln 2, since a power of 2 is cheaper than one of e.
 """
 
-from foveal.ops.kernels.simd import WIDTH, exp2, floats, fma, get, load, put, spread, store, total, word
-
-CHUNK = 64
-"""Steps whose states are made anew on the way back, from the one kept before them."""
+from foveal.ops.kernels.simd import LANES, exp2, floats, fma, get, load, put, spread, store, total, word
 
 
 def forward(task, p):
@@ -15,16 +13,16 @@ def forward(task, p):
     u, delta, rates = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
     B, C, state = floats(word(p, 5)), floats(word(p, 6)), floats(word(p, 7))
     y, kept = floats(word(p, 8)), floats(word(p, 9))
-    T, E, N, shares = word(p, 10), word(p, 11), word(p, 12), word(p, 13)
-    row, share, groups, chunks = task // shares, task % shares, E // WIDTH, (T + CHUNK - 1) // CHUNK
+    T, E, N, chunk, shares = word(p, 10), word(p, 11), word(p, 12), word(p, 13), word(p, 14)
+    row, share, groups, chunks = task // shares, task % shares, E // LANES, (T + chunk - 1) // chunk
     for group in range(groups * share // shares, groups * (share + 1) // shares):
-        e = group * WIDTH
+        e = group * LANES
         own = row * N * E + e
         for t in range(T):
             at = row * T + t
-            if t % CHUNK == 0:
+            if t % chunk == 0:
                 for n in range(N):
-                    store(kept, ((row * chunks + t // CHUNK) * N + n) * E + e, load(state, own + n * E))
+                    store(kept, ((row * chunks + t // chunk) * N + n) * E + e, load(state, own + n * E))
             d = load(delta, at * E + e)
             v = d * load(u, at * E + e)
             out = spread(0.0)
@@ -46,41 +44,48 @@ def backward(task, p):
     B, C, kept, dy = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8)), floats(word(p, 9))
     du, ddelta, dA = floats(word(p, 10)), floats(word(p, 11)), floats(word(p, 12))
     dB, dC, flow, scratch = floats(word(p, 13)), floats(word(p, 14)), floats(word(p, 15)), floats(word(p, 16))
-    T, E, N, shares, rows = word(p, 17), word(p, 18), word(p, 19), word(p, 20), word(p, 21)
-    row, share, groups, chunks = task // shares, task % shares, E // WIDTH, (T + CHUNK - 1) // CHUNK
-    size = CHUNK * N * WIDTH
+    T, E, N, chunk, shares, rows = (
+        word(p, 17),
+        word(p, 18),
+        word(p, 19),
+        word(p, 20),
+        word(p, 21),
+        word(p, 22),
+    )
+    row, share, groups, chunks = task // shares, task % shares, E // LANES, (T + chunk - 1) // chunk
+    size = chunk * N * LANES
     states = task * 4 * size
     decays, sums_B, sums_C = states + size, states + 2 * size, states + 3 * size
-    for chunk in range(chunks - 1, -1, -1):
-        first = chunk * CHUNK
-        steps = min(CHUNK, T - first)
+    for number in range(chunks - 1, -1, -1):
+        first = number * chunk
+        steps = min(chunk, T - first)
         for i in range(steps * N):
-            store(scratch, sums_B + i * WIDTH, spread(0.0))
-            store(scratch, sums_C + i * WIDTH, spread(0.0))
+            store(scratch, sums_B + i * LANES, spread(0.0))
+            store(scratch, sums_C + i * LANES, spread(0.0))
         for group in range(groups * share // shares, groups * (share + 1) // shares):
-            e = group * WIDTH
+            e = group * LANES
             own = row * N * E + e
             # states[i] is the one before step i.
             for n in range(N):
-                store(scratch, states + n * WIDTH, load(kept, ((row * chunks + chunk) * N + n) * E + e))
+                store(scratch, states + n * LANES, load(kept, ((row * chunks + number) * N + n) * E + e))
             for i in range(steps):
                 at = row * T + first + i
                 d = load(delta, at * E + e)
                 v = d * load(u, at * E + e)
                 for n in range(N):
-                    k = (i * N + n) * WIDTH
+                    k = (i * N + n) * LANES
                     decay = exp2(d * load(rates, n * E + e))
                     store(scratch, decays + k, decay)
                     if i + 1 < steps:
                         h = fma(decay, load(scratch, states + k), v * get(B, at * N + n))
-                        store(scratch, states + k + N * WIDTH, h)
+                        store(scratch, states + k + N * LANES, h)
             for i in range(steps - 1, -1, -1):
                 at = row * T + first + i
                 d, x, given = load(delta, at * E + e), load(u, at * E + e), load(dy, at * E + e)
                 v = d * x
                 to_rates, to_inputs = spread(0.0), spread(0.0)
                 for n in range(N):
-                    k = (i * N + n) * WIDTH
+                    k = (i * N + n) * LANES
                     b = spread(get(B, at * N + n))
                     g = fma(given, spread(get(C, at * N + n)), load(flow, own + n * E))
                     decay = load(scratch, decays + k)
@@ -96,5 +101,5 @@ def backward(task, p):
                 store(ddelta, at * E + e, fma(x, to_inputs, to_rates))
         for i in range(steps * N):
             at = ((share * rows + row) * T + first) * N + i
-            put(dB, at, total(load(scratch, sums_B + i * WIDTH)))
-            put(dC, at, total(load(scratch, sums_C + i * WIDTH)))
+            put(dB, at, total(load(scratch, sums_B + i * LANES)))
+            put(dC, at, total(load(scratch, sums_C + i * LANES)))

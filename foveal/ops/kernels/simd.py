@@ -12,9 +12,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
-WIDTH = 16
+from foveal.ops.machine_code import LANES
+
 FLOAT, INT = ir.FloatType(), ir.IntType(32)
-FLOATS, INTS = ir.VectorType(FLOAT, WIDTH), ir.VectorType(INT, WIDTH)
+FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
 
 
 class LanesType(types.Type):
@@ -35,13 +36,13 @@ class LanesModel(models.PrimitiveModel):
 
 
 def _constant(value: float) -> ir.Constant:
-    return ir.Constant(FLOATS, [float(value)] * WIDTH)
+    return ir.Constant(FLOATS, [float(value)] * LANES)
 
 
 def _call(builder: Any, name: str, *operands: Any) -> Any:
     """LLVM's own function `name`, of vectors."""
     kind = ir.FunctionType(FLOATS, [FLOATS] * len(operands))
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{WIDTH}f32")
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f32")
     return builder.call(function, operands)
 
 
@@ -117,7 +118,7 @@ def spread(context: Any, value: Any) -> Any:
         single = context.cast(builder, values[0], value, types.float32)
         nothing = ir.Constant(FLOATS, ir.Undefined)
         first = builder.insert_element(nothing, single, ir.Constant(INT, 0))
-        return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * WIDTH))
+        return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
 
     return lanes(value), code
 
@@ -138,7 +139,7 @@ def total(context: Any, value: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = ir.FunctionType(FLOAT, [FLOAT, FLOATS])
-        add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{WIDTH}f32")
+        add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{LANES}f32")
         return builder.call(add, [ir.Constant(FLOAT, 0.0), values[0]], fastmath=("reassoc",))
 
     return types.float32(lanes), code
@@ -158,19 +159,19 @@ _POWERS = (
 
 @intrinsic
 def exp2(context: Any, value: Any) -> Any:
-    """`2^x` to 2 units in the last place for x in [-126, 127], the value at the nearer end outside."""
+    """`2^x` to 2 units in the last place; 0 below -126.5, and 2^127 from 127 on."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         # Compared so that a NaN is kept.
-        x = _least(builder, ">", _constant(-126.0), _least(builder, "<", _constant(127.0), values[0]))
+        x = _least(builder, ">", _constant(-127.0), _least(builder, "<", _constant(127.0), values[0]))
         whole = _call(builder, "rint", x)
         part = builder.fsub(x, whole)
         power = _constant(_POWERS[-1])
         for factor in reversed(_POWERS[:-1]):
             power = _call(builder, "fma", power, part, _constant(factor))
-        # The number 2^whole has the exponent whole + 127, in the bits from 23 on.
-        exponent = builder.add(builder.fptosi(whole, INTS), ir.Constant(INTS, [127] * WIDTH))
-        scale = builder.bitcast(builder.shl(exponent, ir.Constant(INTS, [23] * WIDTH)), FLOATS)
+        # The number 2^whole has whole + 127 in the bits from 23 on; with 0 there it is 0.
+        exponent = builder.add(builder.fptosi(whole, INTS), ir.Constant(INTS, [127] * LANES))
+        scale = builder.bitcast(builder.shl(exponent, ir.Constant(INTS, [23] * LANES)), FLOATS)
         return builder.fmul(power, scale)
 
     return lanes(lanes), code
