@@ -82,5 +82,5 @@ class Mamba(Tapped):
         delta = zero_padding(F.softplus(F.linear(r, self.delta.weight) + self.delta.bias), lengths)
         self.tap("delta", lambda: delta)
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
-        y = self.output((y + self.skip * u) * F.silu(z))
+        y = self.output(torch.addcmul(y, self.skip, u) * F.silu(z))
         return zero_padding(y, lengths), {"inputs": last_inputs(history, inputs, lengths), "h": h}

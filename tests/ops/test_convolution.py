@@ -1,5 +1,7 @@
 """Convolutions with a history: against torch's, path against path, and what they keep of a ragged batch."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch import Tensor
@@ -39,12 +41,17 @@ def test_both_paths_equal_torch(kernel, dilation, biased):
 
 
 @pytest.mark.parametrize("kernel", [1, 4, 9])
-def test_depthwise_equals_torch(kernel):
+@pytest.mark.parametrize(
+    ("path", "name"), [(nullcontext, "depthwise:in_place"), (reference_only, "depthwise:reference")]
+)
+def test_depthwise_equals_torch(kernel, path, name):
     x, history, weight, bias = numbers(B, T, D), numbers(B, kernel - 1, D), numbers(D, kernel), numbers(D)
     every = torch.cat([history, x], 1).transpose(1, 2)
     expected = F.conv1d(every, weight[:, None], bias, groups=D).transpose(1, 2)
-    torch.testing.assert_close(depthwise_convolution(x, history, weight, bias), expected)
-    assert gradcheck(depthwise_convolution, (x, history, weight, bias))
+    with path(), recorded_paths() as ran:
+        torch.testing.assert_close(depthwise_convolution(x, history, weight, bias), expected)
+        assert gradcheck(depthwise_convolution, (x, history, weight, bias))
+    assert set(ran) == {name}
 
 
 def test_the_worked_example():
