@@ -61,7 +61,7 @@ def wkv_reference(
 ) -> tuple[Float[Tensor, "B T D"], WKVState]:
     """The recurrence step by step; the state returned is the one after each row's own length."""
 
-    def step(kv: Float[Tensor, "B 2D"], state: WKVState) -> tuple[Tensor, WKVState]:
+    def step(kv: Float[Tensor, "B E"], state: WKVState) -> tuple[Tensor, WKVState]:
         k, v = kv.chunk(2, 1)
         numerator, denominator, exponent = state
         top = torch.maximum(exponent, u + k).detach()
