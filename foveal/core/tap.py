@@ -14,8 +14,11 @@ from torch import Tensor, nn
 SITES = {
     "weights": "attention's weights after the softmax (B, H, T, S), recomputed from queries and keys",
     "hidden": "a recurrent mixer's outputs (B, T, D)",
+    "delta": "Mamba's time steps (B, T, E)",
+    "receptance": "RWKV's gate after the sigmoid (B, T, D)",
     "features": "a block's output (B, T, D)",
     "counts": "tokens sent to each expert (E,)",
+    "gates": "gates of the experts (B, T, E), 0 where a token is not sent",
 }
 """Every site that a layer of Foveal offers."""
 

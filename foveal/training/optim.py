@@ -1,7 +1,7 @@
 """Optimizers behind one small face: one rate a step, clipping that reports, state by parameter name.
 
-Weight decay touches matrices only (two axes or more; not biases, gains or start states). It is added to
-the gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
+Weight decay touches matrices only (`is_matrix`: not biases, gains or start states). It is added to the
+gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
 """
 
 from collections.abc import Callable
@@ -99,19 +99,28 @@ class Optimizer:
         return [weight.grad for weight in self.named.values() if weight.grad is not None]
 
 
+PER_CHANNEL = ("A_log", "convolution_weight")
+"""Tables of numbers that each belong to one channel, and so no matrices: Mamba's decays and filters."""
+
+
+def is_matrix(name: str, weight: Tensor) -> bool:
+    """What weight decay touches: what maps vectors to vectors, and tables of them."""
+    return weight.dim() >= 2 and not name.endswith(PER_CHANNEL)
+
+
 def is_hidden_matrix(name: str, weight: Tensor) -> bool:
     """What Muon updates: matrices between hidden vectors.
 
     Tables (`...table`) and the projection to the vocabulary (`...projection...`) have one side that is not
     a hidden vector, and go to AdamW with everything that is no matrix (Jordan 2024).
     """
-    return weight.dim() == 2 and "table" not in name and "projection" not in name
+    return is_matrix(name, weight) and weight.dim() == 2 and "table" not in name and "projection" not in name
 
 
 def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torch.optim.Optimizer]:
     if config.name == "muon":
         hidden = [weight for name, weight in named.items() if is_hidden_matrix(name, weight)]
-        others = [weight for name, weight in named.items() if not is_hidden_matrix(name, weight)]
+        others = {name: weight for name, weight in named.items() if not is_hidden_matrix(name, weight)}
         # With match_rms_adamw an update has AdamW's size, so one rate serves both (Liu et al. 2025).
         muon = torch.optim.Muon(
             hidden,
@@ -121,10 +130,10 @@ def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torc
             adjust_lr_fn="match_rms_adamw",
         )
         return [part for part, weights in ((muon, hidden), (_adamw(others, config), others)) if weights]
-    groups = _groups(list(named.values()), config.weight_decay)
+    groups = _groups(named, config.weight_decay)
     rate, epsilon = config.rate, config.epsilon
     if config.name == "adamw":
-        return [_adamw(list(named.values()), config)]
+        return [_adamw(named, config)]
     if config.name == "adam":
         betas = (config.beta1, config.beta2)
         return [torch.optim.Adam(groups, lr=rate, betas=betas, eps=epsilon, fused=True)]
@@ -136,15 +145,15 @@ def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torc
     return [torch.optim.SGD(groups, lr=rate, momentum=momentum)]
 
 
-def _adamw(weights: list[nn.Parameter], config: OptimizerConfig) -> torch.optim.Optimizer:
+def _adamw(named: dict[str, nn.Parameter], config: OptimizerConfig) -> torch.optim.Optimizer:
     # Fused is 3.5 times as fast as the plain loop and 7 times as fast as foreach on a CPU (1M parameters).
     betas = (config.beta1, config.beta2)
-    groups = _groups(weights, config.weight_decay)
+    groups = _groups(named, config.weight_decay)
     return torch.optim.AdamW(groups, lr=config.rate, betas=betas, eps=config.epsilon, fused=True)
 
 
-def _groups(weights: list[nn.Parameter], decay: float) -> list[dict[str, Any]]:
-    matrices = [weight for weight in weights if weight.dim() >= 2]
-    vectors = [weight for weight in weights if weight.dim() < 2]
+def _groups(named: dict[str, nn.Parameter], decay: float) -> list[dict[str, Any]]:
+    matrices = [weight for name, weight in named.items() if is_matrix(name, weight)]
+    vectors = [weight for name, weight in named.items() if not is_matrix(name, weight)]
     groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]

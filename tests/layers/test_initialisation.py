@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import autocast
@@ -13,6 +14,7 @@ from foveal.layers.attention import SelfAttention
 from foveal.layers.block import Block, Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.feedforward import MLP, SwiGLU, make_feedforward
+from foveal.layers.mamba import Mamba
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
@@ -63,6 +65,22 @@ def test_linear_layers_and_tables():
     assert swiglu.gate.bias is None
     assert is_normal(LearnedPosition(H, D).table, 0.02)
     assert is_normal(Embedding(H, D).table, 1.0)
+
+
+def test_mamba():
+    """A = -(1 .. N), steps log-uniform between 0.001 and 0.1, as the authors begin."""
+    mamba = Mamba(H, expansion=4, states=6)
+    for matrix in (mamba.input, mamba.selection, mamba.delta, mamba.output):
+        assert is_uniform(matrix.weight, 1 / math.sqrt(matrix.in_features))
+    assert mamba.rank == H // 16
+    assert is_uniform(mamba.convolution_weight, 1 / 2)
+    assert mamba.convolution_bias.eq(0).all()
+    assert mamba.skip.eq(1).all()
+    torch.testing.assert_close(mamba.A_log.exp(), torch.arange(1.0, 7).expand(4 * H, 6))
+    delta = softplus(mamba.delta.bias.detach()).log10()
+    assert -3.001 < float(delta.min()) < -2.9
+    assert -1.1 < float(delta.max()) < -0.999
+    assert abs(float(delta.mean()) + 2) < 0.1
 
 
 def test_norms():

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
-from foveal.training.optim import Optimizer, is_hidden_matrix
+from foveal.layers.mamba import Mamba
+from foveal.training.optim import Optimizer, is_hidden_matrix, is_matrix
 
 STEPS, RATE, DECAY = 10, 0.05, 0.1
 NAMES = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon")
@@ -110,6 +111,21 @@ def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere() -> None:
 def test_hidden_matrices_are_told_by_axes_and_name() -> None:
     kinds = {name: is_hidden_matrix(name, weight) for name, weight in Net().named_parameters()}
     assert kinds == {"table": False, "hidden": True, "projection.weight": False, "projection.bias": False}
+
+
+def test_numbers_of_single_channels_are_no_matrices() -> None:
+    """Mamba's decays and filters have two axes, but map no vector to another."""
+    named = dict(Mamba(16).named_parameters())
+    others = {"A_log", "convolution_weight", "convolution_bias", "skip", "delta.bias"}
+    assert {name for name, weight in named.items() if not is_matrix(name, weight)} == others
+    assert {name for name, weight in named.items() if not is_hidden_matrix(name, weight)} == others
+    optimizer = Optimizer(Mamba(16), config("sgd", weight_decay=0.5, clip_norm=0.0))
+    before = {name: weight.detach().clone() for name, weight in optimizer.named.items()}
+    for weight in optimizer.named.values():
+        weight.grad = torch.zeros_like(weight)
+    optimizer.step(1.0, 0.0)
+    for name, weight in optimizer.named.items():
+        assert torch.equal(weight.detach(), before[name] * (1.0 if name in others else 0.5)), name
 
 
 def test_norm_and_largest_are_those_before_clipping() -> None:
