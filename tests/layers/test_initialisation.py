@@ -12,6 +12,7 @@ from foveal.core.runtime import autocast
 from foveal.heads.generate import Generator
 from foveal.layers.attention import SelfAttention
 from foveal.layers.block import Block, Stack
+from foveal.layers.convolution import Convolution
 from foveal.layers.embedding import Embedding
 from foveal.layers.feedforward import MLP, SwiGLU, make_feedforward
 from foveal.layers.mamba import Mamba
@@ -45,6 +46,12 @@ def test_biases():
     i, f, g, o = LSTM(D, H).bias.view(4, H)
     assert f.eq(1).all(), "the forget gate starts open"
     assert all(bias.eq(0).all() for bias in (i, g, o))
+
+
+def test_convolution():
+    mixer = Convolution(D, H, 3)
+    assert is_uniform(mixer.weight, 1 / math.sqrt(3 * D))
+    assert mixer.bias.eq(0).all()
 
 
 def test_relu_starts_from_the_identity():

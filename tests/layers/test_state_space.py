@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from foveal.core.runtime import autocast
 from foveal.core.state import detach
@@ -82,15 +83,25 @@ def test_it_remembers_no_longer_than_it_decays():
     close(again[:, 0], y[:, -1])
 
 
-def test_kept_half_stands_for_all_conjugate_pairs():
-    """At the start the layer is the real system `s' = A s + B x`, `y = C s` of HiPPO-N in the full basis."""
-    size = 6
-    values, vectors = hippo_normal(size)
-    into, out = torch.randn(size, D, dtype=torch.float64), torch.randn(D, size, dtype=torch.float64)
-    complex_into, complex_out = vectors.mH @ into.to(vectors.dtype), out.to(vectors.dtype) @ vectors
-    full, step = numpy_hippo_normal(size), 0.3
-    response = 2 * (complex_out * (step * values).exp() @ complex_into).real
-    close(response, out @ torch.linalg.matrix_exp(torch.from_numpy(full) * step) @ into)
+def test_it_is_the_real_system_of_hippo():
+    """Steps of `s' = A s + B x`, `y = C s + D x` with real matrices in the full basis, then the gate."""
+    made, step = layer(), 0.3
+    values, vectors = hippo_normal(2 * N)
+    into, out = torch.randn(2 * N, D, dtype=torch.float64), torch.randn(D, 2 * N, dtype=torch.float64)
+    with torch.no_grad():
+        made.log_rate.fill_(math.log(0.5))
+        made.frequency.copy_(values.imag)
+        made.log_step.fill_(math.log(step))
+        made.into.copy_(torch.view_as_real(vectors.mH @ into.to(vectors.dtype)))
+        made.out.copy_(torch.view_as_real(out.to(vectors.dtype) @ vectors))
+        x = torch.randn(1, 6, D, dtype=torch.float64)
+        y, _ = made(x)
+    A = torch.from_numpy(numpy_hippo_normal(2 * N))
+    decay, s = torch.linalg.matrix_exp(step * A), torch.zeros(2 * N, dtype=torch.float64)
+    for t in range(6):
+        s = decay @ s + torch.linalg.solve(A, (decay - torch.eye(2 * N)) @ into @ x[0, t])
+        g = F.gelu(out @ s + made.feedthrough * x[0, t])
+        close(y[0, t], g * (made.gate.weight @ g + made.gate.bias).sigmoid())
 
 
 def numpy_hippo_normal(size: int) -> np.ndarray:

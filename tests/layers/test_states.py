@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from foveal.layers.attention import SelfAttention
+from foveal.layers.convolution import Convolution
 from foveal.layers.mixer import check_state
 from foveal.layers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.ssm import S5
 
 B, T, D = 3, 4, 8
 LSTM_STATE = Recurrent(LSTM(D, 6)).init_state(B)
@@ -28,6 +30,12 @@ WRONG = {
     "attention dtype": (SelfAttention(D, 2).double(), WHOLE_STATE, "float32; needed: torch.float64"),
     "window": (SelfAttention(D, 2, window=5), WINDOW_STATE, r"\(3, 2, 2, 4\); needed: \(3, 4, 2, 4\)"),
     "window to none": (SelfAttention(D, 2), WINDOW_STATE, "it has count, keys, values; needed: .*filled"),
+    "other dilation": (
+        Convolution(D, 6, 3, dilation=2),
+        Convolution(D, 6, 3).init_state(B),
+        r"inputs has the shape \(3, 2, 8\); needed: \(3, 4, 8\)",
+    ),
+    "other states": (S5(D, 4, 2), S5(D, 6, 2).init_state(B), r"\(3, 6, 2\); needed: \(3, 4, 2\)"),
     "none to window": (SelfAttention(D, 2, window=3), WHOLE_STATE, "needed: count, keys, values"),
 }
 

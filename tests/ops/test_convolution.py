@@ -8,6 +8,8 @@ from torch import Tensor
 from torch.autograd import gradcheck
 from torch.nn import functional as F
 
+from foveal.config import load_config
+from foveal.models.language import language_model
 from foveal.ops.convolution import causal_convolution, depthwise_convolution, last_inputs
 from foveal.ops.dispatch import recorded_paths, reference_only
 
@@ -70,3 +72,12 @@ def test_last_inputs_of_ragged_rows(size):
         assert torch.equal(kept[b], torch.cat([history[b], x[b, :n]])[n:])
     assert torch.equal(last_inputs(history, x), last_inputs(history, x, torch.tensor([T, T, T])))
     assert torch.equal(kept[2], history[2])
+
+
+def test_receptive_field_of_the_preset():
+    """1 + the sum of (K-1) dilation over the layers, as its comment says: an output sees 46 characters."""
+    model = language_model(load_config("conv", ["model.width=4"]).model, vocabulary=5, context=8).double()
+    x = torch.randn(1, 60, 4, dtype=torch.float64, requires_grad=True)
+    y, _, _ = model.stack(x)
+    (gradient,) = torch.autograd.grad(y[0, -1].sum(), x)
+    assert gradient[0].ne(0).any(1).nonzero().flatten().tolist() == list(range(60 - 46, 60))
