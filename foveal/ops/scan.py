@@ -3,28 +3,35 @@
 `N` is the number of states, each a recurrence by itself; decay, inputs and states are complex (or real).
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import torch
-from jaxtyping import Inexact
+from jaxtyping import Complex, Float, Inexact
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.dispatch import choose
+from foveal.ops.machine_code import LANES
+from foveal.ops.team import Kernel
 
 CHUNK = 32
 """Steps that are taken one after the other (32 was fastest, 16 and 64 close)."""
+
+_forward = Kernel("linear_scan", "forward")
 
 
 def linear_scan(
     decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], first: Inexact[Tensor, "B N"]
 ) -> Inexact[Tensor, "B T N"]:
     """All states of the recurrence, by the fastest path."""
-    scan = _Chunked.apply if choose("linear_scan", "chunks", True) else linear_scan_reference
-    states: Tensor = scan(decay, v, first)
-    return states
+    if choose("linear_scan", "kernel", v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v))):
+        return _Scan.apply(kernel_scan, decay, v, first)  # type: ignore[no-untyped-call]
+    if choose("linear_scan", "chunks", True):
+        return _Scan.apply(chunked_scan, decay, v, first)  # type: ignore[no-untyped-call]
+    return linear_scan_reference(decay, v, first)
 
 
 def linear_scan_reference(
@@ -71,7 +78,35 @@ def chunked_scan(
     return s.flatten(1, 2)[:, :T]
 
 
-def chunked_scan_gradients(
+def kernel_scan(
+    decay: Complex[Tensor, " N"],
+    v: Complex[Tensor, "B T N"],
+    first: Complex[Tensor, "B N"],
+    backwards: bool = False,
+) -> Complex[Tensor, "B T N"]:
+    """As `chunked_scan`, by `kernels.linear_scan`."""
+    B, T, N = v.shape
+    real, imaginary = decay.real, decay.imag
+    pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
+    a, b = (_widened(part.flatten()) for part in pairs)
+    inputs, start = (_widened(torch.view_as_real(part.resolve_conj()).flatten(-2)) for part in (v, first))
+    states = torch.empty_like(inputs)
+    width = inputs.shape[2]
+    shares = min(width // LANES, -(-torch.get_num_threads() // B))
+    _forward(B * shares, a, b, inputs, start, states, T, width, shares, int(backwards))
+    return torch.view_as_complex(states.view(B, T, -1, 2)[:, :, :N])
+
+
+def _widened(x: Float[Tensor, "... N"]) -> Float[Tensor, "... M"]:
+    """`x` with zeros behind it up to a multiple of the kernel's vectors."""
+    return F.pad(x, (0, -x.shape[-1] % LANES)).contiguous()
+
+
+Scan = Callable[..., Tensor]
+
+
+def scan_gradients(
+    scan: Scan,
     decay: Inexact[Tensor, " N"],
     states: Inexact[Tensor, "B T N"],
     first: Inexact[Tensor, "B N"],
@@ -83,21 +118,22 @@ def chunked_scan_gradients(
     of `a_t conj(s_(t-1))`, `a`, and `conj(decay) a_1`.
     """
     conjugate = decay.conj().resolve_conj()
-    a = chunked_scan(conjugate, gradient, torch.zeros_like(first), backwards=True)
+    a = scan(conjugate, gradient, torch.zeros_like(first), backwards=True)
     # vecdot conjugates its first argument on the way; a conjugate copy costs more than the whole scan.
     to_decay = torch.linalg.vecdot(states[:, :-1], a[:, 1:], dim=1) + first.conj() * a[:, 0]
     return to_decay.sum(0), a, conjugate * a[:, 0]
 
 
-class _Chunked(torch.autograd.Function):
+class _Scan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, decay: Tensor, v: Tensor, first: Tensor) -> Tensor:
-        states = chunked_scan(decay, v, first)
+    def forward(ctx: Any, scan: Scan, decay: Tensor, v: Tensor, first: Tensor) -> Tensor:
+        ctx.scan = scan
+        states = scan(decay, v, first)
         ctx.save_for_backward(decay, states, first)
         return states
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
         decay, states, first = ctx.saved_tensors
-        return chunked_scan_gradients(decay, states, first, gradient)
+        return None, *scan_gradients(ctx.scan, decay, states, first, gradient)

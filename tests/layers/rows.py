@@ -53,7 +53,7 @@ ROWS = {
     "conv": Row(lambda: Convolution(D, 6, 3), "convolution:one_product"),
     "conv-dilated": Row(lambda: Convolution(D, 6, 3, dilation=2), "convolution:one_product"),
     "conv-pointwise": Row(lambda: Convolution(D, 6, 1), "convolution:one_product"),
-    "s5": Row(lambda: S5(D, 6, 2), "linear_scan:chunks"),
+    "s5": Row(lambda: S5(D, 6, 2), "linear_scan:kernel"),
     "mamba": Row(lambda: Mamba(D, 2, 5), "selective_scan:kernel"),
     "rwkv-time": Row(lambda: TimeMixing(D), "wkv:scan"),
     "rwkv-channel": Row(
@@ -115,7 +115,7 @@ ROWS = {
                 Block(S5(D, 4, 2), None, "rms", residual=True),
             ]
         ),
-        "linear_scan:chunks",
+        "linear_scan:kernel",
     ),
     "block-experts": Row(
         lambda: Block(Recurrent(LSTM(D, D)), Experts(D, 6, 4, 2), "layer", residual=True),

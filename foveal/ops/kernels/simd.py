@@ -61,8 +61,18 @@ def floats(context: Any, address: Any) -> Any:
 
 
 @intrinsic
+def words(context: Any, address: Any) -> Any:
+    """The int64 numbers at an address."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], ir.IntType(64).as_pointer())
+
+    return types.CPointer(types.int64)(types.int64), code
+
+
+@intrinsic
 def word(context: Any, base: Any, index: Any) -> Any:
-    """Integer `index` of a kernel's arguments."""
+    """The integer `base[index]`: a kernel's argument, say."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load(builder.gep(values[0], [values[1]]))
@@ -134,6 +144,27 @@ def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @intrinsic
+def maximum(context: Any, a: Any, b: Any) -> Any:
+    """The larger ones; where one of two is a NaN, the second."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _either(builder, ">", *values)
+
+    return lanes(lanes, lanes), code
+
+
+@intrinsic
+def swap(context: Any, value: Any) -> Any:
+    """Neighbours change places: the real and the imaginary parts of 8 complex numbers."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        places = ir.Constant(INTS, [place ^ 1 for place in range(LANES)])
+        return builder.shuffle_vector(values[0], ir.Constant(FLOATS, ir.Undefined), places)
+
+    return lanes(lanes), code
+
+
+@intrinsic
 def total(context: Any, value: Any) -> Any:
     """The sum of the 16."""
 
@@ -163,7 +194,7 @@ def exp2(context: Any, value: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         # Compared so that a NaN is kept.
-        x = _least(builder, ">", _constant(-127.0), _least(builder, "<", _constant(127.0), values[0]))
+        x = _either(builder, ">", _constant(-127.0), _either(builder, "<", _constant(127.0), values[0]))
         whole = _call(builder, "rint", x)
         part = builder.fsub(x, whole)
         power = _constant(_POWERS[-1])
@@ -177,7 +208,8 @@ def exp2(context: Any, value: Any) -> Any:
     return lanes(lanes), code
 
 
-def _least(builder: Any, sign: str, a: Any, b: Any) -> Any:
+def _either(builder: Any, sign: str, a: Any, b: Any) -> Any:
+    """`a` where `a sign b`, else `b`."""
     return builder.select(builder.fcmp_ordered(sign, a, b), a, b)
 
 
