@@ -5,6 +5,7 @@ import torch
 
 from foveal.layers.attention import SelfAttention
 from foveal.layers.convolution import Convolution
+from foveal.layers.mamba import Mamba
 from foveal.layers.mixer import check_state
 from foveal.layers.recurrent import GRU, LSTM, Recurrent
 from foveal.layers.ssm import S5
@@ -36,6 +37,7 @@ WRONG = {
         r"inputs has the shape \(3, 2, 8\); needed: \(3, 4, 8\)",
     ),
     "other states": (S5(D, 4, 2), S5(D, 6, 2).init_state(B), r"\(3, 6, 2\); needed: \(3, 4, 2\)"),
+    "other kernel": (Mamba(D), Mamba(D, kernel=3).init_state(B), r"\(3, 2, 16\); needed: \(3, 3, 16\)"),
     "none to window": (SelfAttention(D, 2, window=3), WHOLE_STATE, "needed: count, keys, values"),
 }
 
