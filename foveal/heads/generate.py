@@ -7,11 +7,11 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.block import Stack
 from foveal.layers.embedding import Embedding, OneHot
-from foveal.layers.feedforward import Aux, Routed
+from foveal.layers.moe import Aux, Routed
 
 
 class Generator(nn.Module):
-    """Embedding, a stack of blocks, a norm, and the projection to the vocabulary.
+    """Embedding, a norm of it if given, a stack of blocks, a norm, and the projection to the vocabulary.
 
     `state = head.start(memory, B)`, then `features, state, aux = head(tokens, state)`, and
     `head.project(features)` gives logits where they are needed. `start` is not called again when a state
@@ -28,17 +28,20 @@ class Generator(nn.Module):
         width: int,
         norm: nn.Module | None = None,
         tied: bool = False,
+        embedding_norm: nn.Module | None = None,
+        projection_bias: bool = True,
     ):
         super().__init__()
         self.vocabulary, self.width = embedding.size, width
         self.embedding = embedding
+        self.embedding_norm = nn.Identity() if embedding_norm is None else embedding_norm
         self.stack = stack
         self.bounded, self.limit = stack.bounded, stack.limit
         self.aux_names = sorted(
             {name for part in stack.modules() if isinstance(part, Routed) for name in part.aux_names}
         )
         self.norm = nn.Identity() if norm is None else norm
-        self.projection = nn.Linear(width, embedding.size)
+        self.projection = nn.Linear(width, embedding.size, bias=projection_bias)
         if tied:
             assert isinstance(embedding, Embedding)
             self.projection.weight = embedding.table
@@ -46,7 +49,8 @@ class Generator(nn.Module):
 
     def reset_parameters(self) -> None:
         nn.init.normal_(self.projection.weight, std=0.02)
-        nn.init.zeros_(self.projection.bias)
+        if self.projection.bias is not None:
+            nn.init.zeros_(self.projection.bias)
 
     def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
         """The first state of `batch` rows; `capacity` tokens are to come, if known."""
@@ -56,7 +60,7 @@ class Generator(nn.Module):
         self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State, Aux]:
         """Features of each position; tokens in the padding may be anything in the vocabulary."""
-        x = self.embedding(tokens)
+        x = self.embedding_norm(self.embedding(tokens))
         x, state, aux = self.stack(x, state, lengths=lengths)
         return self.norm(x), state, aux
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
-from foveal.layers.feedforward import Aux, Routed
 from foveal.layers.mixer import Mixer
+from foveal.layers.moe import Aux, Routed
 from foveal.layers.norm import make_norm
 from foveal.layers.position import Positioned, refuse_past
 from foveal.ops.padding import zero_padding

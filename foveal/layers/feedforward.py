@@ -2,34 +2,25 @@
 
 from typing import Literal
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Aux = dict[str, Float[Tensor, " B"]]
-"""Sums within each row that reach the task: an expert layer's load balance, say."""
+from foveal.layers.moe import Experts
+from foveal.ops.activation import ACTIVATIONS, Activation
 
-
-class Routed(nn.Module):
-    """A feed-forward layer that sends vectors different ways, and says how well they are spread.
-
-    It is told the lengths, since padding must not count, and returns a sum within each row for every one
-    of `aux_names`. They are named beforehand because a term's weight is known before the forward pass.
-    """
-
-    aux_names: tuple[str, ...]
-
-    def forward(
-        self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Aux]:
-        raise NotImplementedError
+Feedforward = Literal["none", "mlp", "swiglu", "highway", "experts"]
 
 
 class MLP(nn.Module):
-    """`W_2 gelu(W_1 x + b_1) + b_2` (Vaswani et al. 2017, 3.3, with GELU); weights normal, deviation 0.02."""
+    """`W_2 activation(W_1 x + b_1) + b_2` (Vaswani et al. 2017, 3.3, there with ReLU).
 
-    def __init__(self, width: int, hidden: int):
+    Weights start normal with deviation 0.02.
+    """
+
+    def __init__(self, width: int, hidden: int, activation: Activation = "gelu"):
         super().__init__()
+        self.activate = ACTIVATIONS[activation]
         self.expand = nn.Linear(width, hidden)
         self.contract = nn.Linear(hidden, width)
         self.reset_parameters()
@@ -40,7 +31,7 @@ class MLP(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return self.contract(F.gelu(self.expand(x)))
+        return self.contract(self.activate(self.expand(x)))
 
 
 class SwiGLU(nn.Module):
@@ -64,12 +55,49 @@ class SwiGLU(nn.Module):
         return self.contract(F.silu(self.gate(x)) * self.expand(x))
 
 
+class Highway(nn.Module):
+    """`g * relu(W x + b) + (1 - g) * x`, `g = sigmoid(W_g x + b_g)` (Srivastava et al. 2015, equation 3).
+
+    The gate's bias starts at -2, so that x is carried at first; weights normal, deviation 0.02.
+    """
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.transform = nn.Linear(width, width)
+        self.gate = nn.Linear(width, width)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for linear, bias in ((self.transform, 0.0), (self.gate, -2.0)):
+            nn.init.normal_(linear.weight, std=0.02)
+            nn.init.constant_(linear.bias, bias)
+
+    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
+        g = self.gate(x).sigmoid()
+        return g * self.transform(x).relu() + (1 - g) * x
+
+
 def make_feedforward(
-    kind: Literal["none", "mlp", "swiglu"], width: int, expansion: float
-) -> MLP | SwiGLU | None:
-    """The layer called `kind` with about `2 * expansion * width^2` weights."""
-    if kind == "none":
-        return None
+    kind: Feedforward,
+    width: int,
+    expansion: float,
+    activation: Activation = "gelu",
+    experts: int = 8,
+    active: int = 2,
+    balance: float = 0.01,
+) -> MLP | SwiGLU | Highway | Experts | None:
+    """The layer called `kind`; MLP, SwiGLU and each expert have about `2 * expansion * width^2` weights.
+
+    `activation` is the MLP's and the experts'; `active` of `experts` compute a vector, and `balance` is the
+    coefficient of their load balance.
+    """
+    hidden = round(expansion * width)
     if kind == "mlp":
-        return MLP(width, round(expansion * width))
-    return SwiGLU(width, round(expansion * width * 2 / 3))
+        return MLP(width, hidden, activation)
+    if kind == "swiglu":
+        return SwiGLU(width, round(expansion * width * 2 / 3))
+    if kind == "highway":
+        return Highway(width)
+    if kind == "experts":
+        return Experts(width, hidden, experts, active, balance, activation)
+    return None

@@ -93,7 +93,7 @@ def test_start_state_is_no_state(name, path):
 @pytest.mark.parametrize("t", [1, 5, T - 1])
 def test_causality(name, path, t):
     """Other inputs from t on change no earlier output, bit for bit; no gradient flows to the future."""
-    dtype, _ = path
+    dtype, tolerance = path
     module = make(name, dtype)
     x = torch.randn(B, T, D, dtype=dtype, requires_grad=True)
     y, _ = run(module, x)
@@ -104,7 +104,11 @@ def test_causality(name, path, t):
     for value in changes:
         other = x.detach().clone()
         other[:, t:] = value
-        assert torch.equal(run(module, other)[0][:, :t], y[:, :t])
+        found = run(module, other)[0][:, :t]
+        if ROWS[name].exact:
+            assert torch.equal(found, y[:, :t])
+        else:
+            close(found, y[:, :t], tolerance)
 
 
 @every_row
