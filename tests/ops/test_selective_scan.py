@@ -37,7 +37,7 @@ def test_paths_are_equal(size, dtype):
     inputs = drawn(*size, dtype)
     with recorded_paths() as ran:
         fast = everything(inputs)
-    assert ran != ["selective_scan:reference"]
+    assert ran[-1] != "selective_scan:reference"
     with reference_only():
         expected = everything(inputs)
     for a, b in zip(fast, expected, strict=True):
