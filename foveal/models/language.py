@@ -82,7 +82,7 @@ def make_mixer(kind: str, config: ModelConfig, d_in: int, layer: int) -> nn.Modu
 
 
 def make_layer(config: ModelConfig) -> nn.Module | None:
-    """The feed-forward layer in each mixer's block; channel mixing, a mixer itself, has a block of its own."""
+    """The feed-forward layer in each mixer's block; channel mixing is a mixer with a block of its own."""
     experts = config.experts
     if config.feedforward == "channel-mixing":
         return None
