@@ -18,7 +18,9 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.dispatch import choose
+from foveal.ops.machine_code import LANES
 from foveal.ops.recurrence import recur
+from foveal.ops.team import Kernel, shares_for, widened
 
 WKVState = tuple[Float[Tensor, "B D"], Float[Tensor, "B D"], Float[Tensor, "B D"]]
 """Numerator, denominator, exponent."""
@@ -29,8 +31,14 @@ EMPTY = -1e38
 STEPS = 32
 """Steps of a chunk in `decayed_sums`."""
 
+CHUNK = 64
+"""Steps of which the kernel keeps the sums before them."""
+
 CACHED = 1 << 17
 """Numbers (rows x steps x channels) worked on at a time on a CPU."""
+
+_forward = Kernel("rwkv", "forward")
+_backward = Kernel("rwkv", "backward")
 
 
 def wkv(
@@ -45,10 +53,12 @@ def wkv(
 
     Outputs in the padding are finite if `k` and `v` are, but otherwise anything.
     """
-    if choose("wkv", "scan", k.shape[1] > 1):
-        y, *after = _WKV.apply(k, v, w, u, *state, lengths)  # type: ignore[no-untyped-call]
-        return y, tuple(after)
-    return wkv_reference(k, v, w, u, state, lengths)
+    kernel = _forward.usable(k, v, w, u, *state) and _backward.usable()
+    if not choose("wkv", "kernel" if kernel else "scan", kernel or k.shape[1] > 1):
+        return wkv_reference(k, v, w, u, state, lengths)
+    run = _KernelWKV if kernel else _WKV
+    y, *after = run.apply(k, v, w, u, *state, lengths)  # type: ignore[no-untyped-call]
+    return y, tuple(after)
 
 
 def wkv_reference(
@@ -175,6 +185,43 @@ def wkv_backward(
     kept = (tops[:, :-1] + w).add_(scale).exp_()
     dw = kept * (sums[:, :, :-1] * received).sum(0)
     return dk, dv, dw.sum((0, 1)), du.sum((0, 1)), to_start[0], to_start[1]
+
+
+class _KernelWKV(torch.autograd.Function):
+    """The whole sequence by `kernels.rwkv`."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        *given, lengths = inputs
+        k, v, w, u, a, b, top = (widened(part) for part in given)
+        B, T, D = k.shape
+        if lengths is None:
+            lengths = torch.full((B,), T)
+        a, b, top = a.clone(), b.clone(), top.clone()
+        y, shares = torch.empty_like(k), shares_for(B, D)
+        kept = k.new_empty(B, -(-T // CHUNK), D, 3)
+        _forward(B * shares, k, v, w, u, a, b, top, y, kept, lengths, T, D, CHUNK, shares)
+        ctx.save_for_backward(k, v, w, u, y, kept, lengths)
+        ctx.width = width = given[0].shape[2]
+        after = top[:, :width]
+        ctx.mark_non_differentiable(after)
+        return y[:, :, :width], a[:, :width], b[:, :width], after
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, dy: Tensor, d_numerator: Tensor, d_denominator: Tensor, _: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        k, v, w, u, y, kept, lengths = ctx.saved_tensors
+        B, T, D = k.shape
+        dy, to_a, to_b = widened(dy), widened(d_numerator).clone(), widened(d_denominator).clone()
+        dk, dv, shares = torch.empty_like(k), torch.empty_like(v), shares_for(B, D)
+        dw, du = k.new_empty(2, B, D)
+        scratch = k.new_empty(B * shares * CHUNK * 6 * LANES)
+        outputs = (dk, dv, dw, du, to_a, to_b, scratch)
+        _backward(B * shares, k, v, w, u, y, kept, dy, lengths, *outputs, T, D, CHUNK, shares)
+        gradients = (dk, dv, dw.sum(0), du.sum(0), to_a, to_b)
+        return *(gradient[..., : ctx.width] for gradient in gradients), None, None
 
 
 class _WKV(torch.autograd.Function):

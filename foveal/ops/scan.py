@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from jaxtyping import Complex, Float, Inexact
+from jaxtyping import Complex, Inexact
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.dispatch import choose
-from foveal.ops.machine_code import LANES
-from foveal.ops.team import Kernel
+from foveal.ops.team import Kernel, shares_for, widened
 
 CHUNK = 32
 """Steps that are taken one after the other (32 was fastest, 16 and 64 close)."""
@@ -27,11 +26,11 @@ def linear_scan(
     decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], first: Inexact[Tensor, "B N"]
 ) -> Inexact[Tensor, "B T N"]:
     """All states of the recurrence, by the fastest path."""
-    if choose("linear_scan", "kernel", v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v))):
-        return _Scan.apply(kernel_scan, decay, v, first)  # type: ignore[no-untyped-call]
-    if choose("linear_scan", "chunks", True):
-        return _Scan.apply(chunked_scan, decay, v, first)  # type: ignore[no-untyped-call]
-    return linear_scan_reference(decay, v, first)
+    kernel = v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v))
+    if not choose("linear_scan", "kernel" if kernel else "chunks", True):
+        return linear_scan_reference(decay, v, first)
+    scan = kernel_scan if kernel else chunked_scan
+    return _Scan.apply(scan, decay, v, first)  # type: ignore[no-untyped-call]
 
 
 def linear_scan_reference(
@@ -88,18 +87,13 @@ def kernel_scan(
     B, T, N = v.shape
     real, imaginary = decay.real, decay.imag
     pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
-    a, b = (_widened(part.flatten()) for part in pairs)
-    inputs, start = (_widened(torch.view_as_real(part.resolve_conj()).flatten(-2)) for part in (v, first))
+    a, b = (widened(part.flatten()) for part in pairs)
+    inputs, start = (widened(torch.view_as_real(part.resolve_conj()).flatten(-2)) for part in (v, first))
     states = torch.empty_like(inputs)
     width = inputs.shape[2]
-    shares = min(width // LANES, -(-torch.get_num_threads() // B))
+    shares = shares_for(B, width)
     _forward(B * shares, a, b, inputs, start, states, T, width, shares, int(backwards))
     return torch.view_as_complex(states.view(B, T, -1, 2)[:, :, :N])
-
-
-def _widened(x: Float[Tensor, "... N"]) -> Float[Tensor, "... M"]:
-    """`x` with zeros behind it up to a multiple of the kernel's vectors."""
-    return F.pad(x, (0, -x.shape[-1] % LANES)).contiguous()
 
 
 Scan = Callable[..., Tensor]

@@ -11,11 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
 
 from foveal.ops.dispatch import choose
 from foveal.ops.machine_code import LANES
-from foveal.ops.team import Kernel
+from foveal.ops.team import Kernel, shares_for, widened
 
 CHUNK = 64
 """Steps of which the kernel keeps one state."""
@@ -38,11 +37,11 @@ def selective_scan(
     """
     with torch.autocast(u.device.type, enabled=False):
         u, delta, B, C, first = (part.to(A.dtype) for part in (u, delta, B, C, first))
-        if choose("selective_scan", "kernel", _forward.usable(A) and _backward.usable(A)):
-            return _KernelScan.apply(u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
-        if choose("selective_scan", "chunked", True):
-            return _Scan.apply(u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
-        return selective_scan_reference(u, delta, A, B, C, first)
+        kernel = _forward.usable(A) and _backward.usable()
+        if not choose("selective_scan", "kernel" if kernel else "chunks", True):
+            return selective_scan_reference(u, delta, A, B, C, first)
+        run = _KernelScan if kernel else _Scan
+        return run.apply(u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
 
 
 def selective_scan_reference(
@@ -92,10 +91,10 @@ def kernel_forward(
     rows, T, E = u.shape
     N = A.shape[1]
     u, delta, rates, state = (
-        _widened(part) for part in (u, delta, A.t() / math.log(2), first.transpose(1, 2))
+        widened(part) for part in (u, delta, A.t() / math.log(2), first.transpose(1, 2))
     )
     kept = state.new_empty(rows, -(-T // CHUNK), *state.shape[1:])
-    y, state, shares = torch.empty_like(u), state.clone(), _shares(rows, u)
+    y, state, shares = torch.empty_like(u), state.clone(), shares_for(rows, u.shape[2])
     B, C = B.contiguous(), C.contiguous()
     _forward(rows * shares, u, delta, rates, B, C, state, y, kept, T, u.shape[2], N, CHUNK, shares)
     return y[:, :, :E], state[:, :, :E].transpose(1, 2).contiguous(), kept
@@ -114,9 +113,9 @@ def kernel_backward(
     """As `backward`, by `kernels.selective_scan`."""
     rows, T, E = u.shape
     N = A.shape[1]
-    dy, u, delta, columns = (_widened(part) for part in (dy, u, delta, A.t()))
-    flow = _widened(dlast.transpose(1, 2)).clone()
-    shares = _shares(rows, u)
+    dy, u, delta, columns = (widened(part) for part in (dy, u, delta, A.t()))
+    flow = widened(dlast.transpose(1, 2)).clone()
+    shares = shares_for(rows, u.shape[2])
     du, ddelta, dA = torch.empty_like(u), torch.empty_like(u), torch.zeros_like(flow)
     dB, dC = u.new_empty(2, shares, rows, T, N)
     scratch = u.new_empty(rows * shares * 4 * CHUNK * N * LANES)
@@ -126,16 +125,6 @@ def kernel_backward(
     _backward(rows * shares, u, delta, columns, rates, B, C, kept, dy, *outputs, *sizes)
     first = flow[:, :, :E].transpose(1, 2)
     return du[:, :, :E], ddelta[:, :, :E], dA.sum(0)[:, :E].t(), dB.sum(0), dC.sum(0), first
-
-
-def _widened(x: Float[Tensor, "... E"]) -> Float[Tensor, "... F"]:
-    """`x` with zeros behind its channels up to a multiple of the kernel's vectors."""
-    return F.pad(x, (0, -x.shape[-1] % LANES)).contiguous()
-
-
-def _shares(rows: int, u: Float[Tensor, "B T E"]) -> int:
-    """How many tasks share the channels of a row: enough for every thread to have one."""
-    return min(u.shape[2] // LANES, -(-torch.get_num_threads() // rows))
 
 
 class _Scan(torch.autograd.Function):

@@ -9,9 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
+from torch.nn import functional as F
 
-from foveal.ops.machine_code import address_of
+from foveal.ops.machine_code import LANES, address_of
 
 _alone = False
 """True in a process forked from one whose threads it did not get: it works without them."""
@@ -55,6 +57,16 @@ class Kernel:
         if self._address < 0:
             self._address = _address(self.module, self.name)
         return self._address != 0
+
+
+def widened(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:
+    """`x`, contiguous, with zeros behind its last axis up to a multiple of the kernels' vectors."""
+    return F.pad(x, (0, -x.shape[-1] % LANES)).contiguous()
+
+
+def shares_for(rows: int, width: int) -> int:
+    """How many tasks share the `width` channels of a row: enough for every thread to have one."""
+    return min(width // LANES, -(-torch.get_num_threads() // rows))
 
 
 @cache

@@ -55,7 +55,7 @@ ROWS = {
     "conv-pointwise": Row(lambda: Convolution(D, 6, 1), "convolution:one_product"),
     "s5": Row(lambda: S5(D, 6, 2), "linear_scan:kernel"),
     "mamba": Row(lambda: Mamba(D, 2, 5), "selective_scan:kernel"),
-    "rwkv-time": Row(lambda: TimeMixing(D), "wkv:scan"),
+    "rwkv-time": Row(lambda: TimeMixing(D), "wkv:kernel"),
     "rwkv-channel": Row(
         lambda: Block(ChannelMixing(D, 12), None, "layer", residual=True), "layer_norm:fused"
     ),
@@ -96,7 +96,7 @@ ROWS = {
                 for mixer in (TimeMixing(D, layer, 2), ChannelMixing(D, 12, layer, 2))
             ]
         ),
-        "wkv:scan",
+        "wkv:kernel",
     ),
     "stack-conv": Row(
         lambda: Stack(

@@ -95,11 +95,21 @@ def test_loop_equals_the_sum():
         torch.testing.assert_close(y[:, t], expected)
 
 
-def test_one_step_is_the_loop():
-    arguments, state = inputs(1, 1.0)
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("size", [1.0, 100.0])
+@pytest.mark.parametrize("T", [1, 2, 64, 65, 300])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_kernel_equals_the_loop(T, size, ragged, threads):
+    """In float32, against the loop in float64; rounding an exponent costs as much as the exponent is large."""
+    torch.set_num_threads(threads)
+    arguments, state = inputs(T, size)
+    lengths = torch.tensor([T, T // 2, 1, 0]) if ragged else None
     with recorded_paths() as ran:
-        wkv(*arguments, state)
-    assert ran == ["wkv:reference"]
+        found = run(wkv, [part.float() for part in arguments], tuple(part.float() for part in state), lengths)
+    torch.set_num_threads(1)
+    assert ran == ["wkv:kernel"]
+    for name, value in run(wkv_reference, arguments, state, lengths).items():
+        assert (found[name] - value).norm() <= 3e-5 * size * value.norm(), name
 
 
 @pytest.mark.parametrize("x", [1e4, -1e4, 1e-30, 0.0])

@@ -4,6 +4,7 @@ A loop over single numbers is made into vector instructions only where the compi
 arrays overlap; here nothing has to be proved. On machines with narrower registers a vector is several.
 """
 
+import math
 import operator
 from typing import Any
 
@@ -193,19 +194,33 @@ def exp2(context: Any, value: Any) -> Any:
     """`2^x` to 2 units in the last place; 0 below -126.5, and 2^127 from 127 on."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        # Compared so that a NaN is kept.
-        x = _either(builder, ">", _constant(-127.0), _either(builder, "<", _constant(127.0), values[0]))
-        whole = _call(builder, "rint", x)
-        part = builder.fsub(x, whole)
-        power = _constant(_POWERS[-1])
-        for factor in reversed(_POWERS[:-1]):
-            power = _call(builder, "fma", power, part, _constant(factor))
-        # The number 2^whole has whole + 127 in the bits from 23 on; with 0 there it is 0.
-        exponent = builder.add(builder.fptosi(whole, INTS), ir.Constant(INTS, [127] * LANES))
-        scale = builder.bitcast(builder.shl(exponent, ir.Constant(INTS, [23] * LANES)), FLOATS)
-        return builder.fmul(power, scale)
+        return _power(builder, values[0])
 
     return lanes(lanes), code
+
+
+@intrinsic
+def exp(context: Any, value: Any) -> Any:
+    """`e^x` by `exp2`."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _power(builder, builder.fmul(values[0], _constant(1 / math.log(2))))
+
+    return lanes(lanes), code
+
+
+def _power(builder: Any, value: Any) -> Any:
+    # Compared so that a NaN is kept.
+    x = _either(builder, ">", _constant(-127.0), _either(builder, "<", _constant(127.0), value))
+    whole = _call(builder, "rint", x)
+    part = builder.fsub(x, whole)
+    power = _constant(_POWERS[-1])
+    for factor in reversed(_POWERS[:-1]):
+        power = _call(builder, "fma", power, part, _constant(factor))
+    # The number 2^whole has whole + 127 in the bits from 23 on; with 0 there it is 0.
+    exponent = builder.add(builder.fptosi(whole, INTS), ir.Constant(INTS, [127] * LANES))
+    scale = builder.bitcast(builder.shl(exponent, ir.Constant(INTS, [23] * LANES)), FLOATS)
+    return builder.fmul(power, scale)
 
 
 def _either(builder: Any, sign: str, a: Any, b: Any) -> Any:
