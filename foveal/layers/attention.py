@@ -9,7 +9,7 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
 from foveal.layers.mixer import check_state
-from foveal.ops.attention import attention, attention_weights, causal_mask, rotate
+from foveal.ops.attention import attention, attention_weights, rotate, seen
 from foveal.ops.padding import zero_padding
 
 
@@ -52,8 +52,8 @@ class SelfAttention(Tapped):
         weight = self.key.weight
         empty = weight.new_zeros(batch, slots, self.heads, self.width // self.heads)
         count = torch.zeros(batch, dtype=torch.long, device=weight.device)
-        filled = {} if self.window else {"filled": 0}
-        return {"keys": empty, "values": empty.clone(), "count": count} | filled
+        start: dict[str, State] = {"keys": empty, "values": empty.clone(), "count": count}
+        return start if self.window else start | {"filled": 0}
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
@@ -73,27 +73,29 @@ class SelfAttention(Tapped):
         q, k = turned.chunk(2, 2)
         added = before.new_full((B,), T) if lengths is None else lengths
         after: dict[str, State] = {"count": before + added}
-        visible: Bool[Tensor, "#B T S"] | None
+        visible: Bool[Tensor, "#B #T S"] | None
         if self.window:
             k, v, visible, cache = self._slide(k, v, state, before, added)
         elif state is None:
             visible, cache = None, {"keys": k, "values": v, "filled": T}
         else:
             k, v, visible, cache = self._append(k, v, state, before)
+        # What `_append` says is all there is to say; else a query sees what came before it, in its window.
+        causal = self.window > 0 or visible is None
         q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
         mask = None if visible is None else visible[:, None]
-        y = attention(q, k, v, mask, causal=mask is None)
-        self.tap("weights", lambda: self._weights(q, k, mask))
+        y = attention(q, k, v, mask, causal, self.window)
+        self.tap("weights", lambda: attention_weights(q, k, seen(q, k, mask, causal, self.window)))
         y = self.output(y.transpose(1, 2).flatten(2))
         return zero_padding(y, lengths), cache | after
 
     def _append(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"]
-    ) -> tuple[Tensor, Tensor, Tensor, dict[str, State]]:
+    ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
         """Write into the slots from each row's count on; all keys so far, and which a query sees.
 
         What padding leaves in a slot lies past the row's new count, so no query sees it before it is
-        written over.
+        written over. The first inputs of all rows see no others, as without a state.
         """
         T, filled = k.shape[1], state["filled"] + k.shape[1]
         slots = before[:, None] + torch.arange(T, device=k.device)
@@ -102,32 +104,28 @@ class SelfAttention(Tapped):
             "values": _write(state["values"], v, slots, filled),
             "filled": filled,
         }
+        if filled == T:
+            return k, v, None, cache
         visible = torch.arange(filled, device=k.device) <= slots[:, :, None]
         return cache["keys"][:, :filled], cache["values"][:, :filled], visible, cache
 
     def _slide(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"], added: Int[Tensor, " B"]
-    ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """Put the new keys behind the w - 1 kept ones; a query sees w slots; keep each row's last w - 1."""
-        T, kept = k.shape[1], self.window - 1
+    ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
+        """Put the new keys behind the w - 1 kept ones, of which a row may have fewer; keep its last w - 1."""
+        kept = self.window - 1
         if state is None:
-            visible = causal_mask(T, self.window, k.device)[None]
             old_k = old_v = k.new_zeros(k.shape[0], kept, *k.shape[2:])
         else:
-            query, slot = torch.arange(T, device=k.device)[:, None], torch.arange(kept + T, device=k.device)
-            in_window = (slot >= query) & (slot <= query + kept)
-            visible = in_window & (slot >= kept - before[:, None, None])
             old_k, old_v = state["keys"], state["values"]
         every_k, every_v = torch.cat([old_k, k], 1), torch.cat([old_v, v], 1)
         last = added[:, None] + torch.arange(kept, device=k.device)
         last = last[:, :, None, None].expand(-1, -1, *k.shape[2:])
-        cache = {"keys": every_k.gather(1, last), "values": every_v.gather(1, last)}
-        return (k, v, visible, cache) if state is None else (every_k, every_v, visible, cache)
-
-    @staticmethod
-    def _weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
-        visible = causal_mask(q.shape[2], device=q.device)[None, None] if mask is None else mask
-        return attention_weights(q, k, visible)
+        cache: dict[str, State] = {"keys": every_k.gather(1, last), "values": every_v.gather(1, last)}
+        if state is None:
+            return k, v, None, cache
+        there = torch.arange(kept + k.shape[1], device=k.device) >= kept - before[:, None]
+        return every_k, every_v, there[:, None], cache
 
 
 def _write(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:

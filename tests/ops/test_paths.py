@@ -8,7 +8,7 @@ from torch import Tensor
 
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.ops.attention import SHORT, attention, attention_reference, causal_mask
+from foveal.ops.attention import SHORT, SHORT_BY_WIDTH, attention, attention_reference, causal_mask
 from foveal.ops.dispatch import choose, recorded_paths, reference_only
 from foveal.ops.recurrence import SHUT
 
@@ -114,15 +114,17 @@ def test_fused_norm_equals_its_reference(norm):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "keys", "path"),
+    ("dtype", "keys", "width", "path"),
     [
-        (torch.bfloat16, SHORT, "reference"),
-        (torch.bfloat16, SHORT + 1, "fused"),
-        (torch.float32, SHORT, "fused"),
+        (torch.bfloat16, SHORT, 64, "products"),
+        (torch.bfloat16, SHORT + 1, 128, "fused"),
+        (torch.bfloat16, 8 * SHORT_BY_WIDTH, 8, "products"),
+        (torch.bfloat16, 8 * SHORT_BY_WIDTH + 1, 8, "fused"),
+        (torch.float32, 2, 64, "fused"),
     ],
 )
-def test_short_attention_in_bfloat16_takes_plain_products(dtype, keys, path):
-    q, k, v = (torch.randn(1, 1, keys, 8, dtype=dtype) for _ in range(3))
+def test_short_attention_in_bfloat16_takes_plain_products(dtype, keys, width, path):
+    q, k, v = (torch.randn(1, 1, keys, width, dtype=dtype) for _ in range(3))
     with recorded_paths() as ran:
         attention(q, k, v, causal=True)
     assert ran == [f"attention:{path}"]

@@ -1,0 +1,104 @@
+"""Self-attention on sequences long enough for its fast paths, whole, ragged and in chunks; extreme inputs."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch import Tensor
+
+from foveal.core.state import detach
+from foveal.layers.attention import SelfAttention
+from foveal.ops.attention import PIECE
+from foveal.ops.dispatch import recorded_paths, reference_only
+from tests.layers.rows import entries
+
+B, D, T = 3, 8, 2 * PIECE + 20
+LENGTHS = torch.tensor([T, PIECE + 3, 0])
+
+
+def layer(window: int, dtype: torch.dtype = torch.float64) -> SelfAttention:
+    made = SelfAttention(D, 2, window, rotary=True).to(dtype)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.uniform_(-0.7, 0.7)
+    return made
+
+
+def outcome(made: SelfAttention, x: Tensor, state: object, lengths: Tensor | None) -> list[Tensor]:
+    x = x.detach().requires_grad_()
+    y, after = made(x, state, lengths=lengths)
+    outputs = [y, *(part for part in entries(made, after) if part.is_floating_point())]
+    generator = torch.Generator().manual_seed(1)
+    weights = [torch.randn(out.shape, generator=generator) for out in outputs]
+    loss = sum((out * weight.to(out.dtype)).sum() for out, weight in zip(outputs, weights, strict=True))
+    return [*outputs, *torch.autograd.grad(loss, [x, *made.parameters()])]
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("carried", [False, True])
+@pytest.mark.parametrize("window", [0, 1, 30, PIECE + 50, 2 * T])
+def test_long_sequences_equal_the_reference(window, carried, ragged):
+    """From the start and from a state that not every row has filled: outputs, state, all gradients."""
+    made, x = layer(window), torch.randn(B, T, D, dtype=torch.float64)
+    state = None
+    if carried:
+        _, state = made(torch.randn(B, 40, D, dtype=torch.float64), lengths=torch.tensor([40, 7, 0]))
+        state = detach(state)
+    found = []
+    for path in (reference_only(), nullcontext()):
+        with path, recorded_paths() as ran:
+            found.append(outcome(made, x, state, LENGTHS if ragged else None))
+    pieces = window and (carried or window < T)
+    assert ran == ["attention:pieces" if pieces else "attention:fused"]
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("window", [0, 30])
+def test_long_chunks_equal_the_whole(window):
+    made, x = layer(window), torch.randn(B, T, D, dtype=torch.float64)
+    whole, last = made(x)
+    y, state = made(x[:, : PIECE + 9], made.init_state(B, capacity=T))
+    z, state = made(x[:, PIECE + 9 :], state)
+    torch.testing.assert_close(torch.cat([y, z], 1), whole, rtol=1e-10, atol=1e-10)
+    for a, b in zip(entries(made, state), entries(made, last), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("window", [0, 30])
+def test_a_prompt_into_an_empty_cache_needs_no_mask(window):
+    made, x = layer(window), torch.randn(B, T, D, dtype=torch.float64)
+    with torch.no_grad(), recorded_paths() as ran:
+        y, _ = made(x, made.init_state(B, capacity=2 * T), lengths=LENGTHS)
+        z, _ = made(x, lengths=LENGTHS)
+    torch.testing.assert_close(y, z, rtol=1e-10, atol=1e-10)
+    assert ran == ["attention:pieces" if window else "attention:fused"] * 2
+
+
+@pytest.mark.parametrize("window", [0, 30])
+def test_long_sequences_in_bfloat16(window):
+    """Under autocast, from none, a float32 and a bfloat16 state, close to float32."""
+    made, x = layer(window, torch.float32), torch.randn(B, T, D)
+    with torch.autocast("cpu", torch.bfloat16):
+        _, lower = made(x[:, :40])
+    _, exact = made(x[:, :40])
+    for state, like in [(None, None), (detach(exact), detach(exact)), (detach(lower), detach(exact))]:
+        with torch.autocast("cpu", torch.bfloat16):
+            found = outcome(made, x, state, LENGTHS)
+        expected = outcome(made, x, like, LENGTHS)
+        for a, b in zip(found, expected, strict=True):
+            assert (a.float() - b).norm() <= 0.03 * b.norm()
+
+
+@pytest.mark.parametrize("window", [0, 1, 64])
+@pytest.mark.parametrize("kind", ["equal", "one", "huge", "tiny", "long"])
+def test_extreme_inputs_stay_finite(kind, window):
+    if kind == "long" and not window:
+        pytest.skip("long sequences want a window")
+    made = layer(window, torch.float32)
+    size = {"one": 1, "long": 20_000}.get(kind, T)
+    x = torch.randn(1, size, D) * {"huge": 1e4, "tiny": 1e-30}.get(kind, 1.0)
+    x = torch.ones_like(x) if kind == "equal" else x
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
+            assert all(part.isfinite().all() for part in outcome(made, x, None, None))
