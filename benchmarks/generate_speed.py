@@ -34,8 +34,7 @@ def measure(preset: str, goal: float | None, quick: bool) -> Figure:
     growth = [short / long * value for value in samples.speedup(str(short), str(long))]
     speeds = ", ".join(f"{n / samples.median(str(n)):,.0f} tokens/s over {n}" for n in lengths)
     what = f"Generation with `{preset}`: cost of a token over {long} tokens by that over {short}"
-    figure = ratio(what, growth, goal, speeds, samples.trust)
-    return Figure(figure.what, figure.value, figure.goal, True, figure.notes)
+    return ratio(what, growth, goal, speeds, samples.trust, at_most=True)
 
 
 if __name__ == "__main__":

@@ -127,10 +127,10 @@ class Figure:
         return self.goal is None or (self.value <= self.goal if self.at_most else self.value >= self.goal)
 
 
-def ratio(what: str, values: list[float], goal: float | None, *notes: str) -> Figure:
+def ratio(what: str, values: list[float], goal: float | None, *notes: str, at_most: bool = False) -> Figure:
     """The figure of a ratio: its median over the rounds, the quartiles among the notes."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return Figure(what, middle, goal, notes=[f"quartiles {low:.3f} to {high:.3f}", *notes])
+    return Figure(what, middle, goal, at_most, [f"quartiles {low:.3f} to {high:.3f}", *notes])
 
 
 def options(description: str | None) -> argparse.Namespace:

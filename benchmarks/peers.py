@@ -1,0 +1,13 @@
+"""Other people's packages to compare with. None of them is a dependency."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+
+def peer(module: str, package: str) -> Any:
+    """The module, or one line that says what to install."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        sys.exit(f"this compares with {package}, which can't be imported ({error}): pip install {package}")
