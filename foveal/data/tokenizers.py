@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -147,9 +147,15 @@ class BPETokenizer(Tokenizer):
 
     def __init__(self, fast: Any):
         self._fast = fast
-        byte_of = _bytes_of_letters()
+        byte_of = {letter: byte for byte, letter in enumerate(byte_letters())}
+        added = fast.get_added_tokens_decoder()  # written as they are
         letters = [fast.id_to_token(i) for i in range(fast.get_vocab_size())]
-        super().__init__([bytes(byte_of[letter] for letter in token) for token in letters])
+        super().__init__(
+            [
+                token.encode() if i in added else bytes(byte_of[letter] for letter in token)
+                for i, token in enumerate(letters)
+            ]
+        )
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int) -> "BPETokenizer":
@@ -230,8 +236,8 @@ def _words(text: str) -> Iterator[str]:
         start = stop
 
 
-def _bytes_of_letters() -> dict[str, int]:
+def byte_letters() -> str:
     """The letters that byte-level BPE writes its bytes in: printable ones as they are, others from U+0100."""
-    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
+    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = count(0x100)
+    return "".join(chr(byte if byte in plain else next(others)) for byte in range(256))

@@ -1,0 +1,1 @@
+"""Weights in and out: torch.nn and model folders of Hugging Face."""

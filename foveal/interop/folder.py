@@ -1,0 +1,67 @@
+"""The files of a Hugging Face model folder: JSON and safetensors, whole or in shards, never pickle."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from foveal.core.errors import UserError
+
+CONFIG, WEIGHTS, INDEX, TOKENIZER = (
+    "config.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "tokenizer.json",
+)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; UserError if there is none."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{path}: can't read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{path}: not JSON; get the folder anew") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: holds no JSON object; get the folder anew")
+    return content
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Every tensor by its name. UserError for files that are missing or damaged."""
+    tensors: dict[str, Tensor] = {}
+    if (folder / WEIGHTS).is_file():
+        tensors = _load(folder / WEIGHTS)
+    elif (folder / INDEX).is_file():
+        index = folder / INDEX
+        shards = read_json(index).get("weight_map")
+        if not isinstance(shards, dict) or not all(
+            isinstance(name, str) and re.fullmatch(r"[\w.-]+\.safetensors", name) for name in shards.values()
+        ):
+            raise UserError(f"{index}: its weight_map names no files of this folder; get the folder anew")
+        for name in sorted(set(shards.values())):
+            tensors |= _load(folder / name)
+        if missing := sorted(shards.keys() - tensors.keys()):
+            raise UserError(f"{index}: {missing[0]} is not in {shards[missing[0]]}; get the folder anew")
+    elif pickled := sorted(folder.glob("pytorch_model*.bin")):
+        raise UserError(
+            f"{pickled[0]}: pickled, and pickle is never read; convert it: "
+            f"transformers' AutoModelForCausalLM.from_pretrained(...).save_pretrained(...) writes {WEIGHTS}"
+        )
+    else:
+        raise UserError(f"{folder}: no {WEIGHTS} in it: name a model folder of Hugging Face's")
+    return tensors
+
+
+def _load(path: Path) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load_file(path)
+    except OSError as error:
+        raise UserError(f"{path}: can't read: {error.strerror or error}") from None
+    except SafetensorError as error:
+        raise UserError(f"{path}: not a safetensors file, or cut off ({error}); get it anew") from None

@@ -1,0 +1,155 @@
+"""Modules of torch.nn and stacks of ours compute the same, there and back."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.core.errors import UserError
+from foveal.interop.torch_modules import from_recurrent, from_transformer, to_recurrent, to_transformer
+from foveal.layers.attention import SelfAttention
+from foveal.layers.block import Block, Stack
+from foveal.layers.feedforward import MLP, SwiGLU
+from foveal.layers.position import Positioned, SinusoidalPosition
+from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+
+B, T, D, H = 3, 9, 6, 8
+RECURRENT = {
+    "rnn": lambda **more: nn.RNN(D, H, **more),
+    "relu": lambda **more: nn.RNN(D, H, nonlinearity="relu", **more),
+    "lstm": lambda **more: nn.LSTM(D, H, **more),
+    "gru": lambda **more: nn.GRU(D, H, **more),
+}
+CAUSAL = nn.Transformer.generate_square_subsequent_mask(T)
+
+
+def grown(module: nn.Module, size: float = 0.6) -> nn.Module:
+    """Every parameter drawn anew, large enough that a mistake shows."""
+    for parameter in module.parameters():
+        nn.init.uniform_(parameter, -size, size)
+    return module.eval()
+
+
+def close(a: Tensor, b: Tensor) -> None:
+    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", list(RECURRENT))
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("bias", [True, False])
+def test_recurrent_there_and_back(name: str, layers: int, bias: bool) -> None:
+    theirs = grown(RECURRENT[name](num_layers=layers, bias=bias, batch_first=True))
+    ours = from_recurrent(theirs)
+    x = torch.randn(B, T, D)
+    expected, last = theirs(x)
+    y, state, _ = ours(x)
+    close(y, expected)
+    parts = last if isinstance(last, tuple) else (last,)
+    for part, values in zip(("h", "c"), parts, strict=False):
+        for layer in range(layers):
+            close(state["blocks"][layer][part], values[layer])
+    back = to_recurrent(ours)
+    assert type(back) is type(theirs)
+    close(back(x)[0], expected)
+    for layer in range(layers):
+        second = back.get_parameter(f"bias_hh_l{layer}")
+        assert second[: 2 * H].eq(0).all(), "one bias is enough"
+        assert second[2 * H :].any() == (name == "gru" and bias), "but for b_hn"
+    again = from_recurrent(back).state_dict()
+    assert all(torch.equal(value, again[key]) for key, value in ours.state_dict().items())
+
+
+def test_recurrent_keeps_its_precision() -> None:
+    ours = from_recurrent(nn.GRU(D, H).double())
+    assert all(parameter.dtype == torch.float64 for parameter in ours.parameters())
+    assert to_recurrent(ours).weight_ih_l0.dtype == torch.float64
+
+
+def test_recurrent_that_is_not_ours() -> None:
+    for theirs in (nn.LSTM(D, H, bidirectional=True), nn.LSTM(D, H, proj_size=2)):
+        with pytest.raises(UserError, match="bidirectional and proj_size"):
+            from_recurrent(theirs)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([Block(Recurrent(GRU(D, H, "before")))], "resets after the recurrent product"),
+        ([Block(Recurrent(LSTM(D, H)), norm="layer")], "bare cells"),
+        ([Block(Recurrent(LSTM(H, H)), residual=True)], "bare cells"),
+        ([Block(Recurrent(LSTM(D, H)), MLP(H, H))], "bare cells"),
+        ([Block(SelfAttention(H, 2))], "bare cells"),
+        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(GRU(H, H)))], "one kind and one width"),
+        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(LSTM(H, D)))], "one kind and one width"),
+        ([Block(Recurrent(Elman(D, H))), Block(Recurrent(Elman(H, H, "relu")))], "one nonlinearity"),
+    ],
+)
+def test_stacks_that_are_not_torchs(blocks: list[nn.Module], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        to_recurrent(Stack(blocks))
+
+
+def test_a_learned_start_is_not_torchs() -> None:
+    stack = Stack([Block(Recurrent(LSTM(D, H), learned_start=True))])
+    to_recurrent(stack)  # zeros at first
+    grown(stack)
+    with pytest.raises(UserError, match="from a start of zeros"):
+        to_recurrent(stack)
+
+
+def encoder(norm_first: bool, bias: bool = True, **more: object) -> nn.TransformerEncoder:
+    settings = {"dim_feedforward": 20, "dropout": 0.3, "layer_norm_eps": 1e-3, "batch_first": True}
+    layer = nn.TransformerEncoderLayer(H, 2, norm_first=norm_first, bias=bias, **settings | more)
+    norm = nn.LayerNorm(H, eps=1e-4, bias=bias) if norm_first else None
+    return grown(nn.TransformerEncoder(layer, 3, norm, enable_nested_tensor=False))
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_transformer_there_and_back(norm_first: bool, activation: str, bias: bool) -> None:
+    theirs = encoder(norm_first, bias, activation=activation)
+    ours, norm = from_transformer(theirs)
+    assert (norm is not None) == norm_first
+    x = torch.randn(B, T, H)
+    # torch's fast path without gradients is another one than with.
+    expected = theirs(x, mask=CAUSAL, is_causal=True)
+    y, _, _ = ours(x)
+    close(norm(y) if norm else y, expected)
+    assert (y - ours(x.flip(1))[0].flip(1)).abs().max() > 1e-2, "causal"
+    back = to_transformer(ours, norm).eval()
+    close(back(x, mask=CAUSAL, is_causal=True), expected)
+    again, _ = from_transformer(back)
+    assert all(torch.equal(value, again.state_dict()[key]) for key, value in ours.state_dict().items())
+
+
+def test_transformers_that_are_not_ours() -> None:
+    with pytest.raises(UserError, match="activation"):
+        from_transformer(encoder(True, activation=F.silu))
+    theirs = encoder(True)
+    theirs.norm = nn.LayerNorm(H, elementwise_affine=False)
+    with pytest.raises(UserError, match=r"only nn\.LayerNorm with its weight"):
+        from_transformer(theirs)
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        (Block(SelfAttention(H, 2, window=3), MLP(H, H), "layer", residual=True), "without window"),
+        (Block(SelfAttention(H, 2, rotary=True), MLP(H, H), "layer", residual=True), "without window"),
+        (Block(Recurrent(LSTM(H, H)), MLP(H, H), "layer", residual=True), "of self-attention"),
+        (Block(SelfAttention(H, 2), MLP(H, H), "rms", residual=True), "LayerNorm, residuals and an MLP"),
+        (Block(SelfAttention(H, 2), MLP(H, H), "layer"), "LayerNorm, residuals and an MLP"),
+        (Block(SelfAttention(H, 2), SwiGLU(H, H), "layer", residual=True), "LayerNorm, residuals and an MLP"),
+        (Block(SelfAttention(H, 2), None, "layer", residual=True), "LayerNorm, residuals and an MLP"),
+    ],
+)
+def test_blocks_that_are_not_torchs(block: Block, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        to_transformer(Stack([block]))
+
+
+def test_positions_are_not_torchs() -> None:
+    blocks = [Block(SelfAttention(H, 2), MLP(H, H), "layer", residual=True)]
+    with pytest.raises(UserError, match="has no positions"):
+        to_transformer(Stack(blocks, Positioned(SinusoidalPosition(H), "add")))
