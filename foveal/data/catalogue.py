@@ -19,9 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from foveal.config import nearest
+from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import digest, new_folder, write_new
 from foveal.core.errors import UserError
-from foveal.core.cache import cache_folder, locked
 
 Say = Callable[[str], None]
 

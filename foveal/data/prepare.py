@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from foveal.config import DataConfig, nearest
+from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import replace_file
 from foveal.core.errors import RunFailed, UserError
 from foveal.data import catalogue
-from foveal.core.cache import cache_folder, locked
 from foveal.data.sources import Document, Folder, NotFoundError, Source, open_source
 from foveal.data.splits import Part, Shares, split
 from foveal.data.tokenizers import Tokenizer, make_tokenizer

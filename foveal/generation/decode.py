@@ -74,7 +74,7 @@ def generate(
     if limit < 1 or samples < 1:
         raise UserError(f"can't write {samples} samples of {limit} tokens: both must be at least 1")
     with torch.inference_mode():
-        features, state = prefill(head, prompts, memory, chunk)
+        features, state = prefill(head, prompts, memory, chunk, limit)
         copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
         features, state = features[copies], select(state, copies)
     rows = list(range(len(prompts) * samples))
@@ -115,9 +115,9 @@ def generate(
 
 
 def prefill(
-    head: Head, prompts: Sequence[Prompt], memory: Memory | None, chunk: int
+    head: Head, prompts: Sequence[Prompt], memory: Memory | None, chunk: int, more: int = 0
 ) -> tuple[Float[Tensor, "B D"], State]:
-    """Read the prompts: the features at each one's last token, and the state after it.
+    """Read the prompts: the features at each one's last token, and the state after it, room for `more` in it.
 
     Prompts of different lengths are padded on the right, where neither features nor state look.
     """
@@ -129,7 +129,7 @@ def prefill(
     tokens, lengths = tokens.to(device), torch.tensor([len(p) for p in prompts], device=device)
     shortest = min(len(p) for p in prompts)
     every = torch.arange(len(prompts), device=device)
-    state = head.start(memory, len(prompts))
+    state = head.start(memory, len(prompts), tokens.shape[1] + more)
     last: Tensor | None = None
     for start in range(0, tokens.shape[1], chunk):
         part = tokens[:, start : start + chunk]

@@ -7,6 +7,7 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.block import Stack
 from foveal.layers.embedding import Embedding, OneHot
+from foveal.layers.linear import Linear
 from foveal.layers.moe import Aux, Routed
 
 
@@ -41,7 +42,7 @@ class Generator(nn.Module):
             {name for part in stack.modules() if isinstance(part, Routed) for name in part.aux_names}
         )
         self.norm = nn.Identity() if norm is None else norm
-        self.projection = nn.Linear(width, embedding.size, bias=projection_bias)
+        self.projection = Linear(width, embedding.size, bias=projection_bias)
         if tied:
             assert isinstance(embedding, Embedding)
             self.projection.weight = embedding.table

@@ -8,8 +8,12 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
 from foveal.layers.mixer import check_state
 from foveal.ops.attention import attention, attention_weights, rotate, seen
+from foveal.ops.cached_attention import cached_attention
+from foveal.ops.cached_attention import usable as cached_usable
+from foveal.ops.dispatch import choose
 from foveal.ops.padding import zero_padding
 
 
@@ -36,10 +40,10 @@ class SelfAttention(Tapped):
         self.shapes: dict[str, tuple[int, ...] | None] = {"keys": cached, "values": cached, "count": ()}
         if not window:
             self.shapes["filled"] = None
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        self.query = Linear(width, width)
+        self.key = Linear(width, width)
+        self.value = Linear(width, width)
+        self.output = Linear(width, width)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -62,9 +66,7 @@ class SelfAttention(Tapped):
         if state is not None:
             check_state(state, self.shapes, B, self.key.weight)
         x = zero_padding(x, lengths)
-        parts = (self.query, self.key, self.value)
-        weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
-        together = F.linear(x, weight, bias).view(B, T, 3 * self.heads, -1)
+        together = self._project(x).view(B, T, 3 * self.heads, -1)
         turned, v = together[:, :, : 2 * self.heads], together[:, :, 2 * self.heads :]
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
         if self.rotary:
@@ -73,6 +75,10 @@ class SelfAttention(Tapped):
         q, k = turned.chunk(2, 2)
         added = before.new_full((B,), T) if lengths is None else lengths
         after: dict[str, State] = {"count": before + added}
+        one = T == 1 and lengths is None and state is not None and not self.window
+        if one and choose("attention", "cached", cached_usable(q, state["keys"], state["values"])):
+            y, cache = self._attend_cached(q, k, v, state)
+            return self.output(y.flatten(2)), cache | after
         visible: Bool[Tensor, "#B #T S"] | None
         if self.window:
             k, v, visible, cache = self._slide(k, v, state, before, added)
@@ -88,6 +94,30 @@ class SelfAttention(Tapped):
         self.tap("weights", lambda: attention_weights(q, k, seen(q, k, mask, causal, self.window)))
         y = self.output(y.transpose(1, 2).flatten(2))
         return zero_padding(y, lengths), cache | after
+
+    def _project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T E"]:
+        """Queries, keys and values side by side: by one product, or for one position without a copy of W."""
+        parts = (self.query, self.key, self.value)
+        if x.shape[1] == 1:
+            return torch.cat([part(x) for part in parts], 2)
+        weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
+        return F.linear(x, weight, bias)
+
+    def _attend_cached(
+        self, q: Float[Tensor, "B 1 H K"], k: Tensor, v: Tensor, state: State
+    ) -> tuple[Float[Tensor, "B 1 H K"], dict[str, State]]:
+        """Write one key and value a row and attend, in place."""
+        filled = state["filled"] + 1
+        keys, values = _with_room(state["keys"], filled), _with_room(state["values"], filled)
+        y = cached_attention(q, k, v, keys, values, state["count"], filled)
+
+        def weights() -> Tensor:
+            slots = torch.arange(filled, device=q.device)
+            visible = (slots <= state["count"][:, None])[:, None, None]
+            return attention_weights(q.transpose(1, 2), keys[:, :filled].transpose(1, 2), visible)
+
+        self.tap("weights", weights)
+        return y, {"keys": keys, "values": values, "filled": filled}
 
     def _append(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"]
@@ -130,9 +160,15 @@ class SelfAttention(Tapped):
 
 def _write(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
     """`cache` with `new` in `slots`: grown to hold `filled` slots; in place with gradients off."""
-    if filled > cache.shape[1]:
-        room = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])
-        cache = F.pad(cache, (0, 0, 0, 0, 0, room - cache.shape[1]))
+    cache = _with_room(cache, filled)
     index = slots[:, :, None, None].expand_as(new)
     new = new.to(cache.dtype)
     return cache.scatter(1, index, new) if torch.is_grad_enabled() else cache.scatter_(1, index, new)
+
+
+def _with_room(cache: Tensor, filled: int) -> Tensor:
+    """`cache` with at least `filled` slots; without gradients it grows by doubling."""
+    if filled <= cache.shape[1]:
+        return cache
+    room = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])
+    return F.pad(cache, (0, 0, 0, 0, 0, room - cache.shape[1]))

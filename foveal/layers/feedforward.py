@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.layers.linear import Linear
 from foveal.layers.moe import Experts
 from foveal.ops.activation import ACTIVATIONS, Activation
 
@@ -21,8 +22,8 @@ class MLP(nn.Module):
     def __init__(self, width: int, hidden: int, activation: Activation = "gelu"):
         super().__init__()
         self.activate = ACTIVATIONS[activation]
-        self.expand = nn.Linear(width, hidden)
-        self.contract = nn.Linear(hidden, width)
+        self.expand = Linear(width, hidden)
+        self.contract = Linear(hidden, width)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -42,9 +43,9 @@ class SwiGLU(nn.Module):
 
     def __init__(self, width: int, hidden: int):
         super().__init__()
-        self.gate = nn.Linear(width, hidden, bias=False)
-        self.expand = nn.Linear(width, hidden, bias=False)
-        self.contract = nn.Linear(hidden, width, bias=False)
+        self.gate = Linear(width, hidden, bias=False)
+        self.expand = Linear(width, hidden, bias=False)
+        self.contract = Linear(hidden, width, bias=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -63,8 +64,8 @@ class Highway(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.transform = nn.Linear(width, width)
-        self.gate = nn.Linear(width, width)
+        self.transform = Linear(width, width)
+        self.gate = Linear(width, width)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

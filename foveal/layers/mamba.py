@@ -10,8 +10,10 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
 from foveal.layers.mixer import check_state
 from foveal.ops.convolution import depthwise_convolution, last_inputs
+from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 from foveal.ops.selective_scan import selective_scan
 
@@ -42,14 +44,14 @@ class Mamba(Tapped):
         self.d_in = self.d_out = width
         self.inner, self.states, self.rank = expansion * width, states, rank or math.ceil(width / 16)
         self.shapes = {"inputs": (kernel - 1, self.inner), "h": (self.inner, states)}
-        self.input = nn.Linear(width, 2 * self.inner, bias=False)
+        self.input = Linear(width, 2 * self.inner, bias=False)
         self.convolution_weight = nn.Parameter(torch.empty(self.inner, kernel))
         self.convolution_bias = nn.Parameter(torch.empty(self.inner))
-        self.selection = nn.Linear(self.inner, self.rank + 2 * states, bias=False)
-        self.delta = nn.Linear(self.rank, self.inner)
+        self.selection = Linear(self.inner, self.rank + 2 * states, bias=False)
+        self.delta = Linear(self.rank, self.inner)
         self.A_log = nn.Parameter(torch.empty(self.inner, states))
         self.skip = nn.Parameter(torch.empty(self.inner))
-        self.output = nn.Linear(self.inner, width, bias=False)
+        self.output = Linear(self.inner, width, bias=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -79,7 +81,7 @@ class Mamba(Tapped):
         u = F.silu(depthwise_convolution(inputs, history, self.convolution_weight, self.convolution_bias))
         r, B, C = self.selection(u).split([self.rank, self.states, self.states], 2)
         # The bias is added in its own precision: steps are small. A step of 0 leaves the state as it is.
-        delta = zero_padding(F.softplus(F.linear(r, self.delta.weight) + self.delta.bias), lengths)
+        delta = zero_padding(F.softplus(linear(r, self.delta.weight) + self.delta.bias), lengths)
         self.tap("delta", lambda: delta)
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
         y = self.output(torch.addcmul(y, self.skip, u) * F.silu(z))

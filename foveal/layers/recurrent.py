@@ -18,6 +18,7 @@ from foveal.core.tap import Tapped
 from foveal.layers.mixer import check_state
 from foveal.ops import recurrence
 from foveal.ops.dispatch import choose
+from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 
 
@@ -83,7 +84,9 @@ class Recurrent(Tapped):
             state = self.init_state(x.shape[0])
         else:
             check_state(state, self.shapes, x.shape[0], next(self.cell.parameters()))
-        if choose(type(self.cell).__name__, "fused", self.cell.kernel):
+        # Writing one position, a fused kernel would rearrange the weights first; the step reads them once.
+        several = x.shape[1] > 1 or torch.is_grad_enabled()
+        if choose(type(self.cell).__name__, "fused", self.cell.kernel and several):
             y, after = self.cell.fused(x, state, lengths)
         else:
             y, after = recurrence.recur(self.cell.step, self.cell.project(x), state, lengths)
@@ -115,7 +118,7 @@ class _Gated(Cell):
         nn.init.zeros_(self.bias)
 
     def project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T P"]:
-        return F.linear(x, self.weight_input, self.bias)
+        return linear(x, self.weight_input, self.bias)
 
     def _kernel_weights(self, bias_hidden: Tensor | None = None) -> list[Tensor]:
         if bias_hidden is None:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
 from foveal.layers.mixer import check_state
 from foveal.ops.padding import after_length, zero_padding
 from foveal.ops.rwkv import EMPTY, wkv
@@ -43,10 +44,10 @@ class TimeMixing(Tapped):
         self.mix_receptance = nn.Parameter(torch.empty(width))
         self.mix_key = nn.Parameter(torch.empty(width))
         self.mix_value = nn.Parameter(torch.empty(width))
-        self.receptance = nn.Linear(width, width, bias=False)
-        self.key = nn.Linear(width, width, bias=False)
-        self.value = nn.Linear(width, width, bias=False)
-        self.output = nn.Linear(width, width, bias=False)
+        self.receptance = Linear(width, width, bias=False)
+        self.key = Linear(width, width, bias=False)
+        self.value = Linear(width, width, bias=False)
+        self.output = Linear(width, width, bias=False)
         self.decay = nn.Parameter(torch.empty(width))
         self.bonus = nn.Parameter(torch.empty(width))
         self.reset_parameters()
@@ -109,9 +110,9 @@ class ChannelMixing(Tapped):
         self.layer, self.layers = layer, layers
         self.mix_receptance = nn.Parameter(torch.empty(width))
         self.mix_key = nn.Parameter(torch.empty(width))
-        self.receptance = nn.Linear(width, width, bias=False)
-        self.key = nn.Linear(width, hidden, bias=False)
-        self.value = nn.Linear(hidden, width, bias=False)
+        self.receptance = Linear(width, width, bias=False)
+        self.key = Linear(width, hidden, bias=False)
+        self.value = Linear(hidden, width, bias=False)
         self.reset_parameters()
 
     @torch.no_grad()

@@ -9,7 +9,9 @@ from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
+from foveal.layers.linear import Linear
 from foveal.layers.mixer import check_state
+from foveal.ops.linear import linear
 from foveal.ops.padding import after_length, zero_padding
 from foveal.ops.scan import linear_scan
 
@@ -46,10 +48,10 @@ class S5(nn.Module):
         self.log_rate = nn.Parameter(torch.empty(self.states))
         self.frequency = nn.Parameter(torch.empty(self.states))
         self.log_step = nn.Parameter(torch.empty(self.states))
-        self.into = nn.Parameter(torch.empty(self.states, width, 2))
+        self.into = nn.Parameter(torch.empty(self.states, 2, width))
         self.out = nn.Parameter(torch.empty(width, self.states, 2))
         self.feedthrough = nn.Parameter(torch.empty(width))
-        self.gate = nn.Linear(width, width)
+        self.gate = Linear(width, width)
         self.reset_parameters()
 
     @torch.no_grad()
@@ -62,7 +64,8 @@ class S5(nn.Module):
         nn.init.uniform_(self.log_step, math.log(STEPS[0]), math.log(STEPS[1]))
         into = self.into.new_empty(self.blocks, size, self.width).normal_(std=1 / math.sqrt(self.width))
         out = self.out.new_empty(self.width, self.blocks, size).normal_(std=1 / math.sqrt(2 * self.states))
-        self.into.copy_(torch.view_as_real((vectors.mH @ into.to(vectors.dtype)).flatten(0, 1)))
+        into = torch.view_as_real((vectors.mH @ into.to(vectors.dtype)).flatten(0, 1))
+        self.into.copy_(into.transpose(1, 2))
         self.out.copy_(torch.view_as_real((out.to(vectors.dtype) @ vectors).flatten(1)))
         nn.init.normal_(self.feedthrough)
         nn.init.normal_(self.gate.weight, std=0.02)
@@ -71,11 +74,11 @@ class S5(nn.Module):
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return {"s": self.into.new_zeros(batch, self.states, 2)}
 
-    def discretised(self) -> tuple[Complex[Tensor, " N"], Complex[Tensor, "N D"]]:
+    def discretised(self) -> tuple[Complex[Tensor, " N"], Complex[Tensor, " N"]]:
         """What a step leaves of each state, and what it takes of the input."""
         A = torch.complex(-self.log_rate.exp(), self.frequency)
         exponent = A * self.log_step.exp()
-        return exponent.exp(), (exponent.expm1() / A)[:, None] * torch.view_as_complex(self.into)
+        return exponent.exp(), exponent.expm1() / A
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
@@ -85,16 +88,15 @@ class S5(nn.Module):
         else:
             check_state(state, {"s": (self.states, 2)}, x.shape[0], self.into)
         x = zero_padding(x, lengths)
-        decay, into = self.discretised()
+        decay, taken = self.discretised()
         # Complex products as real ones, on real and imaginary parts side by side; the scan in full precision.
-        v = F.linear(x, torch.view_as_real(into).transpose(1, 2).flatten(0, 1)).to(self.into.dtype)
+        v = linear(x, self.into.flatten(0, 1)).to(self.into.dtype).view(*x.shape[:2], self.states, 2)
         first = state["s"].to(self.into.dtype)
-        states = linear_scan(
-            decay, torch.view_as_complex(v.view(*x.shape[:2], self.states, 2)), torch.view_as_complex(first)
-        )
+        states = linear_scan(decay, taken * torch.view_as_complex(v), torch.view_as_complex(first))
         pairs = torch.view_as_real(states).flatten(2)
-        out = torch.stack([2 * self.out[..., 0], -2 * self.out[..., 1]], 2).flatten(1)
-        hidden = F.gelu(F.linear(pairs, out) + self.feedthrough * x)
+        mirrored = torch.view_as_real(2 * states.conj().resolve_conj()).flatten(2)
+        twice_real = linear(mirrored, self.out.flatten(1))
+        hidden = F.gelu(twice_real + self.feedthrough * x)
         y = hidden * self.gate(hidden).sigmoid()
         last = pairs[:, -1] if lengths is None else after_length(first.flatten(1), pairs, lengths)
         return zero_padding(y, lengths), {"s": last.view_as(first)}

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.core.state import State, map_state
+from foveal.ops.linear import linear
 from foveal.ops.padding import after_length, present, zero_padding
 
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
@@ -37,7 +38,7 @@ def elman_step(
     p: Float[Tensor, "B H"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "H H"], relu: bool = False
 ) -> Float[Tensor, "B H"]:
     """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)` (Elman 1990), or with ReLU (Le et al. 2015)."""
-    a = torch.addmm(p, h, W_h.t())
+    a = p + linear(h, W_h)
     return a.relu() if relu else a.tanh()
 
 
@@ -48,7 +49,7 @@ def lstm_step(
 
     The rows of `p` and `W_h` hold the gates in the order i, f, g, o, as torch's do.
     """
-    i, f, g, o = torch.addmm(p, h, W_h.t()).chunk(4, 1)
+    i, f, g, o = (p + linear(h, W_h)).chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
@@ -61,7 +62,7 @@ def gru_step_after(
     `n = tanh(p_n + r * (W_n h + b_n))`, `h_t = z * h + (1 - z) * n`; gates in the order r, z, n.
     """
     p_r, p_z, p_n = p.chunk(3, 1)
-    a_r, a_z, a_n = (h @ W_h.t()).chunk(3, 1)
+    a_r, a_z, a_n = linear(h, W_h).chunk(3, 1)
     r, z = (p_r + a_r).sigmoid(), (p_z + a_z).sigmoid()
     n = (p_n + r * (a_n + b_n)).tanh()
     return z * h + (1 - z) * n
@@ -72,8 +73,8 @@ def gru_step_before(
 ) -> Float[Tensor, "B H"]:
     """The GRU as published (Cho et al. 2014): `n = tanh(p_n + W_n (r * h))`; gates in the order r, z, n."""
     H = h.shape[1]
-    r, z = torch.addmm(p[:, : 2 * H], h, W_h[: 2 * H].t()).sigmoid().chunk(2, 1)
-    n = torch.addmm(p[:, 2 * H :], r * h, W_h[2 * H :].t()).tanh()
+    r, z = (p[:, : 2 * H] + linear(h, W_h[: 2 * H])).sigmoid().chunk(2, 1)
+    n = (p[:, 2 * H :] + linear(r * h, W_h[2 * H :])).tanh()
     return z * h + (1 - z) * n
 
 

@@ -24,7 +24,7 @@ def layer() -> S5:
 
 
 def matrices(made: S5) -> tuple[Tensor, Tensor]:
-    return torch.complex(-made.log_rate.exp(), made.frequency), torch.view_as_complex(made.into)
+    return torch.complex(-made.log_rate.exp(), made.frequency), torch.complex(*made.into.unbind(1))
 
 
 def close(a: Tensor, b: Tensor) -> None:
@@ -54,22 +54,22 @@ def test_chunks_equal_the_loop(ragged):
 def test_zero_order_hold_solves_the_equation():
     """Against the matrix exponential of `[[A, B x], [0, 0]]`, which holds the input constant by itself."""
     made = layer()
-    decay, into = made.discretised()
+    decay, taken = made.discretised()
     A, B_full = matrices(made)
     for n, step in enumerate(made.log_step.exp()):
         generator = torch.zeros(1 + D, 1 + D, dtype=A.dtype)
         generator[0, 0], generator[0, 1:] = A[n], B_full[n]
         whole = torch.linalg.matrix_exp(generator * step)
         close(whole[0, 0], decay[n])
-        close(whole[0, 1:], into[n])
+        close(whole[0, 1:], taken[n] * B_full[n])
 
 
 def test_a_short_step_is_exact_too():
     """`exp(z) - 1` loses every digit in float32 at 1e-8; what a step takes of the input is then `delta B`."""
     made = S5(D, N, 1)
     nn.init.constant_(made.log_step, math.log(1e-8))
-    _, into = made.discretised()
-    torch.testing.assert_close(into, 1e-8 * matrices(made)[1], rtol=1e-5, atol=0)
+    _, taken = made.discretised()
+    torch.testing.assert_close(taken, torch.full_like(taken, 1e-8), rtol=1e-5, atol=0)
 
 
 def test_it_remembers_no_longer_than_it_decays():
@@ -92,7 +92,7 @@ def test_it_is_the_real_system_of_hippo():
         made.log_rate.fill_(math.log(0.5))
         made.frequency.copy_(values.imag)
         made.log_step.fill_(math.log(step))
-        made.into.copy_(torch.view_as_real(vectors.mH @ into.to(vectors.dtype)))
+        made.into.copy_(torch.view_as_real(vectors.mH @ into.to(vectors.dtype)).transpose(1, 2))
         made.out.copy_(torch.view_as_real(out.to(vectors.dtype) @ vectors))
         x = torch.randn(1, 6, D, dtype=torch.float64)
         y, _ = made(x)

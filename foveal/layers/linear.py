@@ -1,0 +1,13 @@
+"""A linear layer: torch's, with the path for a few vectors that generation needs."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from foveal.ops.linear import linear
+
+
+class Linear(nn.Linear):
+    """`y = W x + b` on the last axis (`ops.linear`)."""
+
+    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B E"]:
+        return linear(x, self.weight, self.bias)
