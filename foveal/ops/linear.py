@@ -21,7 +21,7 @@ def linear(
 ) -> Float[Tensor, "*B M"]:
     """`x W^T + bias`."""
     few = x.numel() <= FEW * x.shape[-1] and not torch.is_grad_enabled()
-    if choose("linear", "few", few and x.shape[-1] % 16 == 0 and _forward.usable(x, weight)):
+    if few and choose("linear", "few", _forward.usable(x, weight)):
         return _few(x, weight, bias)
     return F.linear(x, weight, bias)
 

@@ -1,0 +1,43 @@
+"""The path for a few vectors equals torch's product, and is taken for a few vectors alone."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from foveal.ops.dispatch import recorded_paths, reference_only
+from foveal.ops.linear import FEW, SHARE, linear
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("rows", [(1,), (2, 3), ()])
+@pytest.mark.parametrize("size", [(1, 1), (7, 2), (16, 3), (33, 4), (48, 5), (100, 37)], ids=str)
+@torch.no_grad()
+def test_equal(size, rows, biased):
+    K, M = size
+    x, weight, bias = torch.randn(*rows, K), torch.randn(M, K), torch.randn(M) if biased else None
+    with recorded_paths() as ran:
+        y = linear(x, weight, bias)
+    assert ran == ["linear:few"]
+    torch.testing.assert_close(y, F.linear(x, weight, bias), rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_several_tasks_and_what_does_not_lie_in_order():
+    x, weight = torch.randn(3, 256).t()[:, :2].t(), torch.randn(256, SHARE // 64).t()
+    torch.set_num_threads(3)
+    y = linear(x, weight)
+    torch.set_num_threads(1)
+    torch.testing.assert_close(y, F.linear(x, weight), rtol=1e-4, atol=1e-4)
+
+
+def test_taken_for_a_few_without_gradients():
+    weight = torch.randn(5, 16)
+    with recorded_paths() as ran:
+        linear(torch.randn(FEW, 16), weight)  # gradients
+        with torch.no_grad():
+            linear(torch.randn(FEW + 1, 16), weight)
+            assert not ran
+            linear(torch.randn(FEW, 16).double(), weight.double())
+            with reference_only():
+                linear(torch.randn(FEW, 16), weight)
+    assert ran == ["linear:reference"] * 2
