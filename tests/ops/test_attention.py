@@ -54,19 +54,28 @@ SIZES = [
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(("T", "S", "window"), SIZES)
-def test_pieces_equal_the_equation(T, S, window, masked):
+def test_long_causal_attention_equals_the_equation(T, S, window, masked):
     """In float64 exactly; in float32 and bfloat16 against float64 to their own precision."""
     visible = mask_of_keys(S) if masked else None
     for dtype, tolerance in [(torch.float64, 1e-10), (torch.float32, 1e-4), (torch.bfloat16, 0.06)]:
         parts = draw(T, S, dtype)
         with recorded_paths() as ran:
             found = outcome(attention, parts, visible, True, window)
-        fused = visible is None and T == S and (window == 0 or window >= S)
-        assert ran == ["attention:fused" if fused else "attention:pieces"]
+        triangle = T == S and (window == 0 or window >= S)
+        path = "pieces" if not triangle else "keys" if masked else "fused"
+        assert ran == [f"attention:{path}"]
         expected = outcome(attention_reference, [part.double() for part in parts], visible, True, window)
         same(found, expected, tolerance)
         if masked:
             assert all(part[0].eq(0).all() for part in found), "nothing seen: zeros, and no gradient"
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, LONG), (B, H, 1, LONG), (1, H, 1, LONG)])
+@pytest.mark.parametrize("window", [0, 7])
+def test_a_mask_of_keys_may_be_shared_or_each_head_s_own(shape, window):
+    parts, visible = draw(LONG, LONG, torch.float64), torch.rand(shape) < 0.6
+    settings = (visible, True, window)
+    same(outcome(attention, parts, *settings), outcome(attention_reference, parts, *settings), 1e-10)
 
 
 @pytest.mark.parametrize("T", [1, 3])
@@ -82,11 +91,12 @@ def test_few_queries_at_the_end_of_many_keys(T, window):
 
 
 @pytest.mark.parametrize("which", [0, 1, 2, 3])
-def test_any_layout(which):
-    """The kernel behind the pieces reads the last axis as if it were dense; it must be given nothing else."""
+@pytest.mark.parametrize("window", [0, 7])
+def test_any_layout(which, window):
+    """The kernel, called directly, reads the last axis as if it were dense; it must be given nothing else."""
     parts = draw(LONG, LONG, torch.float64)
     parts[which] = parts[which].transpose(2, 3).contiguous().transpose(2, 3)
-    settings = (mask_of_keys(LONG), True, 7)
+    settings = (mask_of_keys(LONG), True, window)
     same(outcome(attention, parts, *settings), outcome(attention_reference, parts, *settings), 1e-10)
     parts[which] = torch.ones((), dtype=torch.float64).expand(B, H, LONG, K)
     same(outcome(attention, parts, *settings), outcome(attention_reference, parts, *settings), 1e-10)
