@@ -24,8 +24,10 @@ class Subject:
         size = (batches + 1) * config.data.batch_tokens
         tokens = np.random.default_rng(0).integers(0, VOCABULARY.size, size, dtype=np.int32)
         order = training_order(config, tokens)
-        self.batches = [order.batch(0, index) for index in range(min(batches, order.per_epoch))]
-        self.tokens = self.batches[0].tokens
+        every = [order.batch(0, index) for index in range(order.per_epoch)]
+        self.tokens = max(batch.tokens for batch in every)
+        # Windows may not divide evenly; then one batch is a row short, which no comparison needs.
+        self.batches = [batch for batch in every if batch.tokens == self.tokens][:batches]
         self.parameters = sum(weight.numel() for weight in self.model.parameters())
         self._step, self._carries = 0, [None]
 

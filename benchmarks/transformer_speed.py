@@ -1,43 +1,64 @@
-"""Training speed of a small Transformer: our `attention` preset in bfloat16 against a plain float32 loop.
+"""Training speed of Transformers: our `attention` preset in bfloat16 against plain loops and Hugging Face.
 
-4 layers, width 128, 4 heads, context 64, no dropout. The other side is a GPT-2 in plain PyTorch, as is
-usual in small code bases: learned positions, LayerNorm, GELU, tied weights, fused attention, fused AdamW.
+Batches are the same. The plain loop trains nanoGPT's architecture: learned positions, LayerNorm, GELU, tied
+weights, fused attention, no dropout. Hugging Face's is GPT-2 of that size with sdpa. All others clip and
+update with fused AdamW as we do; nanoGPT itself has its AdamW unfused on a CPU, which is timed too.
+The small size is held against float32, the large one against nanoGPT's best setting, bfloat16 compiled
+(which needs a C++ compiler), and against GPT-2 in float32, as its loop is by default.
 """
 
+import os
+import shutil
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.peers import peer
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.config import load_config
+from foveal.core.runtime import Precision, autocast, keep_freed_memory
 
-LAYERS, WIDTH, HEADS, CONTEXT = 4, 128, 4, 64
+
+@dataclass(frozen=True)
+class Size:
+    layers: int
+    width: int
+    heads: int
+    context: int
+    batch: int
+
+    def __str__(self) -> str:
+        return f"{self.layers} layers, width {self.width}, batch {self.batch} of {self.context}"
 
 
 class PlainBlock(nn.Module):
-    def __init__(self):
+    def __init__(self, width: int, heads: int):
         super().__init__()
-        self.attention_norm, self.mlp_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.query_key_value, self.output = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+        self.heads = heads
+        self.attention_norm, self.mlp_norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query_key_value, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x: Tensor) -> Tensor:
         parts = self.query_key_value(self.attention_norm(x)).chunk(3, -1)
-        q, k, v = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in parts)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.output(y.transpose(1, 2).flatten(2))
         return x + self.mlp(self.mlp_norm(x))
 
 
 class PlainGPT(nn.Module):
-    def __init__(self):
+    def __init__(self, size: Size):
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(VOCABULARY.size, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-        self.blocks = nn.Sequential(*(PlainBlock() for _ in range(LAYERS)))
-        self.norm = nn.LayerNorm(WIDTH)
+        self.tokens = nn.Embedding(VOCABULARY.size, size.width)
+        self.positions = nn.Embedding(size.context, size.width)
+        self.blocks = nn.Sequential(*(PlainBlock(size.width, size.heads) for _ in range(size.layers)))
+        self.norm = nn.LayerNorm(size.width)
         for table in (self.tokens, self.positions):
             nn.init.normal_(table.weight, std=0.02)
 
@@ -46,16 +67,64 @@ class PlainGPT(nn.Module):
         return F.linear(self.norm(self.blocks(x)), self.tokens.weight)
 
 
-def plain_loop(model: PlainGPT, subject: Subject) -> Callable[[], float]:
-    """Eager training in float32 on the subject's batches."""
-    step = 0
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), fused=True)
+class HuggingFaceGPT(nn.Module):
+    """GPT-2 by transformers, without dropout and without a cache."""
+
+    def __init__(self, size: Size):
+        super().__init__()
+        transformers = peer("transformers", "transformers")
+        config = transformers.GPT2Config(
+            vocab_size=VOCABULARY.size,
+            n_positions=size.context,
+            n_embd=size.width,
+            n_layer=size.layers,
+            n_head=size.heads,
+            **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
+            **dict.fromkeys(("bos_token_id", "eos_token_id")),
+            use_cache=False,
+            attn_implementation="sdpa",
+        )
+        self.model = transformers.GPT2LMHeadModel(config).train()
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.model(tokens).logits
+
+
+def ours(size: Size) -> Subject:
+    settings = {
+        "model.layers": size.layers,
+        "model.width": size.width,
+        "model.attention.heads": size.heads,
+        "model.dropout": 0.0,
+        "data.context": size.context,
+        "data.batch_tokens": size.batch * size.context,
+        "training.precision": "bfloat16",
+    }
+    return Subject(load_config("attention", [f"{key}={value}" for key, value in settings.items()]))
+
+
+def loop(
+    model: nn.Module,
+    subject: Subject,
+    precision: Precision = "float32",
+    compiled: bool = False,
+    fused: bool = True,
+) -> Callable[[], float]:
+    """The usual training loop, on the subject's batches."""
+    step, device = 0, torch.device("cpu")
+
+    def forward(inputs: Tensor, targets: Tensor) -> Tensor:
+        return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+
+    forward = torch.compile(forward) if compiled else forward
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), fused=fused)
 
     def run() -> float:
         nonlocal step
         batch = subject.batches[step % len(subject.batches)]
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(batch.inputs).flatten(0, 1), batch.targets.flatten())
+        with autocast(device, precision):
+            loss = forward(batch.inputs, batch.targets)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -65,30 +134,75 @@ def plain_loop(model: PlainGPT, subject: Subject) -> Callable[[], float]:
     return run
 
 
-def measure(batch: int, quick: bool) -> Figure:
-    settings = {
-        "model.layers": LAYERS,
-        "model.width": WIDTH,
-        "model.attention.heads": HEADS,
-        "model.dropout": 0.0,
-        "data.context": CONTEXT,
-        "data.batch_tokens": batch * CONTEXT,
-        "training.precision": "bfloat16",
+def compiler() -> bool:
+    found = shutil.which(os.environ.get("CXX", "g++")) is not None
+    if not found:
+        print("no C++ compiler (g++, or what CXX names): nanoGPT's best setting is left out", file=sys.stderr)
+    return found
+
+
+def figures(size: Size, variants: dict[str, tuple[float | None, Callable]], quick: bool) -> list[Figure]:
+    """Ours over each of the variants: a goal, and a loop made from our subject."""
+    subject = ours(size)
+    runs = {name: make(subject) for name, (_, make) in variants.items()}
+    samples = interleave({"ours": subject, **runs}, rounds=7, quick=quick)
+    speed = {name: f"{subject.tokens / samples.median(name):,.0f}" for name in samples.seconds}
+    parameters = sum(weight.numel() for weight in PlainGPT(size).parameters())
+    return [
+        ratio(
+            f"Transformer training over {name}, {size}",
+            samples.speedup("ours", name),
+            goal,
+            f"{speed['ours']} against {speed[name]} tokens/s",
+            f"{subject.parameters:,} against {parameters:,} parameters",
+            samples.trust,
+        )
+        for name, (goal, _) in variants.items()
+    ]
+
+
+def small(size: Size, quick: bool) -> list[Figure]:
+    return figures(
+        size,
+        {
+            "a plain loop": (1.5, lambda subject: loop(PlainGPT(size), subject)),
+            "a plain loop, AdamW not fused": (
+                None,
+                lambda subject: loop(PlainGPT(size), subject, fused=False),
+            ),
+            "Hugging Face GPT-2": (1.8, lambda subject: loop(HuggingFaceGPT(size), subject)),
+        },
+        quick,
+    )
+
+
+def large(size: Size, quick: bool) -> list[Figure]:
+    best = {
+        "a plain loop in bfloat16, compiled": (
+            0.95,
+            lambda subject: loop(PlainGPT(size), subject, "bfloat16", compiled=True),
+        )
     }
-    ours = Subject(load_config("attention", [f"{key}={value}" for key, value in settings.items()]))
-    plain = PlainGPT()
-    samples = interleave({"ours": ours, "plain": plain_loop(plain, ours)}, quick=quick)
-    speeds = [f"{ours.tokens / samples.median(name):,.0f}" for name in ("ours", "plain")]
-    return ratio(
-        f"Transformer training over a plain loop, batch {batch} of {CONTEXT}",
-        samples.speedup("ours", "plain"),
-        1.2,
-        f"{speeds[0]} against {speeds[1]} tokens/s",
-        f"{ours.parameters:,} against {sum(weight.numel() for weight in plain.parameters()):,} parameters",
-        samples.trust,
+    return figures(
+        size,
+        {
+            **(best if compiler() else {}),
+            "Hugging Face GPT-2": (1.5, lambda subject: loop(HuggingFaceGPT(size), subject)),
+            "Hugging Face GPT-2 in bfloat16": (
+                None,
+                lambda subject: loop(HuggingFaceGPT(size), subject, "bfloat16"),
+            ),
+        },
+        quick,
     )
 
 
 if __name__ == "__main__":
     given = options(__doc__)
-    report([measure(batch, given.quick) for batch in ((2,) if given.quick else (12, 48))], given)
+    keep_freed_memory()
+    if given.quick:
+        report(small(Size(2, 32, 2, 16, 2), True) + large(Size(1, 32, 2, 16, 2), True), given)
+    else:
+        sizes = [Size(4, 128, 4, 64, batch) for batch in (12, 48)]
+        rows = [figure for size in sizes for figure in small(size, False)]
+        report(rows + large(Size(6, 384, 6, 256, 8), False), given)
