@@ -105,7 +105,12 @@ def new_run(
 
 
 def prepare_again(run: Run, say: Callable[[str], None]) -> Prepared:
-    """The data of a run as it was; UserError if it has changed since."""
+    """The data of a run as it was; UserError if it has changed since, or the run was imported."""
+    if run.facts["data"]["data"] is None:
+        raise UserError(
+            f"{run.path}: imported, so it has no data of its own: name some, or train a new run with "
+            f"foveal train DATA --from {run.path}"
+        )
     given, before = run.facts["data"], run.facts["data"]["facts"]["parts"]
     tokenizer = load_tokenizer(run.inputs / "text")
     prepared = prepare(given["data"], run.config.data, given["valid"], given["test"], say, tokenizer)

@@ -1,6 +1,7 @@
 """The table of commands. Each is imported when it is called, so `foveal --help` answers at once."""
 
 import sys
+from keyword import iskeyword
 
 import cyclopts
 
@@ -18,13 +19,16 @@ COMMANDS = {
     "resume": "Go on with a run that was stopped, exactly where it was.",
     "evaluate": "Measure a run on its held-out text, or on other data.",
     "generate": "Write text with a trained run.",
+    "import": "Make a run of a model folder of Hugging Face's.",
+    "export": "Write a run as a model folder of Hugging Face's.",
     "data": "List, describe or fetch the named data sets.",
     "models": "List the presets, or describe one.",
 }
 for name, purpose in COMMANDS.items():
+    module = f"{name}_" if iskeyword(name) else name
     # `foveal data` and `foveal models` have commands of their own: they are apps.
-    target = "app" if name in ("data", "models") else name
-    APP.command(f"foveal.commands.{name}:{target}", name=name, help=purpose)
+    target = "app" if name in ("data", "models") else module
+    APP.command(f"foveal.commands.{module}:{target}", name=name, help=purpose)
 
 
 def main() -> None:

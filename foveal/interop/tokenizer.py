@@ -80,17 +80,18 @@ def _characters(model: dict[str, Any], path: Path) -> str:
 
 def _refuse_others(content: dict[str, Any], model: dict[str, Any], path: Path) -> None:
     """Byte-level BPE as GPT-2's: any text, cut before white space, is tokenised part by part."""
-    names = ("pre_tokenizer", "post_processor", "normalizer")
-    parts = {name: content.get(name) or {"type": None} for name in names}
-    kinds = {name: part.get("type") if isinstance(part, dict) else "?" for name, part in parts.items()}
-    before = parts["pre_tokenizer"]
+    before, after, normalizer = (
+        part if isinstance(part, dict) else {"type": part}
+        for part in map(content.get, ("pre_tokenizer", "post_processor", "normalizer"))
+    )
+    adds_nothing = after.get("type") == "TemplateProcessing" and after.get("special_tokens") == {}
     right = {
         "model": model.get("type") == "BPE" and not model.get("dropout"),
-        "pre_tokenizer": kinds["pre_tokenizer"] == "ByteLevel"
+        "pre_tokenizer": before.get("type") == "ByteLevel"
         and before.get("add_prefix_space") is False
         and before.get("use_regex", True) is True,
-        "post_processor": kinds["post_processor"] in (None, "ByteLevel"),
-        "normalizer": kinds["normalizer"] in (None, "NFC"),
+        "post_processor": after.get("type", "?") in (None, "ByteLevel") or adds_nothing,
+        "normalizer": normalizer.get("type", "?") in (None, "NFC"),
     }
     for name in right:
         if not right[name]:

@@ -26,6 +26,7 @@ from foveal.training.plan import Plan
 from foveal.training.sealed import open_json, seal_json
 
 FORMAT = 1
+WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Run:
     @property
     def weights(self) -> Path:
         """The best weights so far; the header says of which step and loss."""
-        return self.path / "model.safetensors"
+        return self.path / WEIGHTS
 
     @property
     def metrics(self) -> Path:
@@ -85,11 +86,18 @@ def check_place(path: Path) -> None:
         raise UserError(f"{path}: no permission to write in {above}; choose another --run")
 
 
-def create_run(path: Path, config: Config, inputs: Mapping[str, bytes], data: dict[str, Any]) -> Run:
+def create_run(
+    path: Path,
+    config: Config,
+    inputs: Mapping[str, bytes],
+    data: dict[str, Any],
+    weights: bytes | None = None,
+) -> Run:
     """Make a run folder, which appears complete or not at all.
 
     `inputs` maps names below `inputs/` (`text/tokenizer.json`) to contents; `data` are facts about the
-    data, for people and for `Run.facts["data"]`. UserError if `path` exists or can't be written.
+    data, for people and for `Run.facts["data"]`; sealed `weights` are of a model that is trained already.
+    UserError if `path` exists or can't be written.
     """
     check_place(path)
     files = {"config.toml": to_toml(config).encode()}
@@ -103,6 +111,7 @@ def create_run(path: Path, config: Config, inputs: Mapping[str, bytes], data: di
         "data": data,
     }
     files |= {"run.json": seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
+    files |= {} if weights is None else {WEIGHTS: weights}
     try:
         with durable.new_folder(path) as part:
             (part / "checkpoints").mkdir()

@@ -1,0 +1,40 @@
+"""`foveal export RUN FOLDER`: write a run as a model folder of Hugging Face's."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from foveal.build import load
+from foveal.commands.console import facts_table, result_line
+from foveal.interop.huggingface import write
+from foveal.interop.tokenizer import tokenizer_files
+from foveal.training.interrupt import Signals
+
+
+def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Write RUN, a model of attention, mamba or rwkv alone, to FOLDER for Hugging Face's transformers.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    folder
+        The folder to make.
+    json
+        Print one JSON object with what was made on standard output.
+    """
+    with Signals():
+        loaded = load(run)
+        files = tokenizer_files(loaded.tokenizer)
+        kind = write(folder, loaded.model, loaded.config.model, loaded.config.data.context, files)
+    names = sorted(path.name for path in folder.iterdir())
+    facts_table(
+        [
+            ("model", f"{kind}: {', '.join(names)}"),
+            ("folder", str(folder)),
+            ("in Python", f'transformers.AutoModelForCausalLM.from_pretrained("{folder}")'),
+        ]
+    )
+    if json:
+        result_line({"folder": str(folder), "model_type": kind, "files": names})
