@@ -76,6 +76,7 @@ def attention(
     T, S, cpu = q.shape[2], k.shape[2], q.device.type == "cpu"
     if window >= S:
         window = 0
+    causal = causal and (T > 1 or window > 0)  # one query stands at the end, behind all keys
     by_keys = visible is None or visible.shape[2] == 1
     triangle = causal and window == 0 and T == S and by_keys
     # The kernel, called directly, takes a dense last axis for granted.
