@@ -18,6 +18,7 @@ from foveal.core.tap import Tapped
 from foveal.layers.mixer import check_state
 from foveal.ops import recurrence
 from foveal.ops.dispatch import choose
+from foveal.ops.gru import kernel_gru, kernel_usable
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 
@@ -48,6 +49,10 @@ class Cell(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The whole sequence by one kernel: outputs, and the state after each row's own length."""
         raise NotImplementedError
+
+    def path(self) -> str:
+        """What `fused` is called in `ops.dispatch`'s words."""
+        return "fused"
 
 
 class Recurrent(Tapped):
@@ -86,7 +91,7 @@ class Recurrent(Tapped):
             check_state(state, self.shapes, x.shape[0], next(self.cell.parameters()))
         # Writing one position, a fused kernel would rearrange the weights first; the step reads them once.
         several = x.shape[1] > 1 or torch.is_grad_enabled()
-        if choose(type(self.cell).__name__, "fused", self.cell.kernel and several):
+        if choose(type(self.cell).__name__, self.cell.path(), self.cell.kernel and several):
             y, after = self.cell.fused(x, state, lengths)
         else:
             y, after = recurrence.recur(self.cell.step, self.cell.project(x), state, lengths)
@@ -208,5 +213,9 @@ class GRU(_Gated):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         assert self.bias_new is not None
         bias_hidden = F.pad(self.bias_new, (2 * self.width, 0))
-        y, h = recurrence.fused_gru(x, state["h"], self._kernel_weights(bias_hidden), lengths)
+        run = kernel_gru if self.path() == "kernel" else recurrence.fused_gru
+        y, h = run(x, state["h"], self._kernel_weights(bias_hidden), lengths)
         return y, {"h": h}
+
+    def path(self) -> str:
+        return "kernel" if kernel_usable(self.weight_hidden) else "fused"

@@ -179,7 +179,6 @@ def total(context: Any, value: Any) -> Any:
 
 # 2^f on [-1/2, 1/2]: 1 + f times an interpolation at Chebyshev's points, right to 1e-8 and exactly 1 at 0.
 _POWERS = (
-    1.0,
     0.6931471824645996,
     0.24022650718688965,
     0.055503569543361664,
@@ -209,7 +208,24 @@ def exp(context: Any, value: Any) -> Any:
     return lanes(lanes), code
 
 
+@intrinsic
+def expm1(context: Any, value: Any) -> Any:
+    """`e^x - 1`, of x near 0 too; 2^127 from 88 on."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        scale, rest = _scale_and_rest(builder, builder.fmul(values[0], _constant(1 / math.log(2))))
+        return _call(builder, "fma", scale, rest, builder.fsub(scale, _constant(1.0)))
+
+    return lanes(lanes), code
+
+
 def _power(builder: Any, value: Any) -> Any:
+    scale, rest = _scale_and_rest(builder, value)
+    return _call(builder, "fma", scale, rest, scale)
+
+
+def _scale_and_rest(builder: Any, value: Any) -> Any:
+    """`2^x = scale * (1 + rest)`, where the scale is a power of 2 with a whole exponent."""
     # Compared so that a NaN is kept.
     x = _either(builder, ">", _constant(-127.0), _either(builder, "<", _constant(127.0), value))
     whole = _call(builder, "rint", x)
@@ -217,10 +233,11 @@ def _power(builder: Any, value: Any) -> Any:
     power = _constant(_POWERS[-1])
     for factor in reversed(_POWERS[:-1]):
         power = _call(builder, "fma", power, part, _constant(factor))
+    rest = builder.fmul(power, part)
     # The number 2^whole has whole + 127 in the bits from 23 on; with 0 there it is 0.
     exponent = builder.add(builder.fptosi(whole, INTS), ir.Constant(INTS, [127] * LANES))
     scale = builder.bitcast(builder.shl(exponent, ir.Constant(INTS, [23] * LANES)), FLOATS)
-    return builder.fmul(power, scale)
+    return scale, rest
 
 
 def _either(builder: Any, sign: str, a: Any, b: Any) -> Any:

@@ -1,0 +1,82 @@
+"""`ops.gru`: the pointwise part of a step, once the recurrent product is there, and its way back.
+
+A task is a share of the rows. Sizes: B, H as there, H a multiple of 16; what has a number for each time step
+is given whole and lies time first, `t` is the step. A row whose length is over keeps its state.
+
+    r = σ(p_r + a_r)    z = σ(p_z + a_z)    m = a_n + b_n    n = tanh(p_n + r * m)    h_t = n + z * (h - n)
+
+where `a` is the recurrent product of `h`, the state before. `kept` has m, r, z, n side by side.
+"""
+
+from numba.extending import register_jitable
+
+from foveal.ops.kernels.simd import LANES, exp, expm1, floats, fma, load, spread, store, word, words
+
+
+@register_jitable
+def sigmoid(x):
+    return 1.0 / (1.0 + exp(0.0 - x))
+
+
+@register_jitable
+def tanh(x):
+    e = expm1(2.0 * x)
+    return e / (e + 2.0)
+
+
+def forward(task, p):
+    """`h_t` behind `h` in `states`, from the projected inputs and the product; `slot` is where to keep."""
+    projected, product, b_n = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
+    states, kept, lengths = floats(word(p, 5)), floats(word(p, 6)), words(word(p, 7))
+    B, H, slot, t = word(p, 8), word(p, 9), word(p, 10), word(p, 11)
+    tasks = word(p, 1)
+    for b in range(B * task // tasks, B * (task + 1) // tasks):
+        before, after = (t * B + b) * H, ((t + 1) * B + b) * H
+        if t >= word(lengths, b):
+            for j in range(0, H, LANES):
+                store(states, after + j, load(states, before + j))
+        else:
+            given, own, keep = (t * B + b) * 3 * H, b * 3 * H, (slot * t * B + b) * 4 * H
+            for j in range(0, H, LANES):
+                r = sigmoid(load(projected, given + j) + load(product, own + j))
+                z = sigmoid(load(projected, given + H + j) + load(product, own + H + j))
+                m = load(product, own + 2 * H + j) + load(b_n, j)
+                n = tanh(fma(r, m, load(projected, given + 2 * H + j)))
+                store(states, after + j, fma(z, load(states, before + j) - n, n))
+                store(kept, keep + j, m)
+                store(kept, keep + H + j, r)
+                store(kept, keep + 2 * H + j, z)
+                store(kept, keep + 3 * H + j, n)
+
+
+def backward(task, p):
+    """`flow` becomes the gradient of `h` but for what comes through the product of this step.
+
+    On entry it is that of `h_t` but for `dproduct`, what came through the product of the step after, and
+    `dy`. The gradients `d` lie as `a_n, r, z, p_n`: the product's are the first three, the input's the last.
+    """
+    dy, flow, dproduct, d = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
+    states, kept, lengths = floats(word(p, 6)), floats(word(p, 7)), words(word(p, 8))
+    B, H, t = word(p, 9), word(p, 10), word(p, 11)
+    tasks = word(p, 1)
+    for b in range(B * task // tasks, B * (task + 1) // tasks):
+        at, own, keep = (t * B + b) * H, b * H, (t * B + b) * 4 * H
+        if t >= word(lengths, b):
+            for j in range(0, H, LANES):
+                dh = load(flow, own + j) + load(dproduct, own + j) + load(dy, at + j)
+                store(flow, own + j, dh)
+            for j in range(0, 4 * H, LANES):
+                store(d, keep + j, spread(0.0))
+        else:
+            for j in range(0, H, LANES):
+                dh = load(flow, own + j) + load(dproduct, own + j) + load(dy, at + j)
+                m, r = load(kept, keep + j), load(kept, keep + H + j)
+                z, n = load(kept, keep + 2 * H + j), load(kept, keep + 3 * H + j)
+                through = dh * z
+                dn = (dh - through) * (1.0 - n * n)
+                to_product = dn * r
+                store(flow, own + j, through)
+                store(d, keep + j, to_product)
+                store(d, keep + H + j, to_product * m * (1.0 - r))
+                store(d, keep + 2 * H + j, through * (load(states, at + j) - n) * (1.0 - z))
+                store(d, keep + 3 * H + j, dn)
