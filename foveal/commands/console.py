@@ -134,6 +134,8 @@ class Screen:
         )
 
     def sample(self, step: int, text: str) -> None:
+        if step == 0:
+            ERROR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
             ERROR.print(Text(f"    {line}", style="italic"), soft_wrap=True)
 

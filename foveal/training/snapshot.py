@@ -28,8 +28,8 @@ class Progress:
     refused: int = 0
     """Refused steps in a row."""
     evaluated: int = 0
-    """The step of the last evaluation, and of the last preview."""
-    previewed: int = 0
+    """The step of the last evaluation, and of the last preview. There is a preview of step 0, of noise."""
+    previewed: int = -1
     best_step: int | None = None
     best_loss: float | None = None
     stale: int = 0

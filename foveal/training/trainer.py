@@ -93,7 +93,8 @@ class Trainer:
         while not progress.finished:
             signals.poll()
             self._decide_plan()
-            if evaluation_due(progress.step, self.state.plan, self.config.evaluate_every):
+            due = evaluation_due(progress.step, self.state.plan, self.config.evaluate_every)
+            if due or progress.step == 0:
                 self._look(signals)
             if self.state.plan and progress.step >= self.state.plan.total_steps:
                 progress.finished = "budget"
@@ -160,7 +161,7 @@ class Trainer:
             )
 
     def _look(self, signals: Signals) -> None:
-        """Evaluate, keep the weights if they are the best, and sample; each once a step."""
+        """Evaluate (not at step 0), keep the weights if they are the best, and sample; each once a step."""
         state, progress = self.state, self.state.progress
         with state.average.in_model() if state.average else nullcontext():
             if self.valid and progress.evaluated < progress.step:

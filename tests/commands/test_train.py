@@ -50,7 +50,7 @@ def test_the_folder_of_a_run(finished: Path) -> None:
     assert [record["step"] for record in metrics if record["kind"] == "step"] == list(range(1, 21))
     assert [record["step"] for record in metrics if record["kind"] == "evaluation"] == [10, 20]
     samples = [json.loads(line) for line in (finished / "samples.jsonl").read_text().splitlines()]
-    assert [sample["step"] for sample in samples] == [10, 20]
+    assert [sample["step"] for sample in samples] == [0, 10, 20]
     assert all(sample["text"] for sample in samples)
 
 

@@ -1,5 +1,6 @@
 """The loop: budgets, evaluation, the best weights, averages, early stopping, refusals."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import torch
 from foveal.core.errors import RunFailed
 from foveal.training.average import Average
 from foveal.training.evaluate import evaluate
-from foveal.training.interrupt import Signals
+from foveal.training.interrupt import Interrupted, Signals
 from foveal.training.sealed import load_weights, open_tensors, weights_of
-from tests.training.same import lines
+from tests.training.same import differences, fingerprint, lines
 from tests.training.toy import ToyBatches, ToyModel, ToyTask, toy_config, toy_trainer, train
 
 
@@ -64,7 +65,36 @@ def test_without_validation_the_last_weights_are_kept(tmp_path: Path) -> None:
     assert facts == {"which": "last", "step": 12, "loss": None}
     assert all(torch.equal(tensors[name], value) for name, value in weights_of(done.model).items())
     assert done.reporter.evaluations == []
-    assert len(done.reporter.samples) == 6
+    assert len(done.reporter.samples) == 7
+
+
+def test_the_first_sample_is_of_the_first_weights_and_changes_nothing(tmp_path: Path) -> None:
+    done = train(tmp_path / "run", toy_config(training={"budget": "4steps"}))
+    assert [step for step, _ in done.reporter.samples] == [0, 2, 4]
+    assert [record["step"] for record, _ in done.reporter.evaluations] == [2, 4]
+    without = toy_trainer(tmp_path / "without", toy_config(training={"budget": "4steps"}))
+    without.state.progress.previewed = 0
+    without.run(Signals())
+    assert [step for step, _ in without.reporter.samples] == [2, 4]
+    assert without.reporter.samples == done.reporter.samples[1:]
+    assert without.folder.weights.read_bytes() == done.folder.weights.read_bytes()
+
+
+@pytest.mark.parametrize("during", [False, True], ids=["before it", "during it"])
+def test_stopped_at_the_first_sample_it_is_written_once(tmp_path: Path, during: bool) -> None:
+    whole = fingerprint(train(tmp_path / "whole"))
+    signals = Signals()
+
+    def stop(where: str = "preview", calls: int = 0) -> None:
+        signals.pending = signal.SIGTERM
+
+    stopped = toy_trainer(tmp_path / "run", hook=stop if during else None)
+    if not during:
+        stop()
+    with pytest.raises(Interrupted):
+        stopped.run(signals)
+    assert stopped.state.progress.step == during
+    assert differences(fingerprint(train(tmp_path / "run")), whole) == []
 
 
 def test_the_average_is_evaluated_and_kept_and_the_weights_go_on(tmp_path: Path) -> None:
