@@ -1,5 +1,7 @@
 """Training speed of one LSTM layer: our step against bare `torch.nn.LSTM`, and bfloat16 against float32.
 
+`gru_speed` does the same with a GRU.
+
 Both sides embed, run the layer with carried state, project to the vocabulary, clip the gradient's norm and
 update with fused AdamW. They start from the same weights, and their first losses are compared.
 """
@@ -14,31 +16,39 @@ from torch.nn import functional as F
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.config import from_tables
+from foveal.core.state import detach
+
+THEIRS = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
 class Bare(nn.Module):
-    """Embedding, `nn.LSTM`, projection."""
+    """Embedding, torch's recurrent layer, projection."""
 
-    def __init__(self, width: int):
+    def __init__(self, kind: str, width: int):
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY.size, width)
-        self.lstm = nn.LSTM(width, width, batch_first=True)
+        self.recurrent = THEIRS[kind](width, width, batch_first=True)
         self.projection = nn.Linear(width, VOCABULARY.size)
 
     def forward(self, tokens, state):
-        y, state = self.lstm(self.embedding(tokens), state)
+        y, state = self.recurrent(self.embedding(tokens), state)
         return self.projection(y), state
+
+
+def share(cell: nn.Module, theirs: nn.RNNBase) -> None:
+    """torch's layer gets the cell's weights; its second bias is zero, as a GRU's is at first."""
+    for weight, ours in zip(theirs.parameters(), (cell.weight_input, cell.weight_hidden, cell.bias)):  # noqa: B905
+        weight.data.copy_(ours)
+    nn.init.zeros_(theirs.bias_hh_l0)
 
 
 def bare_loop(subject: Subject) -> Callable[[], float]:
     """The plain loop, on the subject's batches and from its weights."""
     ours, cell = subject.model, subject.model.stack.blocks[0].mixer.cell
-    model = Bare(ours.width)
+    model = Bare(subject.config.model.mixers, ours.width)
     model.embedding.weight.data.copy_(ours.embedding.table)
     model.projection.load_state_dict(ours.projection.state_dict())
-    for theirs, weight in zip(model.lstm.parameters(), (cell.weight_input, cell.weight_hidden, cell.bias)):  # noqa: B905
-        theirs.data.copy_(weight)
-    nn.init.zeros_(model.lstm.bias_hh_l0)
+    share(cell, model.recurrent)
     optimizer = torch.optim.AdamW(model.parameters(), lr=subject.config.optimizer.rate, fused=True)
     step, state = 0, None
 
@@ -51,47 +61,54 @@ def bare_loop(subject: Subject) -> Callable[[], float]:
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        state = tuple(part.detach() for part in state)
+        state = detach(state)
         step += 1
         return float(loss.detach())
 
     return run
 
 
-def subject(width: int, batch: int, chunk: int, precision: str = "float32") -> Subject:
+def subject(width: int, batch: int, chunk: int, precision: str = "float32", kind: str = "lstm") -> Subject:
     return Subject(
         from_tables(
             {
                 "data": {"order": "streams", "context": chunk, "batch_tokens": batch * chunk},
-                "model": {"mixers": "lstm", "layers": 1, "width": width},
+                "model": {"mixers": kind, "layers": 1, "width": width},
                 "training": {"precision": precision},
             }
         )
     )
 
 
-def measure(width: int, batch: int, chunk: int, quick: bool) -> list[Figure]:
+def measure(
+    width: int,
+    batch: int,
+    chunk: int,
+    quick: bool,
+    kind: str = "lstm",
+    goals: tuple[float, float] = (0.95, 1.6),
+) -> list[Figure]:
     """Ours against bare; at hidden 512 also bfloat16 against float32."""
     if quick:
         batch, chunk = 4, 8
-    ours = subject(width, batch, chunk)
+    ours = subject(width, batch, chunk, kind=kind)
     bare = bare_loop(ours)
     first, expected = ours(), bare()
     assert math.isclose(first, expected, rel_tol=1e-5), f"not the same model: {first} and {expected}"
     runs = {"float32": ours, "bare": bare}
     if width == 512:
-        runs["bfloat16"] = subject(width, batch, chunk, "bfloat16")
+        runs["bfloat16"] = subject(width, batch, chunk, "bfloat16", kind)
     samples = interleave(runs, quick=quick)
     speed = {name: f"{ours.tokens / samples.median(name):,.0f} tokens/s" for name in runs}
     size = f"hidden {width}, batch {batch}, chunk {chunk}"
+    what = kind.upper()
     notes = f"{speed['float32']} against {speed['bare']}", samples.trust
-    figures = [
-        ratio(f"LSTM training over bare nn.LSTM, {size}", samples.speedup("float32", "bare"), 0.95, *notes)
-    ]
+    over = samples.speedup("float32", "bare")
+    figures = [ratio(f"{what} training over bare nn.{what}, {size}", over, goals[0], *notes)]
     if width == 512:
         notes = f"{speed['bfloat16']} against {speed['float32']}", samples.trust
         faster = samples.speedup("bfloat16", "float32")
-        figures.append(ratio(f"LSTM training in bfloat16 over float32, {size}", faster, 1.6, *notes))
+        figures.append(ratio(f"{what} training in bfloat16 over float32, {size}", faster, goals[1], *notes))
     return figures
 
 

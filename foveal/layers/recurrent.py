@@ -29,8 +29,6 @@ class Cell(nn.Module):
     d_in: int
     d_out: int
     sizes: dict[str, int]
-    kernel: bool = False
-    """Whether `fused` computes the same as the steps."""
 
     def reset_parameters(self) -> None:
         """Fill every parameter anew."""
@@ -47,12 +45,12 @@ class Cell(nn.Module):
     def fused(
         self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The whole sequence by one kernel: outputs, and the state after each row's own length."""
+        """The whole sequence by the fast path: outputs, and the state after each row's own length."""
         raise NotImplementedError
 
-    def path(self) -> str:
-        """What `fused` is called in `ops.dispatch`'s words."""
-        return "fused"
+    def fast_path(self) -> str:
+        """What `fused` does here, in `ops.dispatch`'s words; empty if nothing is faster than the steps."""
+        return ""
 
 
 class Recurrent(Tapped):
@@ -91,7 +89,8 @@ class Recurrent(Tapped):
             check_state(state, self.shapes, x.shape[0], next(self.cell.parameters()))
         # Writing one position, a fused kernel would rearrange the weights first; the step reads them once.
         several = x.shape[1] > 1 or torch.is_grad_enabled()
-        if choose(type(self.cell).__name__, self.cell.path(), self.cell.kernel and several):
+        path = self.cell.fast_path() if several else ""
+        if choose(type(self.cell).__name__, path, bool(path)):
             y, after = self.cell.fused(x, state, lengths)
         else:
             y, after = recurrence.recur(self.cell.step, self.cell.project(x), state, lengths)
@@ -125,6 +124,9 @@ class _Gated(Cell):
     def project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T P"]:
         return linear(x, self.weight_input, self.bias)
 
+    def fast_path(self) -> str:
+        return "fused"
+
     def _kernel_weights(self, bias_hidden: Tensor | None = None) -> list[Tensor]:
         if bias_hidden is None:
             bias_hidden = torch.zeros_like(self.bias)
@@ -133,8 +135,6 @@ class _Gated(Cell):
 
 class Elman(_Gated):
     """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`, or ReLU, which starts from `W_h = 1` (Le et al. 2015)."""
-
-    kernel = True
 
     def __init__(self, d_in: int, width: int, nonlinearity: Literal["tanh", "relu"] = "tanh"):
         super().__init__(d_in, width, gates=1)
@@ -159,8 +159,6 @@ class Elman(_Gated):
 
 class LSTM(_Gated):
     """`ops.recurrence.lstm_step`; the forget gate's bias starts at 1 (Gers et al. 2000)."""
-
-    kernel = True
 
     def __init__(self, d_in: int, width: int):
         super().__init__(d_in, width, gates=4)
@@ -192,7 +190,6 @@ class GRU(_Gated):
 
     def __init__(self, d_in: int, width: int, reset: Literal["before", "after"] = "after"):
         super().__init__(d_in, width, gates=3)
-        self.kernel = reset == "after"
         self.bias_new = nn.Parameter(torch.empty(width)) if reset == "after" else None
         self.reset_parameters()
 
@@ -213,9 +210,11 @@ class GRU(_Gated):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         assert self.bias_new is not None
         bias_hidden = F.pad(self.bias_new, (2 * self.width, 0))
-        run = kernel_gru if self.path() == "kernel" else recurrence.fused_gru
+        run = kernel_gru if self.fast_path() == "kernel" else recurrence.fused_gru
         y, h = run(x, state["h"], self._kernel_weights(bias_hidden), lengths)
         return y, {"h": h}
 
-    def path(self) -> str:
+    def fast_path(self) -> str:
+        if self.bias_new is None:
+            return ""
         return "kernel" if kernel_usable(self.weight_hidden) else "fused"
