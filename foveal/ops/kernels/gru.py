@@ -8,20 +8,7 @@ is given whole and lies time first, `t` is the step. A row whose length is over 
 where `a` is the recurrent product of `h`, the state before. `kept` has m, r, z, n side by side.
 """
 
-from numba.extending import register_jitable
-
-from foveal.ops.kernels.simd import LANES, exp, expm1, floats, fma, load, spread, store, word, words
-
-
-@register_jitable
-def sigmoid(x):
-    return 1.0 / (1.0 + exp(0.0 - x))
-
-
-@register_jitable
-def tanh(x):
-    e = expm1(2.0 * x)
-    return e / (e + 2.0)
+from foveal.ops.kernels.simd import LANES, floats, fma, load, sigmoid, spread, store, tanh, word, words
 
 
 def forward(task, p):

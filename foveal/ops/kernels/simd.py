@@ -209,12 +209,24 @@ def exp(context: Any, value: Any) -> Any:
 
 
 @intrinsic
-def expm1(context: Any, value: Any) -> Any:
-    """`e^x - 1`, of x near 0 too; 2^127 from 88 on."""
+def sigmoid(context: Any, value: Any) -> Any:
+    """`1 / (1 + e^-x)`."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        scale, rest = _scale_and_rest(builder, builder.fmul(values[0], _constant(1 / math.log(2))))
-        return _call(builder, "fma", scale, rest, builder.fsub(scale, _constant(1.0)))
+        power = _power(builder, builder.fmul(values[0], _constant(-1 / math.log(2))))
+        return builder.fdiv(_constant(1.0), builder.fadd(_constant(1.0), power))
+
+    return lanes(lanes), code
+
+
+@intrinsic
+def tanh(context: Any, value: Any) -> Any:
+    """`d / (d + 2)` with `d = e^2x - 1`, which near 0 is not made as a difference: tanh x is x there."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        scale, rest = _scale_and_rest(builder, builder.fmul(values[0], _constant(2 / math.log(2))))
+        d = _call(builder, "fma", scale, rest, builder.fsub(scale, _constant(1.0)))
+        return builder.fdiv(d, builder.fadd(d, _constant(2.0)))
 
     return lanes(lanes), code
 
