@@ -44,7 +44,7 @@ ROWS = {
     "elman-relu": Row(lambda: Recurrent(Elman(D, 6, "relu")), "Elman:fused"),
     "lstm": Row(lambda: Recurrent(LSTM(D, 6)), "LSTM:fused"),
     "lstm-learned-start": Row(lambda: Recurrent(LSTM(D, 6), learned_start=True), "LSTM:fused"),
-    "gru-after": Row(lambda: Recurrent(GRU(D, 6)), "GRU:fused"),
+    "gru-after": Row(lambda: Recurrent(GRU(D, 6)), "GRU:kernel"),
     "gru-before": Row(lambda: Recurrent(GRU(D, 6, "before")), "GRU:reference"),
     "attention": Row(lambda: SelfAttention(D, 2), "attention:fused", False),
     "attention-rotary": Row(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
@@ -76,7 +76,7 @@ ROWS = {
                 Block(Recurrent(GRU(D, 6))),
             ]
         ),
-        "GRU:fused",
+        "GRU:kernel",
         False,
     ),
     "stack-learned": Row(
@@ -138,19 +138,23 @@ ROWS = {
         standing_nan=False,
         exact=False,
     ),
-    "block-highway": Row(lambda: Block(Recurrent(GRU(D, D)), Highway(D)), "GRU:fused"),
+    "block-highway": Row(lambda: Block(Recurrent(GRU(D, D)), Highway(D)), "GRU:kernel"),
     # Beyond the built-in ones: an example, and what the contract was proven with.
     "own-cell": Row(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
 }
 
 
 def make(name: str, dtype: torch.dtype) -> nn.Module:
-    """The row's module with weights large enough that a mistake shows."""
+    """The row's module, ready for the laws."""
     torch.manual_seed(len(name))
-    module = ROWS[name].make().to(dtype).eval()
+    return filled(ROWS[name].make().to(dtype).eval(), 0.7)
+
+
+def filled(module: nn.Module, size: float) -> nn.Module:
+    """`module` with weights large enough that a mistake shows."""
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.uniform_(-0.7, 0.7)
+            parameter.uniform_(-size, size)
     return module
 
 

@@ -1,0 +1,227 @@
+"""The laws of every mixer, block and stack, as functions: for rows of the table and for drawn stacks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from foveal.core.state import detach, map_state, reset, select
+from foveal.ops.dispatch import recorded_paths, reference_only
+from tests.layers.rows import entries, run
+
+B, T = 3, 11
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A module under test, and what is promised of it."""
+
+    module: nn.Module
+    width: int
+    """Of its inputs."""
+    dtype: torch.dtype
+    tolerance: float
+    standing_nan: bool = True
+    exact: bool = True
+
+    def inputs(self, *shape: int) -> Tensor:
+        return torch.randn(*(shape or (B, T)), self.width, dtype=self.dtype)
+
+    def close(self, a: Tensor, b: Tensor, slack: float = 1.0) -> None:
+        """Equal up to rounding, which is as large as the largest number."""
+        size = float(b.detach().abs().max()) if b.numel() else 0.0
+        tolerance = slack * self.tolerance
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance * max(1.0, size))
+
+    def same(self, state: object, other: object) -> None:
+        """Two states that mean the same."""
+        for a, b in zip(entries(self.module, state), entries(self.module, other), strict=True):
+            self.close(a, b)
+
+
+@contextmanager
+def on_path(reference: bool) -> Iterator[list[str]]:
+    """The reference alone, or what runs by default; the list gains what ran."""
+    with recorded_paths() as ran, reference_only() if reference else nullcontext():
+        yield ran
+    assert ran
+    assert all(step.endswith(":reference") for step in ran) or not reference
+
+
+def gradients(module: nn.Module, outputs: list[Tensor], *inputs: Tensor) -> list[Tensor]:
+    """The gradient of a fixed random functional of `outputs`, to every parameter and input."""
+    generator = torch.Generator().manual_seed(1)
+    loss = torch.zeros((), dtype=outputs[0].dtype)
+    for output in outputs:
+        if output.is_floating_point() and output.requires_grad:
+            weight = torch.randn(output.shape, generator=generator, dtype=torch.float64).to(output.dtype)
+            loss = loss + (output * weight).sum()
+    wanted = [*module.parameters(), *inputs]
+    found = torch.autograd.grad(loss, wanted, allow_unused=True)
+    return [torch.zeros_like(w) if g is None else g for w, g in zip(wanted, found, strict=True)]
+
+
+def chunks(trial: Trial, cuts: list[int]) -> None:
+    """A whole sequence equals any split of it, in outputs, final state and gradients."""
+    module, x = trial.module, trial.inputs().requires_grad_()
+    whole, last = run(module, x)
+    state, parts = None, []
+    for part in x.tensor_split(cuts, 1):
+        y, state = run(module, part, state)
+        parts.append(y)
+    pieces = torch.cat(parts, 1)
+    trial.close(pieces, whole)
+    trial.same(state, last)
+    for a, b in zip(
+        gradients(module, [pieces, *entries(module, state)], x),
+        gradients(module, [whole, *entries(module, last)], x),
+        strict=True,
+    ):
+        trial.close(a, b, slack=10)
+
+
+def start_state_is_no_state(trial: Trial) -> None:
+    module, x = trial.module, trial.inputs()
+    for start in (module.init_state(B), module.init_state(B, capacity=2 * T)):
+        y, state = run(module, x, start)
+        want, last = run(module, x)
+        trial.close(y, want)
+        trial.same(state, last)
+
+
+def causality(trial: Trial, t: int) -> Tensor:
+    """Other inputs from t on change no earlier output, bit for bit; no gradient flows to the future.
+
+    Returns the gradient to the last input before t.
+    """
+    module, x = trial.module, trial.inputs().requires_grad_()
+    y, _ = run(module, x)
+    (gradient,) = torch.autograd.grad(y[:, :t].square().sum(), x)
+    assert gradient[:, t:].eq(0).all()
+    changes = [1e3] + [float("nan")] * trial.standing_nan
+    for value in changes:
+        other = x.detach().clone()
+        other[:, t:] = value
+        found = run(module, other)[0][:, :t]
+        if trial.exact:
+            assert torch.equal(found, y[:, :t])
+        else:
+            trial.close(found, y[:, :t])
+    return gradient[:, t - 1]
+
+
+def padding_and_batch(trial: Trial) -> None:
+    """NaN in the padding changes nothing, padding gives zeros, a row alone equals the row in the batch."""
+    module, lengths = trial.module, torch.tensor([T, 4, 0])
+    before, after = trial.inputs(2, B, T)
+    _, state = run(module, before, None, torch.tensor([2, T, 5]))
+    start = detach(state)
+    for state in (None, start):
+        padded = after.clone()
+        for b, n in enumerate(lengths):
+            padded[b, n:] = torch.nan
+        clean, other = after.clone().requires_grad_(), padded.requires_grad_()
+        y, last = run(module, clean, state, lengths)
+        z, end = run(module, other, state, lengths)
+        assert torch.equal(y, z)
+        assert all(y[b, n:].eq(0).all() for b, n in enumerate(lengths))
+        a = gradients(module, [y, *entries(module, last)], clean)
+        c = gradients(module, [z, *entries(module, end)], other)
+        assert all(torch.equal(g, h) and g.isfinite().all() for g, h in zip(a, c, strict=True))
+        for b, n in enumerate(lengths.tolist()):
+            row = torch.tensor([b])
+            alone = None if state is None else select(state, row)
+            if n:
+                own, own_last = run(module, after[b : b + 1, :n], alone)
+                trial.close(own[0], y[b, :n].detach())
+            else:
+                own_last = module.init_state(1) if alone is None else alone
+            trial.same(own_last, select(end, row))
+
+
+def select_and_reset(trial: Trial) -> None:
+    """Selected rows go on as the rows would have; reset rows go on as from the start; storage is fresh."""
+    module = trial.module
+    x, more = trial.inputs(2, B, T)
+    with torch.no_grad():
+        _, state = run(module, x, None, torch.tensor([T, 3, 7]))
+        rows = torch.tensor([2, 0, 2, 1])
+        chosen = select(state, rows)
+        again = torch.tensor([False, True, False])
+        renewed = reset(state, again, module.init_state(B))
+        kept = map_state(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, state)
+        expect, _ = run(module, more, select(state, torch.arange(B)))
+        got, _ = run(module, more[rows], chosen)
+        trial.close(got, expect[rows])
+        first, _ = run(module, more)
+        got, _ = run(module, more, renewed)
+        trial.close(got, torch.where(again[:, None, None], first, expect))
+        for a, b in zip(entries(module, state), entries(module, kept), strict=True):
+            assert torch.equal(a, b)
+
+
+def storage(trial: Trial) -> None:
+    """A start is fresh storage; while gradients flow, one can go on from a passed state a second time."""
+    module, x = trial.module, trial.inputs()
+    weights = [parameter.detach().clone() for parameter in module.parameters()]
+    start = module.init_state(B)
+    with torch.no_grad():
+        map_state(lambda leaf: leaf.fill_(7) if isinstance(leaf, Tensor) else leaf, start)
+    _, state = run(module, x[:, :4], module.init_state(B, capacity=2 * T))
+    kept = [entry.clone() for entry in entries(module, state)]
+    first, _ = run(module, x[:, 4:], state)
+    again, _ = run(module, x[:, 4:], state)
+    assert torch.equal(first, again)
+    assert all(map(torch.equal, entries(module, state), kept))
+    assert all(gradient.isfinite().all() for gradient in gradients(module, [first, again]))
+    assert all(map(torch.equal, module.parameters(), weights))
+
+
+@torch.no_grad()
+def one_by_one(trial: Trial) -> None:
+    """Generation: a ragged prompt, then a position at a time with gradients off, equals each row whole."""
+    module, lengths = trial.module, torch.tensor([5, 2, 0])
+    prompt, more = trial.inputs(B, 5), trial.inputs(B, T - 5)
+    for capacity in (None, 3, T):
+        _, state = run(module, prompt, module.init_state(B, capacity), lengths)
+        outputs = []
+        for x in more.split(1, 1):
+            y, state = run(module, x, state)
+            outputs.append(y)
+        for b, n in enumerate(lengths):
+            whole, last = run(module, torch.cat([prompt[b, :n], more[b]])[None])
+            trial.close(torch.cat(outputs, 1)[b], whole[0, n:])
+            trial.same(select(state, torch.tensor([b])), last)
+
+
+def every_parameter_learns(trial: Trial) -> None:
+    """From the start state every parameter's gradient exists and is finite."""
+    module = trial.module
+    module.zero_grad()
+    y, _ = run(module, trial.inputs())
+    y.square().sum().backward()
+    for name, parameter in module.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+
+
+def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
+    """Chunks with ragged lengths, a list of them for each chunk: pieces of each row equal the row whole."""
+    module, rows = trial.module, len(lengths[0])
+    texts = [trial.inputs(sum(chunk[b] for chunk in lengths)) for b in range(rows)]
+    state, seen, outputs = None, [0] * rows, [[] for _ in range(rows)]
+    for chunk in lengths:
+        x = torch.full((rows, max(max(chunk), 1), trial.width), torch.nan, dtype=trial.dtype)
+        for b, n in enumerate(chunk):
+            x[b, :n] = texts[b][seen[b] : seen[b] + n]
+        y, state = run(module, x, state, torch.tensor(chunk))
+        for b, n in enumerate(chunk):
+            outputs[b].append(y[b, :n])
+            seen[b] += n
+    for b, text in enumerate(texts):
+        if len(text):
+            whole, last = run(module, text[None])
+            trial.close(torch.cat(outputs[b]), whole[0])
+            trial.same(select(state, torch.tensor([b])), last)

@@ -1,0 +1,102 @@
+"""The laws for any model that a config may describe: hybrid stacks that hypothesis draws."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveal.config import Config, ModelConfig
+from foveal.models.language import MIXERS, SAME_WIDTH, language_model
+from tests.layers import laws
+from tests.layers.laws import Trial, on_path
+from tests.layers.rows import filled
+from tests.layers.test_laws import lengths_of_chunks
+
+CONTEXT = 256
+EXAMPLES = 30
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> ModelConfig:
+    """Legal ones of 1 to 4 layers; narrow, or as wide as the kernels for one position need."""
+    one_of = lambda *options: draw(st.sampled_from(options))  # noqa: E731
+    mixers = draw(st.lists(st.sampled_from(MIXERS), min_size=1, max_size=4))
+    width, residual = one_of(4, 6, 8, 32), one_of(True, False)
+    kind, join = one_of("none", "rotary", "learned", "sinusoidal"), one_of("add", "concatenate")
+    # The first layer's vectors are as wide as the model, unless it may change the width.
+    twice = kind in ("learned", "sinusoidal") and join == "concatenate"
+    free = not residual and mixers[0] not in SAME_WIDTH
+    embedding = one_of(4, 6) if free else width // 2 if twice else width
+    if kind == "sinusoidal" and embedding % 2:
+        join, embedding = "add", width
+    heads = [h for h in (1, 2, 3, 4) if width % h == 0 and (kind != "rotary" or width // h % 2 == 0)]
+    blocks, experts = one_of(1, 2), one_of(1, 2, 4)
+    return ModelConfig(
+        mixers=",".join(mixers),
+        layers=max(len(mixers), one_of(1, 2, 3)),
+        width=width,
+        embedding=embedding,
+        feedforward=one_of("none", "mlp", "swiglu", "highway", "experts", "channel-mixing"),
+        expansion=one_of(1.5, 2.0),
+        activation=one_of("gelu", "gelu-tanh", "relu"),
+        norm=one_of("none", "layer", "rms"),
+        norm_place=one_of("pre", "post"),
+        residual=residual,
+        attention={"heads": one_of(*heads), "window": one_of(0, 1, 2, 5, 40)},
+        recurrent={
+            "nonlinearity": one_of("tanh", "relu"),
+            "reset": one_of("before", "after"),
+            "learned_start": one_of(True, False),
+        },
+        convolution={"kernel": one_of(1, 2, 4), "dilations": one_of("1", "1,2,4", "7")},
+        s5={"states": blocks * one_of(1, 3), "blocks": blocks},
+        mamba={"expansion": one_of(1, 2), "states": one_of(1, 4), "kernel": one_of(1, 4)},
+        experts={"count": experts, "active": draw(st.integers(1, experts))},
+        positions={"kind": kind, "join": join},
+    )
+
+
+def trial_of(config: ModelConfig, dtype: torch.dtype, tolerance: float) -> Trial:
+    """The stack of the model that its user would get, with larger weights."""
+    Config(model=config)  # the checks of a config that is read
+    torch.manual_seed(0)
+    head = language_model(config, vocabulary=5, context=CONTEXT)
+    return Trial(
+        filled(head.stack.to(dtype).eval(), (2 / config.width) ** 0.5),
+        head.embedding.width,
+        dtype,
+        tolerance,
+        standing_nan="attention" not in config.mixers,
+        exact=config.feedforward != "experts",
+    )
+
+
+def all_laws(trial: Trial, cuts: list[int], lengths: list[list[int]]) -> None:
+    laws.chunks(trial, cuts)
+    laws.any_lengths(trial, lengths)
+    laws.start_state_is_no_state(trial)
+    laws.causality(trial, cuts[0])
+    laws.padding_and_batch(trial)
+    laws.select_and_reset(trial)
+    laws.storage(trial)
+    laws.one_by_one(trial)
+    laws.every_parameter_learns(trial)
+
+
+any_cuts = st.sets(st.integers(1, laws.T - 1), min_size=1, max_size=4).map(sorted)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(configs(), any_cuts, lengths_of_chunks())
+def test_the_reference(config: ModelConfig, cuts: list[int], lengths: list[list[int]]) -> None:
+    with on_path(reference=True):
+        all_laws(trial_of(config, torch.float64, 1e-10), cuts, lengths)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(configs(), any_cuts, lengths_of_chunks(40))
+def test_the_default_path(config: ModelConfig, cuts: list[int], lengths: list[list[int]]) -> None:
+    """In float32; experts in float64, since rounding may send a vector to other ones."""
+    routed = config.feedforward == "experts"
+    trial = trial_of(config, *((torch.float64, 1e-10) if routed else (torch.float32, 1e-4)))
+    with on_path(reference=False):
+        all_laws(trial, cuts, lengths)
