@@ -36,9 +36,7 @@ class Mixer(Protocol):
     def reset_parameters(self) -> None: ...
 
 
-def check_state(
-    state: State, shapes: Mapping[str, tuple[int, ...] | None], batch: int, like: Tensor
-) -> None:
+def check_state(state: State, shapes: Mapping[str, tuple[int, ...] | None], batch: int, like: Tensor) -> None:
     """Refuse a passed state that is not this mixer's, or not of this batch.
 
     `shapes` names the state's parts, each with its tensor's shape behind the batch (-1: any size, as a

@@ -100,7 +100,7 @@ def test_loop_equals_the_sum():
 @pytest.mark.parametrize("T", [1, 2, 64, 65, 300])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_kernel_equals_the_loop(T, size, ragged, threads):
-    """In float32, against the loop in float64; rounding an exponent costs as much as the exponent is large."""
+    """In float32, against the loop in float64; rounding an exponent costs what the exponent is large."""
     torch.set_num_threads(threads)
     arguments, state = inputs(T, size)
     lengths = torch.tensor([T, T // 2, 1, 0]) if ragged else None

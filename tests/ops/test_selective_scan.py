@@ -92,7 +92,7 @@ def test_a_decayed_state_is_zero_not_nan():
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_threads_share_the_channels_of_a_row(threads):
-    """One row for several threads: sums over channels are made of shares, the rest is the same bit for bit."""
+    """Sums over channels are made of shares, the rest is the same bit for bit."""
     inputs = drawn(1, 150, torch.float32, E=40)
     alone = everything(inputs)
     torch.set_num_threads(threads)
