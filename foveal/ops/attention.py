@@ -107,14 +107,42 @@ def _products(
     q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, causal: bool, window: int
 ) -> Float[Tensor, "B H T K"]:
     """The reference in q's own precision: autocast would take the softmax, and keep it, in float32."""
+    mask = seen(q, k, visible, causal, window)
+    bias = None if mask is None else _bias(mask, q.dtype, torch.finfo(q.dtype).min)
     with torch.autocast(q.device.type, enabled=False):
-        k, v = k.to(q.dtype), v.to(q.dtype)
-        scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2)
-        mask = seen(q, k, visible, causal, window)
-        if mask is None:
-            return scores.softmax(-1) @ v
-        y = (scores + _bias(mask, scores.dtype, torch.finfo(scores.dtype).min)).softmax(-1) @ v
-        return y.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+        y: Tensor = _Products.apply(q, k.to(q.dtype), v.to(q.dtype), bias)  # type: ignore[no-untyped-call]
+    if mask is None or (causal and visible is None):  # every query sees itself
+        return y
+    return y.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+
+
+class _Products(torch.autograd.Function):
+    """`softmax(q k^T / sqrt(K) + bias) v` in three operations, and five on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+        B, H, T, K = q.shape
+        S, scale = k.shape[2], 1 / math.sqrt(K)
+        q, k, v = (part.reshape(B * H, -1, K) for part in (q, k, v))
+        if bias is None:
+            scores = torch.bmm(q, k.mT).mul_(scale)
+        else:
+            shared = bias.expand(B, H, T, S).reshape(B * H, T, S) if bias.shape[0] > 1 else bias[0]
+            scores = torch.baddbmm(shared, q, k.mT, alpha=scale)
+        weights = scores.softmax(-1)
+        ctx.save_for_backward(q, k, v, weights)
+        return torch.bmm(weights, v).view(B, H, T, K)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        q, k, v, weights = ctx.saved_tensors
+        B, H, T, K = dy.shape
+        dy = dy.reshape(B * H, T, K)
+        dscores = torch._softmax_backward_data(torch.bmm(dy, v.mT), weights, -1, weights.dtype)
+        dscores.mul_(1 / math.sqrt(K))
+        gradients = torch.bmm(dscores, k), torch.bmm(dscores.mT, q), torch.bmm(weights.mT, dy)
+        return *(gradient.view(B, H, -1, K) for gradient in gradients), None
 
 
 class _Pieces(torch.autograd.Function):

@@ -53,7 +53,7 @@ class Optimizer:
         """The gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
         gradients = self._gradients()
         # On a CPU torch's infinity norm takes a hundred times as long as aminmax.
-        extremes = torch.stack([torch.stack(gradient.aminmax()) for gradient in gradients])
+        extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
         return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())
 
     def step(self, rate: float, norm: float) -> None:
@@ -121,15 +121,8 @@ def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torc
     if config.name == "muon":
         hidden = [weight for name, weight in named.items() if is_hidden_matrix(name, weight)]
         others = {name: weight for name, weight in named.items() if not is_hidden_matrix(name, weight)}
-        # With match_rms_adamw an update has AdamW's size, so one rate serves both (Liu et al. 2025).
-        muon = torch.optim.Muon(
-            hidden,
-            lr=config.rate,
-            momentum=config.momentum,
-            weight_decay=config.weight_decay,
-            adjust_lr_fn="match_rms_adamw",
-        )
-        return [part for part, weights in ((muon, hidden), (_adamw(others, config), others)) if weights]
+        parts: list[torch.optim.Optimizer] = [_adamw(others, config)] if others else []
+        return [_muon(hidden, config), *parts] if hidden else parts
     groups = _groups(named, config.weight_decay)
     rate, epsilon = config.rate, config.epsilon
     if config.name == "adamw":
@@ -143,6 +136,17 @@ def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torc
         return [torch.optim.RMSprop(groups, lr=rate, alpha=config.beta2, eps=epsilon)]
     momentum = config.momentum if config.name == "momentum" else 0.0
     return [torch.optim.SGD(groups, lr=rate, momentum=momentum)]
+
+
+def _muon(hidden: list[nn.Parameter], config: OptimizerConfig) -> torch.optim.Optimizer:
+    # With match_rms_adamw an update has AdamW's size, so one rate serves both (Liu et al. 2025).
+    return torch.optim.Muon(
+        hidden,
+        lr=config.rate,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+        adjust_lr_fn="match_rms_adamw",
+    )
 
 
 def _adamw(named: dict[str, nn.Parameter], config: OptimizerConfig) -> torch.optim.Optimizer:
