@@ -11,7 +11,6 @@ from torch import Tensor
 
 from benchmarks.peers import peer
 from benchmarks.timing import Figure, Samples, interleave, options, ratio, report
-from foveal.core.runtime import keep_freed_memory
 from foveal.ops.dispatch import recorded_paths
 from foveal.ops.rwkv import EMPTY, wkv, wkv_reference
 from foveal.ops.scan import linear_scan, linear_scan_reference
@@ -139,7 +138,6 @@ def measure_loop(what: str, case: Case, fast: Operation, loop: Operation, quick:
 
 if __name__ == "__main__":
     given = options(__doc__)
-    keep_freed_memory()
     torch.manual_seed(0)
     report(
         [

@@ -96,6 +96,9 @@ def ours(size: Size) -> Subject:
         "model.width": size.width,
         "model.attention.heads": size.heads,
         "model.dropout": 0.0,
+        "model.positions.kind": "learned",  # the plain model's
+        "model.tied": True,
+        "model.projection_bias": False,
         "data.context": size.context,
         "data.batch_tokens": size.batch * size.context,
         "training.precision": "bfloat16",

@@ -141,8 +141,8 @@ class _Products(torch.autograd.Function):
         dy = dy.reshape(B * H, T, K)
         dscores = torch._softmax_backward_data(torch.bmm(dy, v.mT), weights, -1, weights.dtype)
         dscores.mul_(1 / math.sqrt(K))
-        gradients = torch.bmm(dscores, k), torch.bmm(dscores.mT, q), torch.bmm(weights.mT, dy)
-        return *(gradient.view(B, H, -1, K) for gradient in gradients), None
+        dq, dk, dv = torch.bmm(dscores, k), torch.bmm(dscores.mT, q), torch.bmm(weights.mT, dy)
+        return dq.view(B, H, T, K), dk.view(B, H, -1, K), dv.view(B, H, -1, K), None
 
 
 class _Pieces(torch.autograd.Function):

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from jaxtyping import Complex, Inexact
+from jaxtyping import Complex, Float, Inexact
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
@@ -20,17 +20,18 @@ CHUNK = 32
 """Steps that are taken one after the other (32 was fastest, 16 and 64 close)."""
 
 _forward = Kernel("linear_scan", "forward")
+_backward = Kernel("linear_scan", "backward")
 
 
 def linear_scan(
     decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], first: Inexact[Tensor, "B N"]
 ) -> Inexact[Tensor, "B T N"]:
     """All states of the recurrence, by the fastest path."""
-    kernel = v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v))
+    kernel = v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v)) and _backward.usable()
     if not choose("linear_scan", "kernel" if kernel else "chunks", True):
         return linear_scan_reference(decay, v, first)
-    scan = kernel_scan if kernel else chunked_scan
-    return _Scan.apply(scan, decay, v, first)  # type: ignore[no-untyped-call]
+    path = (kernel_scan, kernel_scan_gradients) if kernel else (chunked_scan, chunked_scan_gradients)
+    return _Scan.apply(*path, decay, v, first)  # type: ignore[no-untyped-call]
 
 
 def linear_scan_reference(
@@ -77,30 +78,7 @@ def chunked_scan(
     return s.flatten(1, 2)[:, :T]
 
 
-def kernel_scan(
-    decay: Complex[Tensor, " N"],
-    v: Complex[Tensor, "B T N"],
-    first: Complex[Tensor, "B N"],
-    backwards: bool = False,
-) -> Complex[Tensor, "B T N"]:
-    """As `chunked_scan`, by `kernels.linear_scan`."""
-    B, T, N = v.shape
-    real, imaginary = decay.real, decay.imag
-    pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
-    a, b = (widened(part.flatten()) for part in pairs)
-    inputs, start = (widened(torch.view_as_real(part.resolve_conj()).flatten(-2)) for part in (v, first))
-    states = torch.empty_like(inputs)
-    width = inputs.shape[2]
-    shares = shares_for(B, width)
-    _forward(B * shares, a, b, inputs, start, states, T, width, shares, int(backwards))
-    return torch.view_as_complex(states.view(B, T, -1, 2)[:, :, :N])
-
-
-Scan = Callable[..., Tensor]
-
-
-def scan_gradients(
-    scan: Scan,
+def chunked_scan_gradients(
     decay: Inexact[Tensor, " N"],
     states: Inexact[Tensor, "B T N"],
     first: Inexact[Tensor, "B N"],
@@ -112,22 +90,78 @@ def scan_gradients(
     of `a_t conj(s_(t-1))`, `a`, and `conj(decay) a_1`.
     """
     conjugate = decay.conj().resolve_conj()
-    a = scan(conjugate, gradient, torch.zeros_like(first), backwards=True)
+    a = chunked_scan(conjugate, gradient, torch.zeros_like(first), backwards=True)
     # vecdot conjugates its first argument on the way; a conjugate copy costs more than the whole scan.
     to_decay = torch.linalg.vecdot(states[:, :-1], a[:, 1:], dim=1) + first.conj() * a[:, 0]
     return to_decay.sum(0), a, conjugate * a[:, 0]
 
 
+def kernel_scan(
+    decay: Complex[Tensor, " N"], v: Complex[Tensor, "B T N"], first: Complex[Tensor, "B N"]
+) -> Complex[Tensor, "B T N"]:
+    """As `chunked_scan`, by `kernels.linear_scan`."""
+    B, T, N = v.shape
+    real, turned = _parts(decay)
+    inputs, start = _pairs(v), _pairs(first)
+    states, width = torch.empty_like(inputs), inputs.shape[2]
+    shares = shares_for(B, width)
+    _forward(B * shares, real, turned, inputs, start, states, T, width, shares)
+    return _complex(states, N)
+
+
+def kernel_scan_gradients(
+    decay: Complex[Tensor, " N"],
+    states: Complex[Tensor, "B T N"],
+    first: Complex[Tensor, "B N"],
+    gradient: Complex[Tensor, "B T N"],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `chunked_scan_gradients`, by `kernels.linear_scan`."""
+    B, T, N = states.shape
+    real, turned = _parts(decay)
+    given, start, before = _pairs(gradient), _pairs(first), _pairs(states)
+    flow, width = torch.empty_like(given), given.shape[2]
+    straight, crossed = given.new_empty(2, B, width)
+    shares = shares_for(B, width)
+    _backward(B * shares, real, turned, given, start, before, flow, straight, crossed, T, width, shares)
+    along, across = straight.sum(0).view(-1, 2)[:N], crossed.sum(0).view(-1, 2)[:N]
+    to_decay = torch.complex(along[:, 0] + along[:, 1], across[:, 1] - across[:, 0])
+    a = _complex(flow, N)
+    return to_decay, a, decay.conj() * a[:, 0]
+
+
+def _parts(decay: Complex[Tensor, " N"]) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"]]:
+    """The real part of each twice, and the imaginary part with a minus and a plus."""
+    real, imaginary = decay.real, decay.imag
+    pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
+    return widened(pairs[0].flatten()), widened(pairs[1].flatten())
+
+
+def _pairs(x: Complex[Tensor, "*B N"]) -> Float[Tensor, "*B M"]:
+    """Real and imaginary parts side by side."""
+    return widened(torch.view_as_real(x.resolve_conj()).flatten(-2))
+
+
+def _complex(pairs: Float[Tensor, "B T M"], size: int) -> Complex[Tensor, "B T N"]:
+    return torch.view_as_complex(pairs.view(*pairs.shape[:2], -1, 2)[:, :, :size])
+
+
 class _Scan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, scan: Scan, decay: Tensor, v: Tensor, first: Tensor) -> Tensor:
-        ctx.scan = scan
+    def forward(
+        ctx: Any,
+        scan: Callable[..., Tensor],
+        gradients: Callable[..., tuple[Tensor, Tensor, Tensor]],
+        decay: Tensor,
+        v: Tensor,
+        first: Tensor,
+    ) -> Tensor:
+        ctx.gradients = gradients
         states = scan(decay, v, first)
         ctx.save_for_backward(decay, states, first)
         return states
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor]:
         decay, states, first = ctx.saved_tensors
-        return None, *scan_gradients(ctx.scan, decay, states, first, gradient)
+        return None, None, *ctx.gradients(decay, states, first, gradient)

@@ -61,7 +61,8 @@ class Kernel:
 
 def widened(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:
     """`x`, contiguous, with zeros behind its last axis up to a multiple of the kernels' vectors."""
-    return F.pad(x, (0, -x.shape[-1] % LANES)).contiguous()
+    missing = -x.shape[-1] % LANES
+    return F.pad(x, (0, missing)) if missing else x.contiguous()
 
 
 def shares_for(rows: int, width: int) -> int:

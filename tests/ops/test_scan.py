@@ -8,10 +8,11 @@ from foveal.ops.dispatch import recorded_paths, reference_only
 from foveal.ops.scan import (
     CHUNK,
     chunked_scan,
+    chunked_scan_gradients,
     kernel_scan,
+    kernel_scan_gradients,
     linear_scan,
     linear_scan_reference,
-    scan_gradients,
 )
 
 B, N = 2, 3
@@ -60,8 +61,11 @@ def test_the_kernel_equals_the_loop(size, threads):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("scan", "tolerance"), [(chunked_scan, 1e-10), (kernel_scan, 1e-5)])
-def test_forward_and_backward_stand_alone(scan, tolerance):
+@pytest.mark.parametrize(
+    ("scan", "gradients", "tolerance"),
+    [(chunked_scan, chunked_scan_gradients, 1e-10), (kernel_scan, kernel_scan_gradients, 1e-5)],
+)
+def test_forward_and_backward_stand_alone(scan, gradients, tolerance):
     """Plain functions of plain tensors."""
     dtype = torch.complex128 if scan is chunked_scan else torch.complex64
     decay, v, first = problem(CHUNK + 3, dtype)
@@ -69,7 +73,7 @@ def test_forward_and_backward_stand_alone(scan, tolerance):
     expected = torch.autograd.grad(states, (decay, v, first), weight)
     with torch.no_grad():
         torch.testing.assert_close(scan(decay, v, first), states, rtol=tolerance, atol=tolerance)
-        found = scan_gradients(scan, decay, states, first, weight)
+        found = gradients(decay, states, first, weight)
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
