@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 PRESETS = Path(__file__).parent / "presets"
-MAX_CONTEXT = 1 << 20
+LARGEST = 1 << 20
+"""Of all sizes: what is larger is a slip."""
 
 Positive = Annotated[int, Field(gt=0)]
+Size = Annotated[int, Field(gt=0, le=LARGEST)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -40,7 +42,7 @@ class DataConfig(Strict):
     """Contiguous streams with carried state, or random windows."""
     restart: Fraction = 0.0
     """Chance that a stream's state begins anew at a chunk, so that the model stays able to begin."""
-    context: Annotated[int, Field(gt=0, le=MAX_CONTEXT)] = 128
+    context: Size = 128
     """Tokens in a window, or in a chunk of truncated backpropagation."""
     batch_tokens: Positive = 4096
     """Tokens in a batch: batch_tokens // context rows."""
@@ -51,8 +53,8 @@ class DataConfig(Strict):
 
 
 class AttentionConfig(Strict):
-    heads: Positive = 4
-    window: Annotated[int, Field(ge=0)] = 0
+    heads: Size = 4
+    window: Annotated[int, Field(ge=0, le=LARGEST)] = 0
     """Keys a query sees, itself included; 0 means all before it."""
 
 
@@ -65,31 +67,39 @@ class RecurrentConfig(Strict):
 
 
 class ConvolutionConfig(Strict):
-    kernel: Positive = 3
+    kernel: Size = 3
     """Inputs that an output sees."""
-    dilations: Annotated[str, Field(pattern=r"^\s*[1-9]\d*\s*(,\s*[1-9]\d*\s*)*$")] = "1"
+    dilations: str = "1"
     """Steps from one of them to the next, a pattern repeated over the layers: `1,2,4,8`."""
+
+    @field_validator("dilations")
+    @classmethod
+    def _numbers(cls, pattern: str) -> str:
+        for step in pattern.split(","):
+            if not (step.strip().isdecimal() and 1 <= int(step) <= LARGEST):
+                raise ValueError(f"expected numbers from 1 to {LARGEST}, such as 1,2,4,8")
+        return pattern
 
 
 class S5Config(Strict):
-    states: Positive = 64
+    states: Size = 64
     """Complex states, half of as many conjugate pairs."""
-    blocks: Positive = 4
+    blocks: Size = 4
     """Blocks of the first state matrix, each a HiPPO matrix of its own."""
 
 
 class MambaConfig(Strict):
-    expansion: Positive = 2
+    expansion: Size = 2
     """Inner width over the model's."""
-    states: Positive = 16
+    states: Size = 16
     """States of each inner channel."""
-    kernel: Positive = 4
+    kernel: Size = 4
     """Inputs that the short convolution sees."""
 
 
 class ExpertsConfig(Strict):
-    count: Positive = 8
-    active: Positive = 2
+    count: Size = 8
+    active: Size = 2
     """Experts that each vector is sent to."""
     balance: NotNegative = 0.01
     """Coefficient of the load balance in the objective."""
@@ -105,14 +115,14 @@ class ModelConfig(Strict):
 
     mixers: str = "lstm"
     """Pattern of mixers, repeated over the layers: `lstm`, `lstm,attention` ..."""
-    layers: Positive = 2
-    width: Positive = 256
-    embedding: Annotated[int, Field(ge=-1)] = 0
+    layers: Size = 2
+    width: Size = 256
+    embedding: Annotated[int, Field(ge=-1, le=LARGEST)] = 0
     """Width of the embedding: 0 is the model's width, -1 is one-hot."""
     embedding_norm: bool = False
     """A norm right behind the embedding (RWKV's)."""
     feedforward: Literal["none", "mlp", "swiglu", "highway", "experts", "channel-mixing"] = "none"
-    expansion: Rate = 4.0
+    expansion: Annotated[float, Field(gt=0, le=1024)] = 4.0
     """Width of the feed-forward layer over the model's (SwiGLU takes 2/3 of it: same parameters)."""
     activation: Literal["gelu", "gelu-tanh", "relu"] = "gelu"
     """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
@@ -218,6 +228,10 @@ class Config(Strict):
                     "attention without a window can't be carried from chunk to chunk: "
                     "set model.attention.window, or data.order=windows"
                 )
+        if model.feedforward not in ("none", "highway") and model.expansion * model.width < 1:
+            raise ValueError(
+                f"model.expansion={model.expansion:g} of model.width={model.width} leaves no hidden unit"
+            )
         if model.feedforward == "experts" and model.experts.active > model.experts.count:
             raise ValueError(
                 f"model.experts.active={model.experts.active} is more than "
@@ -333,6 +347,5 @@ def _plain(error: ValidationError, given: Mapping[str, Any]) -> str:
         for part in path[:-1]:
             section = section.model_fields[part].annotation
         return f"unknown key '{key}'{nearest(path[-1], section.model_fields)}"
-    if not path:
-        return str(problem["msg"]).removeprefix("Value error, ")
-    return f"{key}={problem['input']}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{key}={problem['input']}: {message[0].lower()}{message[1:]}" if path else message

@@ -14,10 +14,11 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.data.text import read_text
 from foveal.generation.sampling import Sampling
-from foveal.generation.text import Generation, beam_text, generate_text
+from foveal.generation.text import Generation, beam_text, generate_text, prompt_tokens
 from foveal.training.interrupt import Signals
 
 DEFAULT = Sampling(temperature=0.8)
+TOKENS = 500
 
 
 def generate(
@@ -26,7 +27,7 @@ def generate(
     *,
     prompt: str | None = None,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
-    tokens: int = 500,
+    tokens: int | None = None,
     temperature: float = DEFAULT.temperature,
     top_k: int = DEFAULT.top_k,
     top_p: float = DEFAULT.top_p,
@@ -51,7 +52,7 @@ def generate(
     input_
         A UTF-8 file with one prompt a line.
     tokens
-        How many tokens to write at most.
+        How many tokens to write at most; 500 if not given, or as many as learned positions leave.
     temperature
         Below 1 likelier tokens are preferred; 0 always takes the likeliest (greedy).
     top_k
@@ -88,10 +89,12 @@ def generate(
         raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
     if sampling.greedy and samples > 1:
         raise UserError("--temperature 0 always writes the same text: leave out --samples, or raise it")
-    if tokens < 1 or samples < 1 or beam < 0 or best < 1:
+    if (tokens is not None and tokens < 1) or samples < 1 or beam < 0 or best < 1:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")
     with Signals():
         loaded = load(run, choose_device(device))
+        if tokens is None:
+            tokens = _room(loaded, prompts)
         began = time.perf_counter()
         if beam:
             found = beam_text(
@@ -125,6 +128,14 @@ def _prompts(prompt: str | None, path: Path | None) -> list[str]:
     if not prompts:
         raise UserError(f"{path}: no prompts: write one a line")
     return prompts
+
+
+def _room(loaded: Loaded, prompts: list[str]) -> int:
+    """As many tokens as are written by default, where learned positions leave so many after the prompts."""
+    if loaded.model.limit is None:
+        return TOKENS
+    longest = max(len(prompt_tokens(loaded.tokenizer, prompt)) for prompt in prompts)
+    return max(1, min(TOKENS, loaded.model.limit - longest + 1))  # the last token is not read
 
 
 def _sample(

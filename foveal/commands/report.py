@@ -86,7 +86,7 @@ def _show(run: Run, result: dict[str, Any], best_step: int | None) -> None:
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
-        ("next", command("generate", run.path, "--tokens", "500")),
+        ("next", command("generate", run.path)),
         ("", command("evaluate", run.path, "another.txt")),
     ]
     ERROR.print()

@@ -129,7 +129,7 @@ def prefill(
     tokens, lengths = tokens.to(device), torch.tensor([len(p) for p in prompts], device=device)
     shortest = min(len(p) for p in prompts)
     every = torch.arange(len(prompts), device=device)
-    state = head.start(memory, len(prompts), tokens.shape[1] + more)
+    state = head.start(memory, len(prompts), tokens.shape[1] + max(more - 1, 0))  # the last is not read
     last: Tensor | None = None
     for start in range(0, tokens.shape[1], chunk):
         part = tokens[:, start : start + chunk]

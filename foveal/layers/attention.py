@@ -9,7 +9,7 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
 from foveal.layers.linear import Linear
-from foveal.layers.mixer import check_state
+from foveal.layers.mixer import check_input
 from foveal.ops.attention import attention, attention_weights, rotate, seen
 from foveal.ops.cached_attention import cached_attention
 from foveal.ops.cached_attention import usable as cached_usable
@@ -63,8 +63,7 @@ class SelfAttention(Tapped):
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
         B, T, _ = x.shape
-        if state is not None:
-            check_state(state, self.shapes, B, self.key.weight)
+        check_input(x, state, self.shapes, self.key.weight)
         x = zero_padding(x, lengths)
         together = self._project(x).view(B, T, 3 * self.heads, -1)
         turned, v = together[:, :, : 2 * self.heads], together[:, :, 2 * self.heads :]

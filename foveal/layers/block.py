@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
-from foveal.layers.mixer import Mixer
+from foveal.layers.mixer import Mixer, Shapes, check_input
 from foveal.layers.moe import Aux, Routed
 from foveal.layers.norm import make_norm
 from foveal.layers.position import Positioned, refuse_past
@@ -83,9 +83,11 @@ class Stack(nn.Module):
         self.positioned = positioned
         self.blocks = nn.ModuleList(blocks)
         self.limit = None if positioned is None else positioned.limit
+        self.shapes: Shapes = {"blocks": None} | ({} if positioned is None else {"count": (), "filled": None})
         self.bounded = self.limit is None and all(block.bounded for block in blocks)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        refuse_past(self.limit, capacity or 0)
         state: dict[str, State] = {
             "blocks": tuple(block.init_state(batch, capacity, memory) for block in self.blocks)  # type: ignore[operator]
         }
@@ -97,6 +99,9 @@ class Stack(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State, Aux]:
+        check_input(x, state, self.shapes, x)
+        if state is not None and len(state["blocks"]) != len(self.blocks):
+            raise ValueError(f"a state of {len(state['blocks'])} blocks; needed: {len(self.blocks)}")
         after: dict[str, State] = {}
         if self.positioned is not None:
             x, after = self._position(x, state, lengths)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.layers.mixer import check_state
+from foveal.layers.mixer import check_input
 from foveal.ops.convolution import causal_convolution, last_inputs
 from foveal.ops.padding import zero_padding
 
@@ -46,10 +46,9 @@ class Convolution(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State]:
+        check_input(x, state, {"inputs": (self.reach, self.d_in)}, self.weight)
         if state is None:
             state = self.init_state(x.shape[0])
-        else:
-            check_state(state, {"inputs": (self.reach, self.d_in)}, x.shape[0], self.weight)
         x, history = zero_padding(x, lengths), state["inputs"]
         y = zero_padding(causal_convolution(x, history, self.weight, self.bias, self.dilation), lengths)
         return y, {"inputs": last_inputs(history, x, lengths)}

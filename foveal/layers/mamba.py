@@ -11,7 +11,7 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
 from foveal.layers.linear import Linear
-from foveal.layers.mixer import check_state
+from foveal.layers.mixer import check_input
 from foveal.ops.convolution import depthwise_convolution, last_inputs
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
@@ -72,10 +72,9 @@ class Mamba(Tapped):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, self.shapes, self.A_log)
         if state is None:
             state = self.init_state(x.shape[0])
-        else:
-            check_state(state, self.shapes, x.shape[0], self.A_log)
         inputs, z = self.input(zero_padding(x, lengths)).chunk(2, 2)
         history = state["inputs"]
         u = F.silu(depthwise_convolution(inputs, history, self.convolution_weight, self.convolution_bias))

@@ -36,20 +36,27 @@ class Mixer(Protocol):
     def reset_parameters(self) -> None: ...
 
 
-def check_state(state: State, shapes: Mapping[str, tuple[int, ...] | None], batch: int, like: Tensor) -> None:
-    """Refuse a passed state that is not this mixer's, or not of this batch.
+Shapes = Mapping[str, tuple[int, ...] | None]
+"""Each part of a state: its tensor's shape behind the batch (-1: any size), or None where it is no tensor."""
 
-    `shapes` names the state's parts, each with its tensor's shape behind the batch (-1: any size, as a
-    cache's capacity is), or None for a Python number. Numbers that are floating must be of `like`'s dtype
-    or, under autocast, of autocast's. Raises ValueError with what was passed and what is needed.
+
+def check_input(x: Float[Tensor, "B T D"], state: State, shapes: Shapes, like: Tensor) -> None:
+    """Refuse an input with nothing in it, and a state that is not of this batch or not this mixer's.
+
+    The state's floating numbers must be of `like`'s dtype or, under autocast, of autocast's; None, the
+    start, is always right. Raises ValueError with what was passed and what is needed.
     """
+    if not (x.shape[0] and x.shape[1]):
+        raise ValueError(f"{x.shape[0]} rows of {x.shape[1]} positions: both must be at least 1")
+    if state is None:
+        return
     if not isinstance(state, dict) or state.keys() != shapes.keys():
         found = ", ".join(sorted(state)) if isinstance(state, dict) else type(state).__name__
         raise ValueError(f"a state of another mixer: it has {found}; needed: {', '.join(sorted(shapes))}")
     for name, shape in shapes.items():
         if shape is None:
             continue
-        part, needed = state[name], (batch, *shape)
+        part, needed = state[name], (x.shape[0], *shape)
         if part.shape != needed and not _fits(part.shape, needed):
             sizes = ", ".join("any" if size < 0 else str(size) for size in needed)
             raise ValueError(f"the state's {name} has the shape {tuple(part.shape)}; needed: ({sizes})")

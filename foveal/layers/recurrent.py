@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
-from foveal.layers.mixer import check_state
+from foveal.layers.mixer import check_input
 from foveal.ops import recurrence
 from foveal.ops.dispatch import choose
 from foveal.ops.gru import kernel_gru, kernel_usable
@@ -82,11 +82,10 @@ class Recurrent(Tapped):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State]:
+        check_input(x, state, self.shapes, next(self.cell.parameters()))
         x = zero_padding(x, lengths)
         if state is None:
             state = self.init_state(x.shape[0])
-        else:
-            check_state(state, self.shapes, x.shape[0], next(self.cell.parameters()))
         # Writing one position, a fused kernel would rearrange the weights first; the step reads them once.
         several = x.shape[1] > 1 or torch.is_grad_enabled()
         path = self.cell.fast_path() if several else ""

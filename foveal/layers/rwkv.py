@@ -16,7 +16,7 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
 from foveal.layers.linear import Linear
-from foveal.layers.mixer import check_state
+from foveal.layers.mixer import check_input
 from foveal.ops.padding import after_length, zero_padding
 from foveal.ops.rwkv import EMPTY, wkv
 
@@ -74,10 +74,9 @@ class TimeMixing(Tapped):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, self.shapes, self.decay)
         if state is None:
             state = self.init_state(x.shape[0])
-        else:
-            check_state(state, self.shapes, x.shape[0], self.decay)
         precise = self.decay.dtype
         x = zero_padding(x, lengths).to(precise)
         last, numerator, denominator, exponent = (state[name].to(precise) for name in self.shapes)
@@ -130,10 +129,9 @@ class ChannelMixing(Tapped):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, {"last": (self.d_in,)}, self.mix_key)
         if state is None:
             state = self.init_state(x.shape[0])
-        else:
-            check_state(state, {"last": (self.d_in,)}, x.shape[0], self.mix_key)
         x = zero_padding(x, lengths).to(self.mix_key.dtype)
         before, last = _shift(x, state["last"].to(x.dtype), lengths)
         r = self.receptance(torch.lerp(before, x, self.mix_receptance)).sigmoid()

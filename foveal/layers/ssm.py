@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.linear import Linear
-from foveal.layers.mixer import check_state
+from foveal.layers.mixer import check_input
 from foveal.ops.linear import linear
 from foveal.ops.padding import after_length, zero_padding
 from foveal.ops.scan import linear_scan
@@ -83,10 +83,9 @@ class S5(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, {"s": (self.states, 2)}, self.into)
         if state is None:
             state = self.init_state(x.shape[0])
-        else:
-            check_state(state, {"s": (self.states, 2)}, x.shape[0], self.into)
         x = zero_padding(x, lengths)
         decay, taken = self.discretised()
         # Complex products as real ones, on real and imaginary parts side by side; the scan in full precision.

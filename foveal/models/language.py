@@ -32,6 +32,9 @@ def language_model(config: ModelConfig, vocabulary: int, context: int) -> Genera
     positioned = make_positions(config, embedded, context)
     d_in = 2 * embedded if positioned is not None and config.positions.join == "concatenate" else embedded
     kinds = [name.strip() for name in config.mixers.split(",")]
+    for kind in kinds:
+        if kind not in MIXERS:
+            raise ConfigError(f"model.mixers: unknown mixer '{kind}'{nearest(kind, MIXERS)}")
     blocks: list[nn.Module] = []
     for layer in range(config.layers):
         kind = kinds[layer % len(kinds)]
@@ -76,9 +79,7 @@ def make_mixer(kind: str, config: ModelConfig, d_in: int, layer: int) -> nn.Modu
         return S5(width, config.s5.states, config.s5.blocks)
     if kind == "mamba":
         return Mamba(width, config.mamba.expansion, config.mamba.states, config.mamba.kernel)
-    if kind == "rwkv":
-        return TimeMixing(width, layer, config.layers)
-    raise ConfigError(f"model.mixers: unknown mixer '{kind}'{nearest(kind, MIXERS)}")
+    return TimeMixing(width, layer, config.layers)
 
 
 def make_layer(config: ModelConfig) -> nn.Module | None:
@@ -103,5 +104,7 @@ def make_positions(config: ModelConfig, width: int, context: int) -> Positioned 
     if kind == "learned":
         return Positioned(LearnedPosition(context, width), join)
     if kind == "sinusoidal":
+        if width % 2:
+            raise ConfigError(f"sinusoidal positions need an even width, not {width}: set model.embedding")
         return Positioned(SinusoidalPosition(width), join)
     return None

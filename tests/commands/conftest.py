@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import kill
 from benchmarks.kill import story
-from tests.commands.calling import TINY, succeed
+from tests.commands.calling import TINY, succeed, tree
 from tests.commands.strike import TRAIN
 
 
@@ -62,3 +62,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, An
         patch.chdir(folder)
         succeed(*TRAIN)
     return kill.ending(folder / "run")
+
+
+@pytest.fixture
+def nothing_left(here: Path, cache: Path) -> Iterator[None]:
+    """After each test there is nothing new beside the data: no run, no part of one."""
+    yield
+    left = {name for name in tree(here) if name.split("/")[0] in ("runs", "run") or name.endswith(".part")}
+    assert left == set()
+    assert not [path for path in cache.rglob("*") if path.name.endswith(".part")]

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks.kill import story
-from tests.commands.calling import TINY, call, refuse, tree
+from tests.commands.calling import TINY, call, refuse
 
 ENGLISH = story()
 
@@ -34,13 +33,7 @@ FILES: dict[str, tuple[bytes, list[str]]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def nothing_left(here: Path, cache: Path) -> Iterator[None]:
-    """After each test there is nothing new beside the data: no run, no part of one."""
-    yield
-    left = {name for name in tree(here) if name.split("/")[0] in ("runs", "run") or name.endswith(".part")}
-    assert left == set()
-    assert not [path for path in cache.rglob("*") if path.name.endswith(".part")]
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def train(data: object, *more: str) -> str:

@@ -80,13 +80,15 @@ ROWS = {
         False,
     ),
     "stack-learned": Row(
-        lambda: Stack([Block(SelfAttention(D, 2), residual=True)], Positioned(LearnedPosition(64, D), "add")),
+        lambda: Stack(
+            [Block(SelfAttention(D, 2), residual=True)], Positioned(LearnedPosition(256, D), "add")
+        ),
         "attention:fused",
         False,
     ),
     "stack-sinusoidal": Row(
-        lambda: Stack([Block(Recurrent(Elman(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")),
-        "Elman:fused",
+        lambda: Stack([Block(Recurrent(LSTM(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")),
+        "LSTM:fused",
     ),
     "stack-rwkv": Row(
         lambda: Stack(

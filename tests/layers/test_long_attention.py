@@ -1,4 +1,4 @@
-"""Self-attention on sequences long enough for its fast paths, whole, ragged and in chunks; extreme inputs."""
+"""Self-attention on sequences long enough for its fast paths, whole, ragged and in chunks."""
 
 from contextlib import nullcontext
 
@@ -93,15 +93,3 @@ def test_long_sequences_in_bfloat16(window):
         expected = outcome(made, x, like, LENGTHS)
         for a, b in zip(found, expected, strict=True):
             assert (a.float() - b).norm() <= 0.05 * b.norm()
-
-
-@pytest.mark.parametrize("window", [0, 1, 64])
-@pytest.mark.parametrize("kind", ["equal", "one", "huge", "tiny", "long"])
-def test_extreme_inputs_stay_finite(kind, window):
-    made = layer(window, torch.float32)
-    size = {"one": 1, "long": 20_000 if window else 2000}.get(kind, T)
-    x = torch.randn(1, size, D) * {"huge": 1e4, "tiny": 1e-30}.get(kind, 1.0)
-    x = torch.ones_like(x) if kind == "equal" else x
-    for dtype in (torch.float32, torch.bfloat16):
-        with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
-            assert all(part.isfinite().all() for part in outcome(made, x, None, None))

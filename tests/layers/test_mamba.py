@@ -1,4 +1,4 @@
-"""Mamba equals Hugging Face's on the same weights, whole and in pieces, and stands what is extreme."""
+"""Mamba equals Hugging Face's on the same weights, whole and in pieces."""
 
 import pytest
 import torch
@@ -85,19 +85,6 @@ def test_gradients_equal_hugging_faces():
         gradient, scale = found[ours(name)].grad, float(parameter.grad.abs().max())
         assert scale > 0
         torch.testing.assert_close(gradient.view_as(parameter), parameter.grad, rtol=1e-4, atol=2e-5 * scale)
-
-
-@pytest.mark.parametrize("size", [1e4, 1.0, 1e-30])
-@pytest.mark.parametrize("T", [1, 5000])
-@pytest.mark.parametrize("equal", [False, True])
-def test_extremes_stay_finite(size, T, equal):
-    """Huge, tiny and equal inputs, one and very many of them: outputs, state and gradients."""
-    mixer = Mamba(8, states=4)
-    x = (torch.ones(1, T, 8) if equal else torch.randn(1, T, 8)).mul(size).requires_grad_()
-    y, state = mixer(x)
-    y.sum().backward()
-    assert all(part.isfinite().all() for part in (y, *state.values(), x.grad))
-    assert all(parameter.grad.isfinite().all() for parameter in mixer.parameters())
 
 
 def test_the_state_is_kept_bit_for_bit_by_padding():

@@ -112,20 +112,6 @@ def test_the_kernel_equals_the_loop(T, size, ragged, threads):
         assert (found[name] - value).norm() <= 3e-5 * size * value.norm(), name
 
 
-@pytest.mark.parametrize("x", [1e4, -1e4, 1e-30, 0.0])
-@pytest.mark.parametrize("T", [1, 5000])
-def test_extreme_inputs_stay_finite(x, T):
-    """All equal inputs, huge and tiny; outputs, state and gradients."""
-    for mixer in (TimeMixing(D), ChannelMixing(D, 4 * D)):
-        for parameter in mixer.parameters():
-            torch.nn.init.uniform_(parameter, -0.7, 0.7)
-        given = torch.full((2, T, D), x, requires_grad=True)
-        y, state = mixer(given)
-        torch.stack([part.mean() for part in (y, *state.values()) if part.requires_grad]).sum().backward()
-        assert all(part.isfinite().all() for part in (y, *state.values(), given.grad))
-        assert all(parameter.grad.isfinite().all() for parameter in mixer.parameters())
-
-
 def test_first_weights():
     """Those of RWKV-v4's code: layer 1 of 3."""
     size, layer, layers = 12, 1, 3

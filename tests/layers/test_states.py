@@ -3,14 +3,25 @@
 import pytest
 import torch
 
+from foveal.core.state import select
 from foveal.layers.attention import SelfAttention
+from foveal.layers.block import Block, Stack
 from foveal.layers.convolution import Convolution
 from foveal.layers.mamba import Mamba
-from foveal.layers.mixer import check_state
-from foveal.layers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.mixer import check_input
+from foveal.layers.position import Positioned, SinusoidalPosition
+from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.ssm import S5
 
 B, T, D = 3, 4, 8
+
+
+def stack(*mixers, positions=False):
+    positioned = Positioned(SinusoidalPosition(D), "add") if positions else None
+    return Stack([Block(mixer, residual=True) for mixer in mixers], positioned)
+
+
 LSTM_STATE = Recurrent(LSTM(D, 6)).init_state(B)
 WINDOW_STATE = SelfAttention(D, 2, window=3).init_state(B)
 WHOLE_STATE = SelfAttention(D, 2).init_state(B, capacity=9)
@@ -38,16 +49,57 @@ WRONG = {
     ),
     "other states": (S5(D, 4, 2), S5(D, 6, 2).init_state(B), r"\(3, 6, 2\); needed: \(3, 4, 2\)"),
     "other kernel": (Mamba(D), Mamba(D, kernel=3).init_state(B), r"\(3, 2, 16\); needed: \(3, 3, 16\)"),
+    "fewer blocks": (
+        stack(Mamba(D), Mamba(D)),
+        stack(Mamba(D)).init_state(B),
+        "a state of 1 blocks; needed: 2",
+    ),
     "none to window": (SelfAttention(D, 2, window=3), WHOLE_STATE, "needed: count, keys, values"),
 }
 
 
+def refused(module, state, message):
+    with pytest.raises(ValueError, match=message) as error:
+        module(torch.zeros(B, T, D, dtype=next(module.parameters()).dtype), state)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("name", list(WRONG))
 def test_refused(name):
-    mixer, state, message = WRONG[name]
-    with pytest.raises(ValueError, match=message) as error:
-        mixer(torch.zeros(B, T, D, dtype=next(mixer.parameters()).dtype), state)
-    assert "\n" not in str(error.value)
+    refused(*WRONG[name])
+
+
+EVERY = {
+    "rnn": Recurrent(Elman(D, 5)),
+    "lstm": Recurrent(LSTM(D, 6)),
+    "gru": Recurrent(GRU(D, 6)),
+    "conv": Convolution(D, 6, 3),
+    "attention": SelfAttention(D, 2),
+    "window": SelfAttention(D, 2, window=3),
+    "s5": S5(D, 4, 2),
+    "mamba": Mamba(D, 2, 4),
+    "time mixing": TimeMixing(D),
+    "channel mixing": ChannelMixing(D, 6),
+    "block": Block(Convolution(D, D, 2), norm="layer"),
+    "stack": stack(S5(D, 4, 2), SelfAttention(D, 2)),
+    "other order": stack(SelfAttention(D, 2), S5(D, 4, 2)),
+    "more blocks": stack(S5(D, 4, 2), SelfAttention(D, 2), Mamba(D)),
+    "positions": stack(S5(D, 4, 2), SelfAttention(D, 2), positions=True),
+}
+
+
+@pytest.mark.parametrize("name", list(EVERY))
+def test_every_mixer_refuses_what_is_not_its_own(name):
+    """The states of all others, of another batch, of another dtype; its own is right."""
+    module = EVERY[name]
+    for other, owner in EVERY.items():
+        if other != name:
+            refused(module, owner.init_state(B), "state.*needed: ")
+    state = module.init_state(B + 1)
+    refused(module, state, rf"\({B + 1}, .*; needed: \({B}, |\({B + 1},\); needed: \({B}\)")
+    module(torch.zeros(B, T, D), select(state, torch.arange(B)))
+    state = module.double().init_state(B)
+    refused(module.float(), state, "is of torch.float64; needed: torch.float32")
 
 
 @pytest.mark.parametrize("mixer", [Recurrent(LSTM(D, 6)), SelfAttention(D, 2), SelfAttention(D, 2, 3)])
@@ -58,9 +110,9 @@ def test_autocast_may_carry_either_dtype(mixer):
         _, state = mixer(x, mixer.init_state(B))
         _, state = mixer(x)
         mixer(x, state)
-        check_state({"a": torch.zeros(B, 7, 2, dtype=torch.bfloat16)}, shapes, B, x)
+        check_input(x, {"a": torch.zeros(B, 7, 2, dtype=torch.bfloat16)}, shapes, x)
     with pytest.raises(ValueError, match="bfloat16"):
-        check_state({"a": torch.zeros(B, 7, 2, dtype=torch.bfloat16)}, shapes, B, x)
+        check_input(x, {"a": torch.zeros(B, 7, 2, dtype=torch.bfloat16)}, shapes, x)
 
 
 def test_more_heads_than_divide_the_width():

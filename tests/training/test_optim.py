@@ -27,7 +27,7 @@ class Net(nn.Module):
         self.double()
 
 
-def gradients(net: Net) -> list[list[Tensor]]:
+def gradients(net: nn.Module) -> list[list[Tensor]]:
     generator = torch.Generator().manual_seed(4)
     return [
         [torch.randn(weight.shape, generator=generator, dtype=torch.float64) for weight in net.parameters()]
@@ -39,7 +39,7 @@ def config(name: str, **values: Any) -> OptimizerConfig:
     return OptimizerConfig(name=name, **{"clip_norm": 0.0, "weight_decay": DECAY, "epsilon": 1e-3} | values)
 
 
-def run_ours(net: Net, settings: OptimizerConfig) -> Optimizer:
+def run_ours(net: nn.Module, settings: OptimizerConfig) -> Optimizer:
     optimizer = Optimizer(net, settings)
     for step, parts in enumerate(gradients(net)):
         for weight, gradient in zip(net.parameters(), parts, strict=True):
@@ -106,6 +106,13 @@ def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere() -> None:
             start = list(Net().parameters())[index].detach()
             wanted = equation("adamw", start, [step[index] for step in parts])
             torch.testing.assert_close(weight.detach(), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 4, 2)], ids=["only", "none"])
+def test_muon_where_all_are_hidden_matrices_or_none(shape: tuple[int, ...]) -> None:
+    net = nn.ParameterList([torch.ones(shape, dtype=torch.float64)])
+    run_ours(net, config("muon"))
+    assert net[0].ne(1).all()
 
 
 def test_hidden_matrices_are_told_by_axes_and_name() -> None:

@@ -1,0 +1,66 @@
+"""Models whose parts don't fit, or that don't fit text or machine: one line, and nothing is left behind."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.commands.calling import TINY, refuse, succeed
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+MODELS = {
+    "mixers=attention width=18 attention.heads=4": ["width=18 is not a multiple", "heads=4"],
+    "mixers=attention width=18 attention.heads=6 positions.kind=rotary": ["even head width", "18/6 = 3"],
+    "mixers=attention attention.window=2000000": ["window=2000000", "less than or equal to 1048576"],
+    "mixers=lstm,ltsm": ["unknown mixer 'ltsm'", "did you mean 'lstm'"],
+    "mixers=lstm,": ["unknown mixer ''", "known: attention, conv"],
+    "mixers=conv convolution.dilations=1,0": ["dilations=1,0: expected numbers from 1", "such as 1,2,4,8"],
+    "mixers=conv convolution.dilations=1,2,": ["dilations=1,2,: expected numbers from 1"],
+    "mixers=conv convolution.dilations=2000000": ["dilations=2000000", "from 1 to 1048576"],
+    "mixers=conv convolution.kernel=0": ["kernel=0", "greater than 0"],
+    "mixers=mamba mamba.kernel=0": ["kernel=0", "greater than 0"],
+    "mixers=s5 s5.states=10 s5.blocks=4": ["states=10 is not a multiple of", "blocks=4"],
+    "feedforward=experts experts.count=4 experts.active=5": ["active=5 is more than", "count=4"],
+    "feedforward=experts experts.active=0": ["active=0", "greater than 0"],
+    "feedforward=mlp expansion=0.01": ["expansion=0.01", "width=16", "no hidden unit"],
+    "feedforward=channel-mixing expansion=1e30": ["expansion=1e+30", "less than or equal to 1024"],
+    "feedforward=channel-mixing mixers=rwkv embedding=8": ["of width 8", "width=16", "set model.embedding"],
+    "mixers=lstm residual=true embedding=8": ["of width 8", "width=16", "a residual"],
+    "mixers=mamba positions.kind=learned positions.join=concatenate": ["of width 32", "width=16", "half"],
+    "width=15 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 15"],
+    "embedding=-1 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 21"],
+    "embedding_norm=true norm=none": ["embedding_norm needs a norm", "model.norm=layer"],
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_models_whose_parts_do_not_fit(model: str) -> None:
+    line = refuse("train", "text.txt", *TINY, *(f"model.{setting}" for setting in model.split()))
+    for word in MODELS[model]:
+        assert word in line
+
+
+def test_a_model_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foveal.commands.train.build_model", lambda *_: torch.empty(1 << 60))
+    line = refuse("train", "text.txt", *TINY)
+    assert f"not enough memory for {4 << 60} bytes: take a smaller model" in line
+
+
+LEARNED = ("--model", "attention", "model.positions.kind=learned")
+
+
+def test_learned_positions_that_end() -> None:
+    """Nothing of a text past them is written; by default as much is as there is room for."""
+    line = refuse("train", "text.txt", *TINY, *LEARNED, "data.order=streams", "model.attention.window=4")
+    assert "its positions end, so it can't be carried on: use data.order=windows" in line
+    learned = Path("apart/learned")
+    succeed("train", "text.txt", *TINY, *LEARNED, "--budget", "2steps", "--run", learned)
+    for given, asked in ((("--tokens", 17), 17), (("--prompt", "the man", "--tokens", 11), 17)):
+        for more in ((), ("--json",), ("--beam", 2)):
+            line = refuse("generate", learned, *given, *more)
+            assert f"learned positions end at 16, {asked} are asked for: use a shorter text" in line
+    assert "end at 16, 19 are asked for" in refuse("generate", learned, "--prompt", "the man and the sea")
+    for given, written in (((), 16), (("--prompt", "the man"), 10)):
+        assert f"{written} characters at" in succeed("generate", learned, *given).err
+    succeed("evaluate", learned, "text.txt")

@@ -1,0 +1,73 @@
+"""Extreme but legal inputs, for every row of the table: outputs, states and gradients stay finite."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.core.runtime import autocast
+from tests.layers.laws import gradients
+from tests.layers.rows import ROWS, D, entries, make, run
+
+T = 200
+LONG = 100_000
+STEP_BY_STEP = ("elman-relu", "gru-before", "own-cell", "stack-hybrid", "block-highway")
+"""Rows that take 50 to 500 us a step, and over time do what quicker ones do: 5,000 steps are enough."""
+
+INPUTS = {
+    "all equal": torch.ones(2, T, D),
+    "all zero": torch.zeros(2, T, D),
+    "one position": torch.linspace(-2, 2, 2 * D).view(2, 1, D),
+    "huge": 1e4 * torch.linspace(-1, 1, 2 * T * D).view(2, T, D),
+    "huge and equal": -1e4 * torch.ones(2, T, D),
+    "tiny": 1e-30 * torch.linspace(-1, 1, 2 * T * D).view(2, T, D),
+    "denormal": 1e-40 * torch.ones(2, T, D),
+}
+
+
+def finite(module: nn.Module, x: Tensor, precision: str = "float32", lengths: Tensor | None = None) -> Tensor:
+    """The outputs, found to be finite together with the state and all gradients."""
+    x = x.clone().requires_grad_()
+    with autocast(x.device, precision):
+        y, state = run(module, x, None, lengths)
+    outputs = [y, *entries(module, state)]
+    assert all(part.isfinite().all() for part in outputs)
+    assert all(part.isfinite().all() for part in gradients(module, outputs, x))
+    return y
+
+
+every_row = pytest.mark.parametrize("name", list(ROWS))
+
+
+@every_row
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", list(INPUTS))
+def test_finite(name, kind, precision):
+    finite(make(name, torch.float32), INPUTS[kind], precision)
+
+
+@every_row
+@pytest.mark.parametrize("lengths", [[T, 0], [0, 0]], ids=["an empty row", "nothing but empty rows"])
+def test_empty_rows(name, lengths):
+    x = torch.full((2, T, D), torch.nan)
+    x[0, : lengths[0]] = 1
+    y = finite(make(name, torch.float32), x, lengths=torch.tensor(lengths))
+    assert y[1].eq(0).all()
+
+
+@every_row
+def test_very_long(name):
+    module = make(name, torch.float32)
+    if not module.bounded:
+        pytest.skip("attention without a window takes time with the square of the length")
+    finite(module, torch.randn(1, 5_000 if name in STEP_BY_STEP else LONG, D))
+
+
+@every_row
+@pytest.mark.parametrize(("rows", "positions"), [(2, 0), (0, 3)])
+def test_nothing_to_read(name, rows, positions):
+    module = make(name, torch.float32)
+    for state in (None, module.init_state(rows)):
+        with pytest.raises(
+            ValueError, match=f"{rows} rows of {positions} positions: both must be at least 1"
+        ):
+            run(module, torch.zeros(rows, positions, D), state)
