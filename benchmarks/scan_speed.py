@@ -11,6 +11,7 @@ from torch import Tensor
 
 from benchmarks.peers import peer
 from benchmarks.timing import Figure, Samples, interleave, options, ratio, report
+from foveal.core.runtime import keep_freed_memory
 from foveal.ops.dispatch import recorded_paths
 from foveal.ops.rwkv import EMPTY, wkv, wkv_reference
 from foveal.ops.scan import linear_scan, linear_scan_reference
@@ -139,9 +140,11 @@ def measure_loop(what: str, case: Case, fast: Operation, loop: Operation, quick:
 if __name__ == "__main__":
     given = options(__doc__)
     torch.manual_seed(0)
+    selective = measure_selective(given.quick)
+    keep_freed_memory()  # as `foveal train` does; not before, since mamba.py does not
     report(
         [
-            *measure_selective(given.quick),
+            *selective,
             *measure_loop("S5's scan", linear, linear_scan, linear_scan_reference, given.quick),
             *measure_loop(
                 "RWKV's recurrence", decaying, from_nothing(wkv), from_nothing(wkv_reference), given.quick
