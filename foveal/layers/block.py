@@ -69,7 +69,8 @@ class Block(Tapped):
         return x, state, aux
 
     def _join(self, x: Tensor, y: Tensor, norm: nn.Module) -> Tensor:
-        y = self.dropout(y)
+        if self.training:
+            y = self.dropout(y)
         if self.residual:
             y = x + y
         return y if self.pre else norm(y)
