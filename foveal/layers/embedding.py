@@ -29,7 +29,11 @@ class OneHot(nn.Module):
         super().__init__()
         self.size = self.width = size
         self.rows: Tensor
-        self.register_buffer("rows", torch.eye(size), persistent=False)
+        self.register_buffer("rows", torch.empty(size, size), persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.eye_(self.rows)
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         return F.embedding(tokens, self.rows)

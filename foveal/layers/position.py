@@ -37,9 +37,14 @@ class SinusoidalPosition(nn.Module):
         super().__init__()
         if width % 2:
             raise ValueError(f"sinusoidal positions need an even width, not {width}")
-        frequencies = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+        self.width = width
         self.frequencies: Tensor
-        self.register_buffer("frequencies", frequencies, persistent=False)
+        self.register_buffer("frequencies", torch.empty(width // 2, dtype=torch.float64), persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        exponents = torch.arange(0, self.width, 2, dtype=torch.float64, device=self.frequencies.device)
+        self.frequencies.copy_(10000.0 ** (-exponents / self.width))
 
     def forward(self, first: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
         t = first[:, None] + torch.arange(size, device=first.device)

@@ -68,12 +68,12 @@ def test_reset_parameters_fills_everything(name):
         module = ROWS[name].make()
     module = module.to_empty(device="cpu")
     with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.fill_(torch.nan)
+        for part in (*module.parameters(), *module.buffers()):
+            part.fill_(torch.nan)
     for part in module.modules():
         if hasattr(part, "reset_parameters"):
             part.reset_parameters()
-    assert all(parameter.isfinite().all() for parameter in module.parameters())
+    assert all(part.isfinite().all() for part in (*module.parameters(), *module.buffers()))
 
 
 def lengths_of_chunks(most: int = 5) -> st.SearchStrategy[list[list[int]]]:
