@@ -188,4 +188,10 @@ def _result(run: Path, prompts: list[str], found: list[list[Generation]], second
         for one in several
     ]
     written = sum(len(one.tokens) for several in found for one in several)
-    return {"run": str(run), "samples": texts, "tokens": written, "seconds": seconds}
+    return {
+        "run": str(run),
+        "samples": texts,
+        "tokens": written,
+        "seconds": seconds,
+        "tokens_per_second": written / seconds,
+    }

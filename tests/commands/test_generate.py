@@ -25,7 +25,7 @@ def test_the_object(finished: Path) -> None:
     told = succeed("generate", finished, "--prompt", "the ", "--tokens", "9", "--json")
     found = json.loads(told.out)
     assert (told.err, told.out.count("\n")) == ("", 1)
-    assert set(found) == {"run", "samples", "tokens", "seconds"}
+    assert set(found) == {"run", "samples", "tokens", "seconds", "tokens_per_second"}
     assert found["tokens"] == 9
     (one,) = found["samples"]
     assert set(one) == {"prompt", "text", "log_probability", "reason"}
