@@ -15,7 +15,7 @@ from foveal.core.runtime import keep_freed_memory
 from foveal.ops.dispatch import recorded_paths
 from foveal.ops.rwkv import EMPTY, wkv, wkv_reference
 from foveal.ops.scan import linear_scan, linear_scan_reference
-from foveal.ops.selective_scan import _Scan, selective_scan
+from foveal.ops.selective_scan import _Scan, backward, forward, selective_scan
 
 INNER, STATES = 256, 16
 CHANNELS = 256
@@ -104,7 +104,7 @@ def measure_selective(quick: bool) -> list[Figure]:
         inputs = selective(1, length)
         runs = {
             "ours": passes(lambda *given: selective_scan(*given)[0], inputs),
-            "torch": passes(lambda *given: _Scan.apply(*given)[0], inputs),
+            "torch": passes(lambda *given: _Scan.apply(forward, backward, *given)[0], inputs),
             "mamba.py": passes(mamba_py(pscan), inputs),
         }
         path = same(runs)

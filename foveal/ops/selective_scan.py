@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -40,8 +40,8 @@ def selective_scan(
         kernel = _forward.usable(A) and _backward.usable()
         if not choose("selective_scan", "kernel" if kernel else "chunks", True):
             return selective_scan_reference(u, delta, A, B, C, first)
-        run = _KernelScan if kernel else _Scan
-        return run.apply(u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
+        path = (kernel_forward, kernel_backward) if kernel else (forward, backward)
+        return _Scan.apply(*path, u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
 
 
 def selective_scan_reference(
@@ -64,19 +64,6 @@ def selective_scan_reference(
         h = decay * h + (delta_t * u_t)[:, :, None] * B_t[:, None, :]
         outputs.append((h * C_t[:, None, :]).sum(2))
     return torch.stack(outputs, 1), h
-
-
-class _KernelScan(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        y, last, kept = kernel_forward(*inputs)
-        ctx.save_for_backward(*inputs[:-1], kept)
-        return y, last
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        return kernel_backward(*gradients, *ctx.saved_tensors)
 
 
 def kernel_forward(
@@ -128,16 +115,24 @@ def kernel_backward(
 
 
 class _Scan(torch.autograd.Function):
+    """Either path as one operation of autograd's."""
+
     @staticmethod
-    def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any,
+        forward: Callable[..., tuple[Tensor, Tensor, Tensor]],
+        backward: Callable[..., tuple[Tensor, ...]],
+        *inputs: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         y, last, kept = forward(*inputs)
         ctx.save_for_backward(*inputs[:-1], kept)
+        ctx.path_back = backward
         return y, last
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        return backward(*gradients, *ctx.saved_tensors)
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, *ctx.path_back(*gradients, *ctx.saved_tensors)
 
 
 def forward(
