@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from foveal.build import build_model, build_task, training_order
+from foveal.build import build_model, build_task, settle, training_order
 from foveal.config import Config
 from foveal.data.tokenizers import CharacterTokenizer
 from foveal.training.optim import Optimizer
@@ -17,7 +17,7 @@ class Subject:
     """Call it for one update; the state is carried from call to call where the config says so."""
 
     def __init__(self, config: Config, batches: int = 16):
-        self.config = config
+        self.config = config = settle(config, torch.device("cpu"))
         self.model = build_model(config, VOCABULARY, torch.device("cpu"))
         self.task = build_task(config, self.model, VOCABULARY)
         self.optimizer = Optimizer(self.model, config.optimizer)

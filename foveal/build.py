@@ -9,7 +9,7 @@ from torch import nn
 
 from foveal.config import Config
 from foveal.core.errors import UserError
-from foveal.core.runtime import seed_everything
+from foveal.core.runtime import seed_everything, settled
 from foveal.data.order import HeldOut, Streams, Windows
 from foveal.data.prepare import Prepared, prepare
 from foveal.data.tokenizers import FILE, Tokenizer, load_tokenizer
@@ -22,6 +22,13 @@ from foveal.training.sealed import load_weights, open_tensors
 
 HELD_OUT_ROWS = 8
 """Streams in which a held-out text is read; each starts once without history."""
+
+
+def settle(config: Config, device: torch.device) -> Config:
+    """The config with what depends on the machine decided, so that a run goes on alike on another one."""
+    training = config.training
+    precision = settled(training.precision, device)
+    return config.model_copy(update={"training": training.model_copy(update={"precision": precision})})
 
 
 def build_model(config: Config, tokenizer: Tokenizer, device: torch.device) -> Generator:

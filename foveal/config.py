@@ -180,7 +180,9 @@ class TrainingConfig(Strict):
     budget: str = "3m"
     """`90s`, `3m`, `2h`, `2000steps`, `5epochs`, `10Mtokens`."""
     seed: Annotated[int, Field(ge=0)] = 0
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["auto", "float32", "bfloat16"] = "float32"
+    """Of the matrix products; auto is bfloat16 where the machine multiplies it in hardware, and a run keeps
+    what it was begun with."""
     accumulate: Positive = 1
     """Micro-batches added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from foveal.build import build_model, build_task, load_run_weights, new_run, training_order
+from foveal.build import build_model, build_task, load_run_weights, new_run, settle, training_order
 from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.report import train_and_report, unit_of
 from foveal.config import Config, load_config
 from foveal.core.errors import UserError
-from foveal.core.runtime import choose_device, keep_freed_memory
+from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
 from foveal.data.order import Streams, Windows
 from foveal.data.prepare import Prepared, prepare
 from foveal.data.tokenizers import load_tokenizer
@@ -72,6 +72,7 @@ def train(
             f"{from_}: its model is not the one asked for: leave out --model and model.* settings"
         )
     chosen = choose_device(device)
+    config = settle(config, chosen)
     folder = run or default_path(data, model or (from_ or Path(preset)).name)
     check_place(folder)
     keep_freed_memory()
@@ -112,6 +113,8 @@ def _announce(
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )
+    if config.training.precision == "bfloat16" and not fast_bfloat16(next(network.parameters()).device):
+        say("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
 
 
 def _amount(part: dict[str, Any]) -> str:

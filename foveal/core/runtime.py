@@ -12,7 +12,7 @@ import torch
 
 from foveal.core.errors import UserError
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["auto", "float32", "bfloat16"]
 
 
 def derived_seed(*parts: object) -> int:
@@ -62,8 +62,24 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+def fast_bfloat16(device: torch.device) -> bool:
+    """Whether `device` multiplies bfloat16 in hardware; a CPU without takes several times as long."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    # x86 (AVX-512, AMX) and Arm name it so; absent from a dictionary that has only this machine's kind.
+    found = torch.cpu.get_capabilities()
+    return any(found.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+
+
+def settled(precision: Precision, device: torch.device) -> Literal["float32", "bfloat16"]:
+    """What `auto` means on `device`: bfloat16 where the hardware multiplies it."""
+    if precision != "auto":
+        return precision
+    return "bfloat16" if fast_bfloat16(device) else "float32"
+
+
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
     """Run the matrix products in `precision`; parameters and sums stay in float32."""
-    if precision == "float32":
+    if settled(precision, device) == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)

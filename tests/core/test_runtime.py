@@ -1,0 +1,40 @@
+"""Precision: what `auto` means is the machine's to say, and is decided once a run."""
+
+import pytest
+import torch
+
+from foveal.build import settle
+from foveal.config import load_config
+from foveal.core.runtime import autocast, fast_bfloat16
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("found", "fast"),
+    [
+        ({"architecture": "x86_64", "avx512_bf16": True}, True),
+        ({"architecture": "x86_64", "avx512_bf16": False, "amx_bf16": False}, False),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({}, False),
+    ],
+)
+def test_auto_asks_the_machine(monkeypatch: pytest.MonkeyPatch, found: dict[str, object], fast: bool):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: found)
+    assert fast_bfloat16(CPU) is fast
+    config = settle(load_config("attention"), CPU)
+    assert config.training.precision == ("bfloat16" if fast else "float32")
+    with autocast(CPU, "auto"):
+        assert torch.is_autocast_enabled("cpu") is fast
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_what_was_asked_for_is_kept(precision: str):
+    config = load_config("attention", [f"training.precision={precision}"])
+    assert settle(config, CPU) == config
+
+
+def test_the_capabilities_are_known_by_these_names():
+    """A new torch that names them otherwise would quietly turn bfloat16 off."""
+    found = torch.cpu.get_capabilities()
+    assert {"avx512_bf16", "bf16"} & found.keys()
