@@ -1,4 +1,4 @@
-"""A batch of token rows."""
+"""A batch of token rows, and a batch of examples."""
 
 from dataclasses import dataclass
 
@@ -29,3 +29,29 @@ class TokenBatch:
     def tokens(self) -> int:
         """The targets to be scored."""
         return self.targets.numel() if self.lengths is None else int(self.lengths.sum())
+
+
+@dataclass(frozen=True)
+class ExampleBatch:
+    """`rows` says which examples these are, so that predictions can be put back in order.
+
+    `columns` are (B,), or of ragged ones (B, T) or (B, T, C) with zeros on the right; these have `lengths`
+    (B,). `tokens` is what speed is counted in: those of the target, or of the source where there is no
+    ragged target.
+    """
+
+    rows: Int[Tensor, " B"]
+    columns: dict[str, Tensor]
+    lengths: dict[str, Tensor]
+    tokens: int
+
+    def to(self, device: torch.device) -> "ExampleBatch":
+        """The batch on `device`; `rows` stay where predictions are put in order."""
+        columns = {name: column.to(device) for name, column in self.columns.items()}
+        lengths = {name: length.to(device) for name, length in self.lengths.items()}
+        return ExampleBatch(self.rows, columns, lengths, self.tokens)
+
+    @property
+    def fresh(self) -> None:
+        """Nothing is carried from one example to another."""
+        return None

@@ -1,0 +1,124 @@
+"""Which examples are in batch `index` of `epoch`: rows of near lengths stand together, so little is padded.
+
+A pure function of (seed, epoch, index); once an epoch's order is made, seeking costs nothing.
+"""
+
+from bisect import bisect_left
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from foveal.core.errors import UserError
+from foveal.core.runtime import derived_seed
+from foveal.data.batching import ExampleBatch
+from foveal.data.examples import Examples, Ragged
+from foveal.data.order import permuted
+
+Rows = NDArray[np.int64]
+
+
+class HeldOutExamples:
+    """Every example exactly once, in order of length, in batches of at most `budget` tokens.
+
+    Tokens are those of all ragged columns, padding counted. A longer example is a batch of its own.
+    """
+
+    def __init__(self, examples: Examples, budget: int):
+        self._examples = examples
+        places = near_lengths(examples)
+        self._order = np.argsort(places, kind="stable")
+        self._cuts = fewest_cuts(lengths_of(examples)[self._order], budget)
+        self.per_epoch = len(self._cuts)
+
+    def batch(self, epoch: int, index: int) -> ExampleBatch:
+        """All epochs are alike."""
+        return gather(self._examples, self._order[self._cuts[index]])
+
+
+class Buckets:
+    """Every example exactly once an epoch, in batches of at most `budget` tokens like HeldOutExamples'.
+
+    By (seed, epoch) examples of equal lengths take each other's places, and so do the batches. All epochs
+    have as many batches, of the same shapes.
+    """
+
+    def __init__(self, examples: Examples, budget: int, seed: int):
+        self._examples, self._seed = examples, seed
+        self._places = near_lengths(examples)
+        self._cuts = fewest_cuts(lengths_of(examples)[np.argsort(self._places)], budget)
+        self.per_epoch = len(self._cuts)
+        self._last: tuple[int, Rows] | None = None
+
+    def batch(self, epoch: int, index: int) -> ExampleBatch:
+        index = range(self.per_epoch)[index]
+        turn = permuted(np.array([index]), self.per_epoch, derived_seed(self._seed, "batches", epoch))
+        return gather(self._examples, self._order(epoch)[self._cuts[turn.item()]])
+
+    def _order(self, epoch: int) -> Rows:
+        """All examples in the epoch's order of length; that of the last epoch is kept."""
+        if self._last is None or self._last[0] != epoch:
+            count = len(self._places)
+            chance = permuted(np.arange(count), count, derived_seed(self._seed, "examples", epoch))
+            self._last = epoch, np.lexsort((chance, self._places))
+        return self._last[1]
+
+
+def gather(examples: Examples, rows: Rows) -> ExampleBatch:
+    """The examples `rows` (B,) as a batch: whole numbers as int64, others as float32."""
+    columns, lengths = {}, {}
+    for name, column in examples.columns.items():
+        if isinstance(column, Ragged):
+            values, counts = column.padded(rows)
+            lengths[name] = torch.from_numpy(counts)
+        else:
+            values = column[rows]
+        kind = np.float32 if np.issubdtype(values.dtype, np.floating) else np.int64
+        columns[name] = torch.from_numpy(values.astype(kind))
+    scored = lengths["target" if "target" in lengths else "source"]
+    return ExampleBatch(torch.from_numpy(rows), columns, lengths, int(scored.sum()))
+
+
+def lengths_of(examples: Examples) -> Rows:
+    """(rows, K): the lengths in each of the ragged columns."""
+    ragged = [column for column in examples.columns.values() if isinstance(column, Ragged)]
+    return np.stack([column.lengths for column in ragged], 1)
+
+
+def near_lengths(examples: Examples) -> Rows:
+    """(rows,): the place of each row's lengths among all there are, so that near ones differ little.
+
+    The lengths of the second column go up and down by turns as those of the first one grow, and so on.
+    """
+    places = np.zeros(len(examples), np.int64)
+    for lengths in lengths_of(examples).T:
+        longest = lengths.max(initial=0)
+        turning = np.where(places % 2, longest - lengths, lengths)
+        _, places = np.unique(places * (longest + 1) + turning, return_inverse=True)
+    return places
+
+
+def fewest_cuts(lengths: Rows, budget: int) -> list[slice]:
+    """Cut ordered rows of `lengths` (N, K) into the fewest batches of at most `budget`, all about full."""
+    if not len(lengths):
+        raise UserError("no examples: give more rows, or keep less of them back (data.valid, data.test)")
+    fewest = len(_ends(lengths, budget))
+    mean = min(budget, int(lengths.sum()) // fewest)
+    # The smallest budget that needs no more batches, so that the last one is no small rest.
+    budgets = range(mean, budget + 1)
+    evenly = budgets[bisect_left(budgets, -fewest, key=lambda enough: -len(_ends(lengths, enough)))]
+    return [slice(*ends) for ends in pairwise([0, *_ends(lengths, evenly)])]
+
+
+def _ends(lengths: Rows, budget: int) -> list[int]:
+    """Where batches end, each taking as many of the rows as it holds, and one at least."""
+    ends: list[int] = []
+    start = 0
+    while start < len(lengths):
+        most = max(1, budget // max(1, int(lengths[start].sum())))
+        longest = np.maximum.accumulate(lengths[start : start + most]).sum(1)
+        fit = np.searchsorted(longest * np.arange(1, len(longest) + 1), budget, "right")
+        start += max(1, int(fit))
+        ends.append(start)
+    return ends

@@ -1,0 +1,66 @@
+"""Examples as columns of numbers: sentence pairs, labelled rows, tagged sentences, frames."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Rows of different lengths, one behind the other: row i is `values[offsets[i] : offsets[i + 1]]`.
+
+    `values` is (N,) for tokens, (N, C) for vectors; `offsets` is (rows + 1,).
+    """
+
+    values: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[NDArray[Any]]) -> "Ragged":
+        parts = list(rows)
+        offsets = np.zeros(len(parts) + 1, np.int64)
+        np.fromiter(map(len, parts), np.int64, len(parts)).cumsum(out=offsets[1:])
+        return cls(np.concatenate(parts) if parts else np.zeros(0, np.int64), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        row = range(len(self))[row]
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    def padded(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """`rows` side by side, (B, T) or (B, T, C) with zeros on the right; and their lengths (B,)."""
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
+        steps = np.arange(lengths.max(initial=0))
+        present = steps < lengths[:, None]
+        padded = np.zeros((*present.shape, *self.values.shape[1:]), self.values.dtype)
+        padded[present] = self.values[(starts[:, None] + steps)[present]]
+        return padded, lengths
+
+
+Column = Ragged | NDArray[Any]
+"""Rows of different lengths, or one number a row."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Columns of equally many rows: "source", "target", "label" ..."""
+
+    columns: Mapping[str, Column]
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(column) for name, column in self.columns.items()}
+        if len(set(sizes.values())) != 1:
+            raise ValueError(f"columns of as many rows as one another are needed, not {sizes}")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
