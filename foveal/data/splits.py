@@ -6,11 +6,12 @@ their content: equal ones fall on the same side, and neither names nor order mat
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from foveal.core.errors import UserError
+from foveal.data.rows import Row
 from foveal.data.sources import Document, FileContent, Folder, Source, Table, TextFile
 from foveal.data.text import BLOCK, open_file, read_text
 
@@ -22,11 +23,7 @@ Shares = Mapping[Part, float]
 
 def split(source: Source, shares: Shares) -> Iterator[tuple[Part, Document]]:
     """Each document with its part. Parts are disjoint and together the whole source."""
-    if sum(shares.values()) >= 1:
-        raise UserError(
-            f"{' + '.join(f'data.{part}={share}' for part, share in shares.items())} "
-            "leaves nothing to train on; the shares must add up to less than 1"
-        )
+    _check(shares)
     if not shares:
         yield from (("train", document) for document in source.documents())
     elif isinstance(source, TextFile):
@@ -37,6 +34,25 @@ def split(source: Source, shares: Shares) -> Iterator[tuple[Part, Document]]:
         yield from _split_folder(source, shares)
 
 
+def split_rows(rows: Iterable[Row], shares: Shares) -> Iterator[tuple[Part, Row]]:
+    """Each row with its part. Rows whose first fields are equal, spaces aside, fall on the same side."""
+    _check(shares)
+    for row in rows:
+        yield part_of_row(content(row), shares), row
+
+
+def overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
+    """How many rows of `test` have a first field that one of `train` has too, spaces aside."""
+    seen = {content(row) for row in train}
+    return sum(content(row) in seen for row in test)
+
+
+def content(row: Row) -> str:
+    """The words of its first field: what a model is given."""
+    given = next(iter(row.fields.values()))
+    return " ".join(given.split() if isinstance(given, str) else given)
+
+
 def part_of_row(text: str, shares: Shares) -> Part:
     """The part of a row: its hash as a number in [0, 1), held against the shares."""
     place = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
@@ -45,6 +61,14 @@ def part_of_row(text: str, shares: Shares) -> Part:
             return part
         place -= share
     return "train"
+
+
+def _check(shares: Shares) -> None:
+    if sum(shares.values()) >= 1:
+        raise UserError(
+            f"{' + '.join(f'data.{part}={share}' for part, share in shares.items())} "
+            "leaves nothing to train on; the shares must add up to less than 1"
+        )
 
 
 def _cut(path: Path, shares: Shares) -> Iterator[tuple[Part, Document]]:

@@ -1,114 +1,179 @@
-"""The text column of a table: `.jsonl`, `.csv`, `.tsv` (standard library) and `.parquet` (pyarrow).
+"""Columns of a table: `.jsonl`, `.csv`, `.tsv` (standard library) and `.parquet` (pyarrow).
 
-Every error names the line, or the row of a Parquet file. Rows are read one after the other, so a table
-of any size needs the memory of a row (Parquet: of a batch of rows).
+Rows are read one after the other, so a table of any size needs the memory of a row (Parquet: of a batch of
+rows), and a damaged row harms no other.
 """
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from foveal.config import nearest
 from foveal.core.errors import UserError
+from foveal.data.fields import Fields, Found, no_text
+from foveal.data.lines import LONGEST, Line, Lines
 from foveal.data.text import open_file
 
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
-Row = tuple[str, object]
-"""Where it stands ("line 7") and the value of its text column."""
+UNLIMITED = 1 << 60
+SETTINGS = "data.column, data.label, data.source or data.target"
 
 
 def read_table(path: Path, column: str) -> Iterator[tuple[str, str]]:
-    """Each row's place and text, in order."""
+    """Each row's place ("line 7") and text, in order. Errors: UserError names the first row without text."""
+    for place, found in read_records(path, [column], "data.column", UNLIMITED):
+        why = found if isinstance(found, str) else no_text(column, found[column])
+        if isinstance(found, str) or why:
+            raise UserError(f"{path}, {place}: {why}")
+        yield place, found[column]
+
+
+def read_records(
+    path: Path, columns: Sequence[str], setting: str = SETTINGS, longest: int = LONGEST
+) -> Iterator[Found]:
+    """Each row's `columns`, whatever is in them. `setting` is where a user names the columns.
+
+    Errors: UserError for a file that is no such table, or a header without one of the columns.
+    """
     read = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}[path.suffix.lower()]
-    for place, value in read(path, column):
-        if not isinstance(value, str):
-            kind = "null" if value is None else type(value).__name__
-            raise UserError(f"{path}, {place}: '{column}' is {kind}, not text; mend the row or leave it out")
-        if "\0" in value:
-            raise UserError(f"{path}, {place}: '{column}' holds a NUL, so it is not text; mend the row")
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            half = value[error.start]
-            raise UserError(
-                f"{path}, {place}: '{column}' holds half a surrogate pair ({half!r}); mend the row"
-            ) from None
-        yield place, value
+    return read(path, columns, setting, longest)
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Lines with their ends (only `\\n` ends a line), so that every error can name its own."""
+def columns_of(path: Path) -> list[str]:
+    """The names of a table's columns; of a `.jsonl` those of its first row. Errors: as above."""
+    if path.suffix.lower() == ".parquet":
+        with _open_parquet(path) as table:
+            return table.schema_arrow.names
     with open_file(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}, line {number}: not UTF-8 at byte {error.start} of the line; "
-                    "convert the file with iconv"
-                ) from None
+        lines = Lines(file)
+        if path.suffix.lower() != ".jsonl":
+            return _header(path, lines, LONGEST)
+        rows = (_object(line.text) for line in lines)
+        return next((list(row) for row in rows if not isinstance(row, str)), [])
 
 
-def _no_column(place: str, column: str, known: list[str]) -> UserError:
-    return UserError(f"{place}: no column '{column}'{nearest(column, known)} (set data.column=NAME)")
+def _missing(columns: Sequence[str], known: Sequence[str], setting: str) -> str:
+    """Which of `columns` is not known, and the nearest that is; empty if all are."""
+    for column in columns:
+        if column not in known:
+            return f"no column '{column}'{nearest(column, known)} (set {setting}=NAME)"
+    return ""
 
 
-def _jsonl(path: Path, column: str) -> Iterator[Row]:
-    for number, line in enumerate(_lines(path), 1):
-        if not line.strip():
-            continue
-        place = f"line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}, {place}: not JSON: {error}") from None
-        if not isinstance(row, dict):
-            raise UserError(f'{path}, {place}: a JSON object is needed, such as {{"{column}": "..."}}')
-        if column not in row:
-            raise _no_column(f"{path}, {place}", column, list(row))
-        yield place, row[column]
+def _jsonl(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
+    with open_file(path) as file:
+        for number, text, why in Lines(file, longest):
+            if not why and not text.strip():
+                continue
+            row = why or _object(text)
+            if not isinstance(row, str):
+                row = _missing(columns, list(row), setting) or {column: row[column] for column in columns}
+            yield f"line {number}", row
 
 
-def _csv(path: Path, column: str) -> Iterator[Row]:
-    csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(_lines(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+def _object(text: str) -> Fields | str:
     try:
-        header = next(reader, None)
-        if header is None:
-            return
-        if column not in header:
-            raise _no_column(f"{path}", column, header)
-        wanted = header.index(column)
-        first = reader.line_num + 1
-        for row in reader:
-            if row and len(row) != len(header):
-                raise UserError(
-                    f"{path}, line {first}: {len(row)} fields where the header has {len(header)}; "
-                    "mend the row (fields with the separator in them need quotes)"
-                )
-            if row:
-                yield f"line {first}", row[wanted]
-            first = reader.line_num + 1
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}; mend the row or leave it out"
+    return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
+
+
+def _csv(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
+    with open_file(path) as file:
+        lines = Lines(file, longest)
+        header = _header(path, lines, longest)
+        if why := _missing(columns, header, setting):
+            raise UserError(f"{path}: {why}")
+        places = {column: header.index(column) for column in columns}
+        for line in lines:
+            if not line.why and not line.text.strip("\r\n"):
+                continue
+            fields = _fields(line, lines, _separator(path), longest)
+            if isinstance(fields, str):
+                yield f"line {line.number}", fields
+            elif len(fields) == len(header):
+                yield f"line {line.number}", {column: fields[i] for column, i in places.items()}
+            else:
+                why = f"{len(fields)} fields where the header has {len(header)}"
+                yield f"line {line.number}", f"{why}; mend the row (fields with the separator in them need quotes)"
+
+
+def _separator(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def _header(path: Path, lines: Lines, longest: int) -> list[str]:
+    first = next(lines, None)
+    header = _fields(first, lines, _separator(path), longest) if first else "empty; give rows"
+    if isinstance(header, str):
+        raise UserError(f"{path}, line 1: {header}")
+    return header
+
+
+def _fields(line: Line, lines: Lines, separator: str, longest: int) -> list[str] | str:
+    """The fields of the row that begins with `line`, and goes on in `lines` where quotes hold line ends.
+
+    If the quotes are broken no more than `line` is lost: else a forgotten one would take all rows after it.
+    Where tabs separate, broken quotes are ordinary characters, as in text that nobody has quoted.
+    """
+    plain = line.text.rstrip("\r\n").split(separator)
+    if line.why or '"' not in line.text:
+        return line.why or plain
+    csv.field_size_limit(2**31 - 1)
+    taken: list[Line] = []
+    try:
+        fields = next(csv.reader(_row(line, lines, taken, longest), delimiter=separator, strict=True))
+        if separator == "," or not any("\t" in field and "\n" in field for field in fields):
+            return fields
+        why = ""
     except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: {error}; mend the quotes of the row") from None
+        why = f"quotes that don't close ({error}); mend the row (a quote within quotes is written twice)"
+    lines.put_back(taken)
+    return plain if separator == "\t" else why
 
 
-def _parquet(path: Path, column: str) -> Iterator[Row]:
+def _row(line: Line, lines: Lines, taken: list[Line], longest: int) -> Iterator[str]:
+    """The text of `line`, then of the lines after it, `taken` as they are asked for; at most `longest`."""
+    yield line.text
+    size = len(line.text)
+    for more in lines:
+        taken.append(more)
+        size += len(more.text)
+        if more.why or size > longest:
+            return
+        yield more.text
+
+
+def _parquet(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
+    number = 0
+    with _open_parquet(path) as table:
+        if why := _missing(columns, table.schema_arrow.names, setting):
+            raise UserError(f"{path}: {why}")
+        for batch in table.iter_batches(batch_size=1024, columns=[*columns]):
+            for values in zip(*(batch.column(name) for name in columns), strict=True):
+                number += 1
+                yield f"row {number}", _values(columns, values)
+
+
+def _values(columns: Sequence[str], values: Sequence[Any]) -> Fields | str:
+    try:
+        return {column: value.as_py() for column, value in zip(columns, values, strict=True)}
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 at byte {error.start} of a text; mend the row or leave it out"
+
+
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[Any]:
     import pyarrow
     import pyarrow.parquet
 
     open_file(path).close()
-    number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as table:
-            names = table.schema_arrow.names
-            if column not in names:
-                raise _no_column(f"{path}", column, names)
-            for batch in table.iter_batches(batch_size=1024, columns=[column]):
-                for value in batch.column(0):
-                    number += 1
-                    yield f"row {number}", value.as_py()
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path}, after row {number}: not readable as Parquet: {reason}") from None
+            yield table
+    except (pyarrow.ArrowException, OSError) as error:
+        raise UserError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None

@@ -233,7 +233,7 @@ def test_the_line_of_a_csv_row_is_right_after_rows_of_several_lines(tmp_path: Pa
         ("a.csv", b"id,text\n1,a\n\n1\n", "line 4: 1 fields where the header has 2"),
         ("a.csv", b"id,text\n1,a\x00b\n", "line 2: 'text' holds a NUL"),
         ("a.csv", b'id,text\n1,"a"b\n', "line 2: "),
-        ("a.csv", b'id,text\n1,"a\nb\n', "line 3: unexpected end of data"),
+        ("a.csv", b'id,text\n1,"a\nb\n', "line 2: quotes that don't close (unexpected end of data)"),
         ("a.tsv", b"id\ttext\n1\tcaf\xe9\n", "line 2: not UTF-8 at byte 5"),
         ("a.parquet", b"PAR1 not really", "not readable as Parquet"),
     ],

@@ -1,0 +1,50 @@
+"""Aligned text files, plain or `.gz`: line i of one belongs to line i of the other."""
+
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from foveal.core.errors import UserError
+from foveal.data.fields import Found, as_texts
+from foveal.data.lines import Line, Lines
+from foveal.data.rows import Aside, Row, checked
+from foveal.data.text import open_file
+
+
+def read_aligned(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Row | Aside]:
+    """Line i of both files, as the two fields `columns`.
+
+    Errors: UserError for a `.gz` that is damaged, for files of unequal numbers of lines, and where no two
+    lines can be used.
+    """
+    return checked(f"{source},{target}", _pairs(source, target, columns), as_texts)
+
+
+def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Found]:
+    sources = targets = 0
+    for one, other in zip_longest(_lines(source), _lines(target)):
+        sources += one is not None
+        targets += other is not None
+        if one and other:
+            texts = (line.text.removesuffix("\n").removesuffix("\r") for line in (one, other))
+            why = one.why or other.why
+            yield f"line {one.number}", why or dict(zip(columns, texts, strict=True))
+    if sources != targets:
+        raise UserError(
+            f"{source} has {sources} lines and {target} has {targets}; mend them so that line i of one "
+            "belongs to line i of the other"
+        )
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    with open_file(path) as file:
+        if path.suffix.lower() != ".gz":
+            yield from Lines(file)
+            return
+        try:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield from Lines(unpacked)
+        except (EOFError, OSError, zlib.error) as error:
+            raise UserError(f"{path}: damaged, not a whole .gz ({error}); get the file anew") from None

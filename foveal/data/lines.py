@@ -1,0 +1,52 @@
+"""The lines of a file, each as text or with the reason why it is none, whatever the others hold.
+
+Only `\\n` ends a line: the other characters that look like line ends belong to the text.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import BinaryIO, NamedTuple
+
+LONGEST = 1 << 20
+"""Bytes of the longest row that is taken; what is longer is damage."""
+
+
+
+class Line(NamedTuple):
+    """`text` with its end; or `why` it is none."""
+
+    number: int
+    text: str
+    why: str
+
+
+class Lines:
+    """The lines of an open file. A line longer than `longest` bytes is passed over without being held."""
+
+    def __init__(self, file: BinaryIO, longest: int = LONGEST):
+        self._file, self._longest, self._number = file, longest, 0
+        self._ahead: deque[Line] = deque()
+
+    def __iter__(self) -> "Lines":
+        return self
+
+    def __next__(self) -> Line:
+        if self._ahead:
+            return self._ahead.popleft()
+        data = self._file.readline(self._longest + 1)
+        if not data:
+            raise StopIteration
+        self._number += 1
+        if len(data) > self._longest:
+            while data and not data.endswith(b"\n"):
+                data = self._file.readline(self._longest)
+            return Line(self._number, "", f"longer than {self._longest:,} bytes; cut it into several rows")
+        try:
+            return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")
+        except UnicodeDecodeError as error:
+            why = f"not UTF-8 at byte {error.start} of the line; mend it, or convert the file with iconv"
+            return Line(self._number, "", why)
+
+    def put_back(self, lines: Iterable[Line]) -> None:
+        """The last lines taken, to be taken again."""
+        self._ahead.extendleft(reversed([*lines]))
