@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
+from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path
 
@@ -41,10 +42,10 @@ def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Found
 def _lines(path: Path) -> Iterator[Line]:
     with open_file(path) as file:
         if path.suffix.lower() != ".gz":
-            yield from Lines(file)
+            yield from Lines(file.readline)
             return
         try:
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield from Lines(unpacked)
+            with BufferedReader(gzip.GzipFile(fileobj=file)) as unpacked:
+                yield from Lines(unpacked.readline)
         except (EOFError, OSError, zlib.error) as error:
             raise UserError(f"{path}: damaged, not a whole .gz ({error}); get the file anew") from None

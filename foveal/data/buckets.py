@@ -16,20 +16,21 @@ from foveal.data.batching import ExampleBatch
 from foveal.data.examples import Examples, Ragged
 from foveal.data.order import permuted
 
+RUNS = (1, 2, 4, 8)
+"""Lengths of the first column that are taken as one: the way that pads least is chosen."""
 Rows = NDArray[np.int64]
 
 
 class HeldOutExamples:
-    """Every example exactly once, in order of length, in batches of at most `budget` tokens.
+    """Every example exactly once, about in order of length, in batches of at most `budget` tokens.
 
     Tokens are those of all ragged columns, padding counted. A longer example is a batch of its own.
     """
 
     def __init__(self, examples: Examples, budget: int):
         self._examples = examples
-        places = near_lengths(examples)
+        places, self._cuts = arrange(lengths_of(examples), budget)
         self._order = np.argsort(places, kind="stable")
-        self._cuts = fewest_cuts(lengths_of(examples)[self._order], budget)
         self.per_epoch = len(self._cuts)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
@@ -46,8 +47,7 @@ class Buckets:
 
     def __init__(self, examples: Examples, budget: int, seed: int):
         self._examples, self._seed = examples, seed
-        self._places = near_lengths(examples)
-        self._cuts = fewest_cuts(lengths_of(examples)[np.argsort(self._places)], budget)
+        self._places, self._cuts = arrange(lengths_of(examples), budget)
         self.per_epoch = len(self._cuts)
         self._last: tuple[int, Rows] | None = None
 
@@ -86,29 +86,42 @@ def lengths_of(examples: Examples) -> Rows:
     return np.stack([column.lengths for column in ragged], 1)
 
 
-def near_lengths(examples: Examples) -> Rows:
-    """(rows,): the place of each row's lengths among all there are, so that near ones differ little.
+def arrange(lengths: Rows, budget: int) -> tuple[Rows, list[slice]]:
+    """Each row's place in the order of `lengths` (rows, K), equal ones in the same; and the batches in it."""
+    if not len(lengths):
+        raise UserError("no examples: give more rows, or keep less of them back (data.valid, data.test)")
+    ways = [_places(lengths, run) for run in RUNS]
+    places = min(ways, key=lambda places: _cells(lengths[np.argsort(places)], budget))
+    return places, fewest_cuts(lengths[np.argsort(places)], budget)
 
-    The lengths of the second column go up and down by turns as those of the first one grow, and so on.
+
+def _places(lengths: Rows, run: int) -> Rows:
+    """Rows are ordered by the first of their lengths in runs of `run`, then by the others, then within runs.
+
+    The second goes up and down by turns as the first grows, and so on, so that neighbours differ little.
     """
-    places = np.zeros(len(examples), np.int64)
-    for lengths in lengths_of(examples).T:
-        longest = lengths.max(initial=0)
-        turning = np.where(places % 2, longest - lengths, lengths)
+    places = np.zeros(len(lengths), np.int64)
+    for part in (lengths[:, 0] // run, *lengths.T[1:], lengths[:, 0]):
+        longest = part.max(initial=0)
+        turning = np.where(places % 2, longest - part, part)
         _, places = np.unique(places * (longest + 1) + turning, return_inverse=True)
     return places
 
 
 def fewest_cuts(lengths: Rows, budget: int) -> list[slice]:
     """Cut ordered rows of `lengths` (N, K) into the fewest batches of at most `budget`, all about full."""
-    if not len(lengths):
-        raise UserError("no examples: give more rows, or keep less of them back (data.valid, data.test)")
     fewest = len(_ends(lengths, budget))
     mean = min(budget, int(lengths.sum()) // fewest)
     # The smallest budget that needs no more batches, so that the last one is no small rest.
     budgets = range(mean, budget + 1)
     evenly = budgets[bisect_left(budgets, -fewest, key=lambda enough: -len(_ends(lengths, enough)))]
     return [slice(*ends) for ends in pairwise([0, *_ends(lengths, evenly)])]
+
+
+def _cells(lengths: Rows, budget: int) -> int:
+    """Tokens and padding of all batches."""
+    ends = [0, *_ends(lengths, budget)]
+    return int((np.maximum.reduceat(lengths, ends[:-1]).sum(1) * np.diff(ends)).sum())
 
 
 def _ends(lengths: Rows, budget: int) -> list[int]:

@@ -62,7 +62,10 @@ def _sentences(path: Path, split: Split, word: int, tag: int) -> Iterator[Found]
                 words.append(columns)
         else:
             if words:
-                lists = {"tokens": [columns[word] for columns in words], "tags": [columns[tag] for columns in words]}
+                lists = {
+                    "tokens": [columns[word] for columns in words],
+                    "tags": [columns[tag] for columns in words],
+                }
                 yield f"line {block[0].number}", lists
 
 
@@ -70,7 +73,7 @@ def _blocks(path: Path) -> Iterator[list[Line]]:
     """The lines between blank ones."""
     with open_file(path) as file:
         block: list[Line] = []
-        for line in Lines(file):
+        for line in Lines(file.readline):
             if line.why or line.text.strip():
                 block.append(line)
             elif block:

@@ -43,7 +43,10 @@ def as_words(fields: Fields) -> Fields | str:
         return f"{counts[0]} words but {counts[1]} tags; mend the row so that each word has one tag"
     if not counts[0]:
         return "no words; fill them in or leave the row out"
-    return _fault((name, word) for name, words in zip(fields, lists.values(), strict=False) for word in words) or lists
+    return (
+        _fault((name, word) for name, words in zip(fields, lists.values(), strict=False) for word in words)
+        or lists
+    )
 
 
 def _written(value: object) -> object:

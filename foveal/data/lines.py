@@ -4,12 +4,11 @@ Only `\\n` ends a line: the other characters that look like line ends belong to 
 """
 
 from collections import deque
-from collections.abc import Iterable
-from typing import BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 LONGEST = 1 << 20
 """Bytes of the longest row that is taken; what is longer is damage."""
-
 
 
 class Line(NamedTuple):
@@ -21,10 +20,10 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """The lines of an open file. A line longer than `longest` bytes is passed over without being held."""
+    """The lines that a file's `readline` gives; one longer than `longest` bytes is passed over unheld."""
 
-    def __init__(self, file: BinaryIO, longest: int = LONGEST):
-        self._file, self._longest, self._number = file, longest, 0
+    def __init__(self, readline: Callable[[int], bytes], longest: int = LONGEST):
+        self._readline, self._longest, self._number = readline, longest, 0
         self._ahead: deque[Line] = deque()
 
     def __iter__(self) -> "Lines":
@@ -33,13 +32,13 @@ class Lines:
     def __next__(self) -> Line:
         if self._ahead:
             return self._ahead.popleft()
-        data = self._file.readline(self._longest + 1)
+        data = self._readline(self._longest + 1)
         if not data:
             raise StopIteration
         self._number += 1
         if len(data) > self._longest:
             while data and not data.endswith(b"\n"):
-                data = self._file.readline(self._longest)
+                data = self._readline(self._longest)
             return Line(self._number, "", f"longer than {self._longest:,} bytes; cut it into several rows")
         try:
             return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")

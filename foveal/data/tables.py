@@ -48,7 +48,7 @@ def columns_of(path: Path) -> list[str]:
         with _open_parquet(path) as table:
             return table.schema_arrow.names
     with open_file(path) as file:
-        lines = Lines(file)
+        lines = Lines(file.readline)
         if path.suffix.lower() != ".jsonl":
             return _header(path, lines, LONGEST)
         rows = (_object(line.text) for line in lines)
@@ -65,7 +65,7 @@ def _missing(columns: Sequence[str], known: Sequence[str], setting: str) -> str:
 
 def _jsonl(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
     with open_file(path) as file:
-        for number, text, why in Lines(file, longest):
+        for number, text, why in Lines(file.readline, longest):
             if not why and not text.strip():
                 continue
             row = why or _object(text)
@@ -84,7 +84,7 @@ def _object(text: str) -> Fields | str:
 
 def _csv(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
     with open_file(path) as file:
-        lines = Lines(file, longest)
+        lines = Lines(file.readline, longest)
         header = _header(path, lines, longest)
         if why := _missing(columns, header, setting):
             raise UserError(f"{path}: {why}")
@@ -99,7 +99,10 @@ def _csv(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iter
                 yield f"line {line.number}", {column: fields[i] for column, i in places.items()}
             else:
                 why = f"{len(fields)} fields where the header has {len(header)}"
-                yield f"line {line.number}", f"{why}; mend the row (fields with the separator in them need quotes)"
+                yield (
+                    f"line {line.number}",
+                    f"{why}; mend the row (fields with the separator in them need quotes)",
+                )
 
 
 def _separator(path: Path) -> str:

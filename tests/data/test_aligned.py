@@ -35,7 +35,7 @@ def refusal(source: Path, target: Path) -> str:
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_line_i_belongs_to_line_i(suffix: str, tmp_path: Path) -> None:
     source = write(tmp_path / f"a.en{suffix}", "\ufeffone\u2028more\r\ntwo\x0b \n".encode())
-    target = write(tmp_path / f"a.de{suffix}", "eins\rmehr\n zwei".encode())
+    target = write(tmp_path / f"a.de{suffix}", b"eins\rmehr\n zwei")
     rows = list(read_aligned(source, target, COLUMNS))
     assert rows == [
         Row(f"{source},{target}, line 1", {"source": "one\u2028more", "target": "eins\rmehr"}),

@@ -1,4 +1,4 @@
-"""Batches of examples are pure functions that hold every example once, within the budget, and little padding."""
+"""Batches of examples are pure functions: every example once, within the budget, with little padding."""
 
 import re
 from itertools import pairwise
@@ -78,7 +78,8 @@ def test_cuts_are_the_fewest_and_the_most_even(lengths: list[tuple[int, int]]) -
     }
     budget = max(cost[i, i + 1] for i in range(count)) * 2
     ways = [
-        [0, *(i for i in range(1, count) if chosen >> (i - 1) & 1), count] for chosen in range(2 ** (count - 1))
+        [0, *(i for i in range(1, count) if chosen >> (i - 1) & 1), count]
+        for chosen in range(2 ** (count - 1))
     ]
     fewest, evenest = min(
         (len(way) - 1, largest)
@@ -121,10 +122,10 @@ def test_an_epochs_order_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         order.batch(1, index)
 
 
-def test_held_out_examples_stand_in_order_of_length() -> None:
+def test_held_out_examples_stand_about_in_order_of_length() -> None:
     order = HeldOutExamples(random_pairs(300), 200)
-    longest = [int(order.batch(0, i).lengths["source"].max()) for i in range(order.per_epoch)]
-    assert longest == sorted(longest)
+    lengths = [order.batch(0, i).lengths["source"] for i in range(order.per_epoch)]
+    assert all(one.max() < other.min() + max(module.RUNS) for one, other in pairwise(lengths))
     for index in range(order.per_epoch):
         assert torch.equal(order.batch(0, index).rows, order.batch(5, index).rows)
 
@@ -167,8 +168,7 @@ def test_a_batch_past_the_epoch_is_a_mistake() -> None:
             order.batch(0, order.per_epoch)
 
 
-@pytest.mark.parametrize("budget", [2048, 4096, 8192])
-def test_little_is_padded_in_real_sentence_pairs(budget: int, outside_data: Path) -> None:
+def test_little_is_padded_in_real_sentence_pairs(outside_data: Path) -> None:
     folder = outside_data / "multi30k"
     found = read_aligned(folder / "train.en.gz", folder / "train.de.gz", ("source", "target"))
     texts = [row.fields for row in found if isinstance(row, Row)]
@@ -176,9 +176,10 @@ def test_little_is_padded_in_real_sentence_pairs(budget: int, outside_data: Path
         name: Ragged.from_rows(np.ones(len(re.findall(r"\w+|[^\w\s]", text[name]))) for text in texts)
         for name in ("source", "target")
     }
-    order = Buckets(Examples(columns), budget, seed=0)
-    batches = [order.batch(0, i) for i in range(order.per_epoch)]
-    cells = sum(map(size, batches))
-    tokens = sum(int(lengths.sum()) for batch in batches for lengths in batch.lengths.values())
-    assert 1 - tokens / cells < 0.05
-    assert cells / len(batches) > 0.9 * budget
+    for budget in (2048, 4096, 8192):
+        order = Buckets(Examples(columns), budget, seed=0)
+        batches = [order.batch(0, i) for i in range(order.per_epoch)]
+        cells = sum(map(size, batches))
+        tokens = sum(int(lengths.sum()) for batch in batches for lengths in batch.lengths.values())
+        assert 1 - tokens / cells < 0.05
+        assert cells / len(batches) > 0.95 * budget

@@ -146,7 +146,9 @@ ROWS = [
 def test_tables_of_lists(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, ROWS)))
     assert sentences(path) == [(["a", "b"], ["X", "Y"]), (["a", "b"], ["1", "2"]), (["a", "b"], ["X", "Y"])]
-    pa.parquet.write_table(pa.table({"tokens": [["a", "b"], ["c"]], "ner": [[0, 1], [2]]}), tmp_path / "a.parquet")
+    pa.parquet.write_table(
+        pa.table({"tokens": [["a", "b"], ["c"]], "ner": [[0, 1], [2]]}), tmp_path / "a.parquet"
+    )
     assert sentences(tmp_path / "a.parquet", "ner") == [(["a", "b"], ["0", "1"]), (["c"], ["2"])]
 
 
