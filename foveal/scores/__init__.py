@@ -1,0 +1,1 @@
+"""Metrics as published, with intervals, by length, and the worst examples."""

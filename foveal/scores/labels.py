@@ -1,0 +1,89 @@
+"""Scores of one label an example: accuracy, F1, and who was taken for whom."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+from numpy.typing import NDArray
+
+from foveal.scores.score import Rows, Score, check_pairs, success_rate
+
+
+def accuracy(references: Sequence[str], outputs: Sequence[str]) -> Score:
+    """The share of examples with the right label."""
+    check_pairs(references, outputs)
+    errors = [output != reference for output, reference in zip(outputs, references, strict=True)]
+    return success_rate("accuracy", errors, [1] * len(errors))
+
+
+def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> Score:
+    """The mean of the classes' F1, each class counting alike. `each`: 1 for the right label, 0 else.
+
+    The classes of a selection are those that it has, or that its outputs name.
+    """
+    check_pairs(references, outputs)
+    classes, gold, predicted = _numbered(references, outputs)
+
+    def of(rows: Rows) -> float:
+        return _macro_f1(_confusions(gold[rows], predicted[rows], len(classes)))
+
+    return Score("macro_f1", of(np.arange(len(gold))), (gold == predicted).astype(np.float64), of)
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """`support` is how many examples are of this class. A share of nothing is 0."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """`counts[i, j]`: how many examples of class `labels[i]` were given `labels[j]`."""
+
+    labels: tuple[str, ...]
+    counts: Int[np.ndarray, "C C"]
+
+    def by_class(self) -> list[ClassScore]:
+        right, actual, given = np.diag(self.counts), self.counts.sum(1), self.counts.sum(0)
+        columns = (_share(right, given), _share(right, actual), _share(2 * right, actual + given), actual)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [ClassScore(label, *row) for label, row in zip(self.labels, rows, strict=True)]
+
+
+def confusion(references: Sequence[str], outputs: Sequence[str]) -> Confusion:
+    """Over every label that occurs on either side, in the order of their names."""
+    check_pairs(references, outputs)
+    classes, gold, predicted = _numbered(references, outputs)
+    return Confusion(classes, _confusions(gold, predicted, len(classes)))
+
+
+def _numbered(
+    references: Sequence[str], outputs: Sequence[str]
+) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
+    classes = tuple(sorted({*references, *outputs}))
+    number = {label: i for i, label in enumerate(classes)}
+    gold, predicted = ([number[label] for label in side] for side in (references, outputs))
+    return classes, np.array(gold), np.array(predicted)
+
+
+def _confusions(
+    gold: Int[np.ndarray, " N"], predicted: Int[np.ndarray, " N"], classes: int
+) -> Int[np.ndarray, "C C"]:
+    counts = np.bincount(gold * classes + predicted, minlength=classes**2)
+    return counts.reshape(classes, classes)
+
+
+def _macro_f1(counts: Int[np.ndarray, "C C"]) -> float:
+    """The mean over the classes that occur of 2 TP / (2 TP + FP + FN)."""
+    both = counts.sum(0) + counts.sum(1)
+    return float((2 * np.diag(counts)[both > 0] / both[both > 0]).mean())
+
+
+def _share(part: Int[np.ndarray, " C"], whole: Int[np.ndarray, " C"]) -> NDArray[np.float64]:
+    return part / np.maximum(whole, 1)
