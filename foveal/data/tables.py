@@ -110,6 +110,7 @@ def _separator(path: Path) -> str:
 
 
 def _header(path: Path, lines: Lines, longest: int) -> list[str]:
+    csv.field_size_limit(2**31 - 1)  # of all readers, and too small as Python has it
     first = next(lines, None)
     header = _fields(first, lines, _separator(path), longest) if first else "empty; give rows"
     if isinstance(header, str):
@@ -126,7 +127,6 @@ def _fields(line: Line, lines: Lines, separator: str, longest: int) -> list[str]
     plain = line.text.rstrip("\r\n").split(separator)
     if line.why or '"' not in line.text:
         return line.why or plain
-    csv.field_size_limit(2**31 - 1)
     taken: list[Line] = []
     try:
         fields = next(csv.reader(_row(line, lines, taken, longest), delimiter=separator, strict=True))

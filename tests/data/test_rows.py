@@ -121,13 +121,14 @@ def test_a_damaged_row_is_set_aside_alone(
 
 
 def test_a_quote_that_never_closes_takes_no_more_than_its_row(tmp_path: Path) -> None:
-    """Neither within the bytes of the longest row, nor past them."""
+    """Not even if another closes it, past the bytes of the longest row."""
     text = "plain " * 1000
-    for count in (10, 200):
-        path = write(tmp_path / "a.csv", 'text,label\n"open,x\n' + f"{text},x\n" * count)
-        rows = found(path)
-        assert str(rows[0]).startswith("line 2: quotes that don't close")
-        assert rows[1:] == [(text, "x")] * count
+    for count, last in ((10, "end,x"), (200, 'end",x')):
+        rows = [(f"{i} {text}", "x") for i in range(count)]
+        lines = ["text,label", '"open,x', *map(",".join, rows), last]
+        first, *others = found(write(tmp_path / "a.csv", "\n".join(lines)))
+        assert str(first).startswith("line 2: quotes that don't close")
+        assert others == [*rows, (last.removesuffix(",x"), "x")]
 
 
 def test_tabs_between_texts_that_nobody_quoted(tmp_path: Path) -> None:
