@@ -1,0 +1,52 @@
+"""Log-mel frames of a recording: how much power in which band of frequencies, a hundred times a second."""
+
+from functools import cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.errors import UserError
+
+WINDOW, HOP = 0.025, 0.010
+"""Seconds that a frame sees, and from one frame to the next."""
+FLOOR = 1e-10
+"""The least power whose logarithm is taken; a rounding error of 16 bits has about 1e-8 in a band."""
+
+
+def log_mel(samples: Float[Tensor, " N"], rate: int, bins: int) -> Float[Tensor, "S F"]:
+    """`log(max(sum_k M_fk |X_sk|^2, 1e-10))`, F = `bins` (Davis and Mermelstein 1980, without their cosines).
+
+    X_s is the Fourier transform of the W = 0.025 `rate` samples from 0.01 `rate` s on under Hann's window, M
+    are `mel_filters`. There are as many frames as lie inside the samples; fewer samples than W are filled up
+    with zeros to one frame.
+    """
+    window, hop = round(WINDOW * rate), round(HOP * rate)
+    samples = F.pad(samples, (0, max(0, window - len(samples))))
+    hann = torch.hann_window(window, dtype=samples.dtype, device=samples.device)
+    spectrum = torch.stft(samples, window, hop, window=hann, center=False, return_complex=True)  # (K, S)
+    power = spectrum.real.square() + spectrum.imag.square()
+    filters = mel_filters(bins, rate, window).to(power)
+    return (filters @ power).clamp(min=FLOOR).log().T
+
+
+@cache
+def mel_filters(bins: int, rate: int, window: int) -> Float[Tensor, "F K"]:
+    """Overlapping triangles of height 1, equally wide in mel from 0 to half the `rate` (F, window // 2 + 1).
+
+    `m = 2595 log10(1 + f / 700)` with f in Hz (O'Shaughnessy 1987, p. 150). Errors: UserError where a
+    triangle is so narrow that no frequency of the transform lies inside.
+    """
+    half = 2595 * torch.tensor(1 + rate / 2 / 700, dtype=torch.float64).log10()
+    corners = 700 * (10 ** (torch.linspace(0, 1, bins + 2, dtype=torch.float64) * half / 2595) - 1)
+    left, top, right = (corners[i : i + bins, None] for i in range(3))
+    frequencies = torch.arange(window // 2 + 1, dtype=torch.float64) * rate / window
+    filters = torch.minimum((frequencies - left) / (top - left), (right - frequencies) / (right - top))
+    filters = filters.clamp(min=0)
+    if not filters.any(1).all():
+        raise UserError(
+            f"{bins} mel bands are too many for recordings of {rate} samples a second: "
+            "some lie between two frequencies of a frame; use fewer"
+        )
+    return filters
