@@ -1,0 +1,71 @@
+"""Standardising: the mean and deviation of each channel of the training part, and their use."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveal.core.errors import UserError
+
+Values = NDArray[np.float32]
+
+FILE = "channels.json"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """`(x - mean) / deviation` of each channel; the deviation of one that is constant is set to 1."""
+
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+
+    @classmethod
+    def of(cls, rows: Iterable[Values]) -> "Statistics":
+        """Over all steps of all `rows` (T, C), of which there must be one at least.
+
+        Row by row, in float64: the sums of two parts are merged as in Chan et al. 1979.
+        """
+        count, mean, squares = 0, np.zeros(1), np.zeros(1)
+        for row in rows:
+            if not len(row):
+                continue
+            values = row.astype(np.float64)
+            own = values.mean(0)
+            away, total = own - mean, count + len(row)
+            squares = squares + ((values - own) ** 2).sum(0) + away**2 * (count * len(row) / total)
+            mean, count = mean + away * (len(row) / total), total
+        deviation = np.sqrt(squares / count)
+        deviation[deviation == 0] = 1.0  # exactly 0 if constant: the sums of float32 numbers are exact
+        return cls(tuple(mean.tolist()), tuple(deviation.tolist()))
+
+    def standardize(self, values: Values) -> Values:
+        """(T, C) to (T, C)."""
+        return ((values - np.array(self.mean)) / np.array(self.deviation)).astype(np.float32)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Statistics":
+        """What `to_json` gave. Errors: UserError names a file that is missing or damaged."""
+        with reading(folder / FILE):
+            return cls.from_fields(**json.loads((folder / FILE).read_bytes()))
+
+    @classmethod
+    def from_fields(cls, mean: Iterable[float], deviation: Iterable[float]) -> "Statistics":
+        return cls(tuple(map(float, mean)), tuple(map(float, deviation)))
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say which of a run's files is missing or damaged."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: can't read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: damaged ({error}); get the run's folder anew") from None
