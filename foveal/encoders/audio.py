@@ -1,0 +1,61 @@
+"""Frames of sound to a Memory with fewer vectors: two encoders that shorten time on the way."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.encoders.remember import remember
+from foveal.encoders.summary import Summary
+from foveal.layers.block import Stack
+from foveal.layers.moe import Aux, aux_names
+from foveal.layers.pyramid import Pyramid
+from foveal.layers.subsampling import Subsampling
+
+
+class PyramidEncoder(nn.Module):
+    """`memory, aux = encoder(frames, lengths)`: the listener of Chan et al. 2016, a pyramid of LSTM layers.
+
+    One vector of `width` for `2^(layers - 1)` frames of F numbers. The summary is the last states of the top
+    layer's two directions.
+    """
+
+    def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):
+        super().__init__()
+        self.d_in, self.width = d_in, width
+        self.limit: int | None = None
+        self.aux_names: list[str] = []
+        self.pyramid = Pyramid(d_in, width, layers, dropout)
+
+    def forward(
+        self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Memory, Aux]:
+        x, lengths = self.pyramid(frames, lengths)
+        return remember(x, lengths, "times", "ends"), {}
+
+
+class ConvEncoder(nn.Module):
+    """`memory, aux = encoder(frames, lengths)`: strided convolutions, and any stack of mixers.
+
+    With sinusoidal positions and blocks of full attention it is the encoder of Radford et al. 2022, with
+    four frames a vector instead of two. One vector of `width` each, the last norm behind them; the stack is
+    for vectors of `width`.
+    """
+
+    def __init__(
+        self, d_in: int, stack: Stack, width: int, norm: nn.Module | None = None, summary: Summary = "mean"
+    ):
+        super().__init__()
+        self.d_in, self.width = d_in, width
+        self.subsampling = Subsampling(d_in, width)
+        self.stack = stack
+        self.limit = None if stack.limit is None else 4 * stack.limit
+        self.aux_names = aux_names(stack)
+        self.norm = nn.Identity() if norm is None else norm
+        self.summary: Summary = summary
+
+    def forward(
+        self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Memory, Aux]:
+        x, lengths = self.subsampling(frames, lengths)
+        x, _, aux = self.stack(x, None, lengths=lengths)
+        return remember(self.norm(x), lengths, "times", self.summary), aux

@@ -1,0 +1,37 @@
+"""A quarter as many vectors: strided convolutions over time."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.ops.padding import zero_padding
+
+
+class Subsampling(nn.Module):
+    """Two convolutions, each `y_t = gelu(b + sum_j W_j x_(2t + j))` with j = -1, 0, 1: ceil(T / 2) outputs.
+
+    As in Radford et al. 2022 (2.2), there with the first of stride 1. Zeros stand before the first step and
+    behind the last. Weights start normal with variance 2 / (3 D), for a rectifier (He et al. 2015), so that
+    the size of the vectors is kept; biases at zero.
+    """
+
+    def __init__(self, d_in: int, width: int):
+        super().__init__()
+        self.first = nn.Conv1d(d_in, width, kernel_size=3, stride=2, padding=1)
+        self.second = nn.Conv1d(width, width, kernel_size=3, stride=2, padding=1)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for convolution in (self.first, self.second):
+            nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+            nn.init.zeros_(convolution.bias)  # type: ignore[arg-type]
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B S E"], Int[Tensor, " B"] | None]:
+        """Outputs, zeros in the padding, and their lengths."""
+        x = zero_padding(x, lengths)
+        for convolution in (self.first, self.second):
+            lengths = None if lengths is None else (lengths + 1) // 2
+            x = zero_padding(F.gelu(convolution(x.mT)).mT, lengths)
+        return x, lengths
