@@ -1,4 +1,4 @@
-"""Train every preset for three minutes on tiny Shakespeare, by the command, and write docs/presets.md.
+"""Train every preset of a language model for three minutes on tiny Shakespeare, by the command, and write docs/presets.md.
 
     FOVEAL_DATA=folder python -m benchmarks.presets                      # those not trained yet
     FOVEAL_DATA=folder python -m benchmarks.presets --only lstm,gru      # these, anew
@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.demo import split
 from benchmarks.timing import ROOT, machine, watched
-from foveal.config import preset_names
+from foveal.config import load_config, preset_names
 from foveal.inspection.curves import read_log
 
 MOMENTS = (0, 20, 60, 180)
@@ -182,7 +182,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.quick and given.runs == parser.get_default("runs"):
         given.runs = Path(tempfile.mkdtemp(prefix="presets-"))
-    runs, names = given.runs, preset_names()
+    runs = given.runs
+    names = [name for name in preset_names() if load_config(name).task.name == "language"]
     runs.mkdir(parents=True, exist_ok=True)
     split(runs)
     chosen = given.only.split(",") if given.only else [n for n in names if not (runs / f"{n}.json").exists()]

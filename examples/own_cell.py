@@ -13,12 +13,11 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from foveal.build import new_run, prepare_again
+from foveal.build import Given, kind_of, new_run, prepare_again
 from foveal.commands.console import say
 from foveal.commands.report import train_and_report
 from foveal.config import load_config
 from foveal.core.runtime import seed_everything
-from foveal.data.prepare import prepare
 from foveal.generation.sampling import Sampling
 from foveal.generation.text import collect, generate_text
 from foveal.heads.generate import Generator
@@ -66,14 +65,14 @@ def main(text: str, folder: Path, *settings: str) -> str:
             data = prepare_again(run, say)
         else:
             config = load_config("lstm", ["training.budget=500steps", "model.width=128", *settings])
-            data = prepare(text, config.data, None, None, say)
-            run = new_run(folder, config, data, text)
+            data = kind_of(config).prepare(config, Given(text), say)
+            run = new_run(folder, config, data, Given(text))
         width = run.config.model.width
         seed_everything(run.config.training.seed, "weights")
         stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
-        model = Generator(Embedding(data.tokenizer.size, width), stack, width)
+        model = Generator(Embedding(data.inputs.size, width), stack, width)
         train_and_report(run, model, data, signals, json=False)
-    pieces = generate_text(model.eval(), data.tokenizer, ["The "], 200, Sampling(temperature=0.8))
+    pieces = generate_text(model.eval(), data.inputs, ["The "], 200, Sampling(temperature=0.8))
     return collect(pieces)[0].text
 
 

@@ -9,8 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 from foveal.cli import APP, COMMANDS
-from foveal.config import Config, load_config, preset_names
-from foveal.models.language import MIXERS
+from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
+from foveal.models.language import READERS
+from foveal.models.stack import MIXERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -18,9 +19,12 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.re
 
 
 def settings(part: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Every key of a config with its default, as TOML without quotes."""
+    """Every key of a config with its default, as TOML without quotes; an encoder's stack has the model's."""
     for name in type(part).model_fields:
         value = getattr(part, name)
+        if path == ("model", "encoder") and name in StackConfig.model_fields:
+            assert value == getattr(ModelConfig(), name)
+            continue
         if isinstance(value, BaseModel):
             yield from settings(value, (*path, name))
         else:
@@ -77,7 +81,7 @@ def test_commands_are_found() -> None:
 
 
 def test_every_mixer_and_preset_has_its_place() -> None:
-    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == sorted(MIXERS)
-    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/mixers").glob("*.md"))
+    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == sorted([*MIXERS, *READERS])
+    text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
     for preset in preset_names():
         assert f"{preset}.toml" in text or f"--model {preset}" in text, preset

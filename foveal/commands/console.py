@@ -128,10 +128,9 @@ class Screen:
     def evaluated(self, record: dict[str, Any], best: bool) -> None:
         self.valid = record["loss"]
         mark = "  [green]best so far[/]" if best else ""
-        ERROR.print(
-            f"[bold]step {record['step']}[/]  held out {record['loss']:.4f} nats, "
-            f"{record['bits_per_character']:.4f} bits per character{mark}"
-        )
+        bits = record.get("bits_per_character")
+        more = "" if bits is None else f", {bits:.4f} bits per character"
+        ERROR.print(f"[bold]step {record['step']}[/]  held out {record['loss']:.4f} nats{more}{mark}")
 
     def sample(self, step: int, text: str) -> None:
         if step == 0:

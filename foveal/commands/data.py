@@ -26,7 +26,8 @@ def list_(*, json: Json = False) -> None:
 def describe(name: str, /, *, json: Json = False) -> None:
     """Say where data set NAME comes from."""
     entry = catalogue.describe(name)
-    facts = {"name": entry.name, "what": entry.what, "licence": entry.licence, "size": entry.size}
+    facts = {"name": entry.name, "what": entry.what, "task": entry.task}
+    facts |= {"licence": entry.licence, "size": entry.size}
     if entry.wheel is not None:
         facts |= {
             "package": f"{entry.wheel.package}=={entry.wheel.version}",

@@ -5,14 +5,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.build import held_out_order, load, prepare_again
+from foveal.build import held_out_order, kind_of, load, prepare_again
 from foveal.commands.console import OUTPUT, facts_table, result_line, say
-from foveal.commands.report import score_rows, scored
+from foveal.commands.report import judged, score_rows, scored, show_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
-from foveal.data.prepare import prepare_held_out
 from foveal.training.evaluate import evaluate as evaluate_batches
 from foveal.training.interrupt import Signals
+
+AMOUNTS = ("examples", "characters", "tokens", "source_tokens", "target_tokens")
 
 
 def evaluate(
@@ -38,22 +39,27 @@ def evaluate(
     """
     with Signals() as signals:
         loaded = load(run, choose_device(device))
+        config, kind = loaded.config, kind_of(loaded.config)
         if data is not None:
-            tokens, facts = prepare_held_out(data, loaded.config.data.column, loaded.tokenizer, say)
-            split, sizes = data, facts
+            held_out, facts = kind.prepare_held_out(config, data, loaded.inputs, say)
+            split = data
         else:
             prepared = prepare_again(loaded.run, say)
             split = "valid" if prepared.test is None else "test"
             held_out = prepared.valid if prepared.test is None else prepared.test
             if held_out is None:
-                raise UserError(f"{run}: trained without held-out text: name data to measure it on")
-            tokens, sizes = held_out, prepared.facts["parts"][split]
-        order = held_out_order(loaded.config, tokens)
-        precision = loaded.config.training.precision
+                raise UserError(f"{run}: trained without held-out data: name some to measure it on")
+            facts = prepared.facts["parts"][split]
+        order, precision = held_out_order(config, held_out), config.training.precision
         scores = evaluate_batches(loaded.model, loaded.task, order, precision=precision, poll=signals.poll)
-    amount = f"{sizes['characters']:,} characters, {sizes['tokens']:,} tokens"
+        report = judged(kind.judge(config, loaded.model, loaded.inputs, held_out, signals.poll))
     scores = scored(scores)
+    amounts = {key: facts[key] for key in AMOUNTS if key in facts}
     if json:
-        result_line({"run": str(run), "split": split, "tokens": sizes["tokens"]} | scores)
+        more = {} if report is None else report.to_json()
+        result_line({"run": str(run), "split": split} | amounts | scores | more)
     else:
-        facts_table([("run", str(run)), ("text", f"{split}: {amount}"), *score_rows(split, scores)], OUTPUT)
+        amount = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in amounts.items())
+        facts_table([("run", str(run)), ("data", f"{split}: {amount}"), *score_rows(split, scores)], OUTPUT)
+        if report is not None:
+            show_report(report, OUTPUT)

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from foveal.build import load
 from foveal.commands.console import facts_table, result_line
+from foveal.core.errors import UserError
 from foveal.interop.huggingface import write
 from foveal.interop.tokenizer import tokenizer_files
 from foveal.training.interrupt import Signals
@@ -26,7 +27,9 @@ def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negati
     """
     with Signals():
         loaded = load(run)
-        files = tokenizer_files(loaded.tokenizer)
+        if loaded.config.task.name != "language":
+            raise UserError(f"{run}: only language models have a form of Hugging Face's to be written in")
+        files = tokenizer_files(loaded.inputs)
         kind = write(folder, loaded.model, loaded.config.model, loaded.config.data.context, files)
     names = sorted(path.name for path in folder.iterdir())
     facts_table(

@@ -8,13 +8,16 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from foveal.build import Loaded, load
+from foveal.build.language import unit_of
+from foveal.build.pairs import BEAM
 from foveal.commands.console import ERROR, result_line
-from foveal.commands.report import unit_of
+from foveal.commands.targets import write_targets
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.data.text import read_text
 from foveal.generation.sampling import Sampling
 from foveal.generation.text import Generation, beam_text, generate_text, prompt_tokens
+from foveal.tasks.sequence import SequenceTask
 from foveal.training.interrupt import Signals
 
 DEFAULT = Sampling(temperature=0.8)
@@ -37,18 +40,19 @@ def generate(
     samples: int = 1,
     beam: int = 0,
     best: int = 1,
-    length_penalty: float = 0.0,
+    length_penalty: float | None = None,
+    attention: Path | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Write text with RUN. It appears as it is made; with --json one object at the end.
+    """Write text with RUN, or its target for a source (a translation). With --json one object at the end.
 
     Parameters
     ----------
     run
         The run folder.
     prompt
-        The text to continue; a new line if not given.
+        The text to continue, a new line if not given; or the source to write a target for.
     input_
         A UTF-8 file with one prompt a line.
     tokens
@@ -72,7 +76,9 @@ def generate(
     best
         How many of the beam's hypotheses to show.
     length_penalty
-        The beam's preference for longer texts (alpha of Wu et al. 2016).
+        The beam's preference for longer texts (alpha of Wu et al. 2016); 0 if not given, 1 for targets.
+    attention
+        Write what was read of the source at each word: a .png, .html or .json.
     device
         cpu, cuda, or auto.
     json
@@ -85,26 +91,36 @@ def generate(
             "--beam searches for the likeliest texts and draws nothing: with it leave out --temperature, "
             "--top-k, --top-p, --repetition-penalty, --seed, --stop and --samples (--best N shows several)"
         )
-    if not beam and (best > 1 or length_penalty):
-        raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
     if sampling.greedy and samples > 1:
         raise UserError("--temperature 0 always writes the same text: leave out --samples, or raise it")
     if (tokens is not None and tokens < 1) or samples < 1 or beam < 0 or best < 1:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")
     with Signals():
         loaded = load(run, choose_device(device))
+        if isinstance(loaded.task, SequenceTask):
+            if sampling != DEFAULT or stop or samples > 1 or tokens is not None:
+                raise UserError(
+                    f"{run} writes the likeliest text for a source by beam search: leave out all but "
+                    "--prompt, --input, --beam, --best, --length-penalty, --attention"
+                )
+            write_targets(loaded, prompts, beam or BEAM, best, length_penalty, attention, json)
+            return
+        if not beam and (best > 1 or length_penalty is not None):
+            raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
+        if attention is not None:
+            raise UserError(f"--attention: {run} is a language model, which reads no source")
         if tokens is None:
             tokens = _room(loaded, prompts)
         began = time.perf_counter()
         if beam:
             found = beam_text(
                 loaded.model,
-                loaded.tokenizer,
+                loaded.inputs,
                 prompts,
                 tokens,
                 beam=beam,
                 best=best,
-                alpha=length_penalty,
+                alpha=length_penalty or 0.0,
             )
             if not json:
                 _print_found(prompts, found)
@@ -115,7 +131,7 @@ def generate(
     if json:
         result_line(_result(run, prompts, found, seconds))
     else:
-        unit = unit_of(loaded.tokenizer.kind)
+        unit = unit_of(loaded.inputs.kind)
         ERROR.print(f"{written:,} {unit} at {written / seconds:,.0f} a second", style="dim")
 
 
@@ -134,7 +150,7 @@ def _room(loaded: Loaded, prompts: list[str]) -> int:
     """As many tokens as are written by default, where learned positions leave so many after the prompts."""
     if loaded.model.limit is None:
         return TOKENS
-    longest = max(len(prompt_tokens(loaded.tokenizer, prompt)) for prompt in prompts)
+    longest = max(len(prompt_tokens(loaded.inputs, prompt)) for prompt in prompts)
     return max(1, min(TOKENS, loaded.model.limit - longest + 1))  # the last token is not read
 
 
@@ -152,7 +168,7 @@ def _sample(
     whole: dict[int, Generation] = {}
     heading = prompts[0]
     pieces = generate_text(
-        loaded.model, loaded.tokenizer, prompts, tokens, sampling, samples=samples, stops=stops
+        loaded.model, loaded.inputs, prompts, tokens, sampling, samples=samples, stops=stops
     )
     for piece in pieces:
         if show and rows == 1:

@@ -7,14 +7,12 @@ import torch
 from cyclopts import Parameter
 from rich.table import Table
 
+from foveal.build import kind_of
 from foveal.commands.console import OUTPUT, facts_table, result_line
 from foveal.config import Config, load_config, preset_names, to_toml
-from foveal.models.language import language_model
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-VOCABULARY = 65
-"""Sizes are given for this many tokens: the characters of English plays."""
 
 
 @app.default
@@ -25,11 +23,10 @@ def list_(*, json: Json = False) -> None:
         result_line(rows)
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("preset", "mixers", "layers", "width", "parameters", "optimizer", "budget"):
-        table.add_column(column)
+    for column in ("preset", "task", "mixers", "layers", "parameters"):
+        table.add_column(column, no_wrap=True)
     for name, facts in rows.items():
-        cells = (f"{value:,}" if isinstance(value, int) else str(value) for value in facts.values())
-        table.add_row(name, *cells)
+        table.add_row(name, facts["task"], facts["mixers"], facts["layers"], f"{facts['parameters']:,}")
     OUTPUT.print(table)
 
 
@@ -48,16 +45,19 @@ def describe(name: str, /, *, json: Json = False) -> None:
 
 def _facts(config: Config) -> dict[str, Any]:
     model = config.model
+    encoder, writes = model.encoder, config.task.name not in ("classify", "tag", "mask")
+    stacks = [encoder] if encoder.kind != "none" else []
+    stacks += [model] if writes else []
     return {
-        "mixers": model.mixers,
-        "layers": model.layers,
-        "width": model.width,
+        "task": config.task.name,
+        "mixers": " > ".join(stack.mixers for stack in stacks),
+        "layers": " > ".join(str(stack.layers) for stack in stacks),
+        "width": " > ".join(str(stack.width) for stack in stacks),
         "parameters": sum(parameter.numel() for parameter in _model(config).parameters()),
-        "optimizer": config.optimizer.name,
         "budget": config.training.budget,
     }
 
 
 def _model(config: Config) -> torch.nn.Module:
     with torch.device("meta"):
-        return language_model(config.model, VOCABULARY, config.data.context)
+        return kind_of(config).outline(config)

@@ -5,21 +5,24 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from foveal.build import build_task, held_out_order, load_run_weights, training_order
+from rich.console import Console
+from rich.text import Text
+from torch import nn
+
+from foveal.build import build_task, held_out_order, kind_of, load_run_weights, training_order
+from foveal.build.kind import Judged
 from foveal.commands.console import ERROR, Screen, duration, facts_table, result_line
-from foveal.data.prepare import Prepared
-from foveal.heads.generate import Generator
+from foveal.data.prepared import Prepared
 from foveal.inspection.curves import draw_curves
+from foveal.scores.report import Report, make_report
 from foveal.training.evaluate import evaluate
 from foveal.training.interrupt import Interrupted, Signals
 from foveal.training.plan import parse_budget
 from foveal.training.run import Run
 from foveal.training.trainer import FinishedError, Trainer
 
-
-def unit_of(kind: str) -> str:
-    """What a token is, in words."""
-    return {"character": "characters", "byte": "bytes"}.get(kind, "tokens")
+WORST, SHOWN = 3, 160
+"""Of the worst examples so many are shown, and so many characters of each."""
 
 
 def command(name: str, path: Path, *more: str) -> str:
@@ -27,12 +30,16 @@ def command(name: str, path: Path, *more: str) -> str:
     return shlex.join(["foveal", name, str(path), *more])
 
 
-def train_and_report(run: Run, model: Generator, data: Prepared, signals: Signals, json: bool) -> None:
+def train_and_report(
+    run: Run, model: nn.Module, data: Prepared[Any, Any], signals: Signals, json: bool
+) -> None:
     """Train the run from where it is to its end; then score, draw and show it. The curves come last: a
     finished run without them was stopped before its report, which is then made."""
     config, picture = run.config, run.path / "curves.png"
-    unit = unit_of(data.tokenizer.kind)
-    task = build_task(config, model, data.tokenizer)
+    kind = kind_of(config)
+    unit = kind.describe(config, data).unit
+    held_out = data.valid if data.test is None else data.test
+    task = build_task(config, model, data.inputs, data.valid if held_out is None else held_out)
     valid = None if data.valid is None else held_out_order(config, data.valid)
     budget = parse_budget(config.training.budget)
     screen = Screen(budget.amount if budget.unit == "seconds" else None, unit)
@@ -44,20 +51,21 @@ def train_and_report(run: Run, model: Generator, data: Prepared, signals: Signal
             except FinishedError:
                 if picture.exists():
                     raise
-        progress = trainer.state.progress
+        progress, report = trainer.state.progress, None
         load_run_weights(run, model)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
-        held_out = data.valid if data.test is None else data.test
         if held_out is not None:
             order = held_out_order(config, held_out)
             scores = evaluate(model, task, order, precision=config.training.precision, poll=signals.poll)
             result |= {"split": "valid" if data.test is None else "test"} | scored(scores)
+            report = judged(kind.judge(config, model, data.inputs, held_out, signals.poll))
+            result |= {} if report is None else report.to_json()
         draw_curves(run.metrics, picture, f"{run.path.name}: {config.model.mixers}", unit)
     except Interrupted as stop:
         at = f" at step {trainer.state.progress.step:,}; "
         saved = "its last checkpoint stays" if signals.urgent else "everything is saved"
         raise Interrupted(stop.number, f"{at}{saved}; go on with: {command('resume', run.path)}") from None
-    _show(run, result, progress.best_step)
+    _show(run, result, report, progress.best_step)
     if json:
         result_line(result)
 
@@ -68,26 +76,56 @@ def scored(scores: dict[str, float]) -> dict[str, float]:
 
 
 def score_rows(split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
-    """The scores of a split in words."""
+    """The loss of a split in words."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
-    return [
-        (
-            f"{name} loss",
-            f"{scores['loss']:.4f} nats per token = {scores['bits_per_character']:.4f} bits per "
-            f"character (perplexity {scores['perplexity']:.2f})",
-        )
-    ]
+    bits = (
+        f" = {scores['bits_per_character']:.4f} bits per character" if "bits_per_character" in scores else ""
+    )
+    loss = f"{scores['loss']:.4f} nats per token{bits} (perplexity {scores['perplexity']:.2f})"
+    return [(f"{name} loss", loss)]
 
 
-def _show(run: Run, result: dict[str, Any], best_step: int | None) -> None:
-    weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation text"
+def judged(found: Judged | None) -> Report | None:
+    """The scores of what a model made, with intervals, by length, and the worst examples."""
+    if found is None:
+        return None
+    return make_report(found.scores, found.lengths, found.sources, found.references, found.outputs)
+
+
+def show_report(report: Report, console: Console) -> None:
+    """Two tables, and the worst of the examples."""
+    console.print()
+    console.print(Text(report.table()), soft_wrap=True)
+    for score in report.scores:
+        if score.signature:
+            console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
+    console.print(Text(f"\nworst by {report.scores[0].name}", style="bold"))
+    for example in report.worst[:WORST]:
+        for name, text in (
+            ("source", example.source),
+            ("right", example.reference),
+            ("found", example.output),
+        ):
+            console.print(Text.assemble((name.ljust(8), "cyan"), shortened(text)), soft_wrap=True)
+        console.print()
+
+
+def shortened(text: str) -> str:
+    """At most a screen's width of a text."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
+
+
+def _show(run: Run, result: dict[str, Any], report: Report | None, best_step: int | None) -> None:
+    weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
+    if report is not None:
+        show_report(report, ERROR)
     rows = [("trained", f"{result['steps']:,} steps in {duration(result['seconds'])} of training")]
     rows += score_rows(result["split"], result) if "split" in result else []
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
         ("next", command("generate", run.path)),
-        ("", command("evaluate", run.path, "another.txt")),
+        ("", command("evaluate", run.path, "DATA")),
     ]
     ERROR.print()
     facts_table(rows)

@@ -34,5 +34,5 @@ def resume(
         if then := changed_machine(opened):
             say(f"made with {then}: it goes on, but need not end bit for bit as it would have")
         data = prepare_again(opened, say)
-        model = build_model(opened.config, data.tokenizer, chosen)
+        model = build_model(opened.config, data.inputs, chosen)
         train_and_report(opened, model, data, signals, json)

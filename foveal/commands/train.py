@@ -2,31 +2,50 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
+from torch import nn
 
-from foveal.build import build_model, build_task, load_run_weights, new_run, settle, training_order
+from foveal.build import (
+    Given,
+    build_model,
+    build_task,
+    kind_of,
+    load_run_weights,
+    new_run,
+    open_inputs,
+    settle,
+    training_order,
+)
 from foveal.commands.console import duration, facts_table, say, size
-from foveal.commands.report import train_and_report, unit_of
-from foveal.config import Config, load_config
+from foveal.commands.report import train_and_report
+from foveal.config import Config, TaskName, load_config
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
-from foveal.data.order import Streams, Windows
-from foveal.data.prepare import Prepared, prepare
-from foveal.data.tokenizers import load_tokenizer
-from foveal.heads.generate import Generator
+from foveal.data.infer import infer_task
+from foveal.data.prepared import Prepared
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
+from foveal.training.protocols import Batches
 from foveal.training.run import check_place, default_path, open_run
+
+PRESETS: dict[TaskName, str] = {
+    "language": "demo",
+    "translate": "translate",
+    "transduce": "transduce",
+    "classify": "classify",
+    "tag": "tag",
+}
+"""The preset of a task where none is given."""
 
 
 def train(
     data: str,
     /,
     *overrides: str,
-    task: Literal["language"] | None = None,
+    task: TaskName | None = None,
     model: str | None = None,
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
     valid: str | None = None,
@@ -36,18 +55,20 @@ def train(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Train a model on DATA: a text file, a folder, a table with a text column, or a named data set.
+    """Train a model on DATA: text, pairs of texts, or a named data set.
 
     Parameters
     ----------
     data
-        An existing path (any text, a folder, .jsonl .csv .tsv .parquet), else a name from `foveal data list`.
+        An existing path (any text, a folder, .jsonl .csv .tsv .parquet), two aligned files as `a.en,b.de`,
+        else a name from `foveal data list`.
     overrides
         Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3.
     task
-        What to learn; it is inferred from DATA.
+        What to learn; the model's, or inferred from DATA.
     model
-        A preset from `foveal models`, or the path of a TOML file; `demo`, or what --from is, if not given.
+        A preset from `foveal models`, or the path of a TOML file; the task's own, or what --from is, if not
+        given.
     from_
         A run whose weights and tokenizer to start from.
     valid
@@ -64,8 +85,12 @@ def train(
         Print one JSON object with the result on standard output.
     """
     first = None if from_ is None else open_run(from_)
-    preset = model or ("demo" if first is None else str(first.path / "config.toml"))
-    config = load_config(preset, [*overrides, *([f"training.budget={budget}"] if budget else [])])
+    preset = model or (
+        PRESETS[task or infer_task(data)] if first is None else str(first.path / "config.toml")
+    )
+    settings = [f"training.budget={budget}"] if budget else []
+    settings += [f"task.name={task}"] if task else []
+    config = load_config(preset, [*overrides, *settings])
     parse_budget(config.training.budget)
     if first is not None and config.model != first.config.model:
         raise UserError(
@@ -77,38 +102,40 @@ def train(
     check_place(folder)
     keep_freed_memory()
     with Signals() as signals:
-        tokenizer = None if first is None else load_tokenizer(first.inputs / "text")
-        prepared = prepare(data, config.data, valid, test, say, tokenizer)
-        network = build_model(config, prepared.tokenizer, chosen)
+        given = Given(data, valid, test)
+        inputs = None if first is None else open_inputs(first)
+        prepared = kind_of(config).prepare(config, given, say, inputs)
+        network = build_model(config, prepared.inputs, chosen)
         if first is not None:
             load_run_weights(first, network)
         _announce(data, config, preset, folder, prepared, network)
-        opened = new_run(folder, config, prepared, data, valid, test, preset, chosen.type)
+        opened = new_run(folder, config, prepared, given, preset, chosen.type)
         train_and_report(opened, network, prepared, signals, json)
 
 
 def _announce(
-    data: str, config: Config, preset: str, folder: Path, prepared: Prepared, network: Generator
+    data: str, config: Config, preset: str, folder: Path, prepared: Prepared[Any, Any], network: nn.Module
 ) -> None:
     """What was decided and what it will cost, before anything is spent on it."""
-    tokenizer, facts = prepared.tokenizer, prepared.facts["parts"]
-    unit, V = unit_of(tokenizer.kind), tokenizer.size
+    kind, facts = kind_of(config), prepared.facts["parts"]
+    told = kind.describe(config, prepared)
     order = training_order(config, prepared.train)
-    task = build_task(config, network, tokenizer)
+    task = build_task(config, network, prepared.inputs)
     first = preflight(network, task, order.batch(0, 0), config.training.precision, config.training.seed)
-    parameters = sum(parameter.numel() for parameter in network.parameters())
     step = first.seconds * config.training.accumulate
-    parts = ", ".join(f"{name} {_amount(part)}" for name, part in facts.items())
+    parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
+    aside = [("set aside", _set_aside(prepared, folder))] if prepared.aside else []
     facts_table(
         [
-            ("data", f"{data}: {unit}: {parts}"),
-            ("task", f"language model: predict the next of {V:,} {tokenizer.kind} tokens"),
+            ("data", f"{data}: {told.data}: {parts}"),
+            *aside,
+            ("task", told.task),
+            ("model", f"{preset}: {_model(config, network)}"),
             (
-                "model",
-                f"{preset}: {config.model.layers} x {config.model.mixers}, width {config.model.width}; "
-                f"{parameters:,} parameters",
+                "first loss",
+                f"{first.loss:.3f} nats measured; "
+                f"ln {told.outcomes} = {math.log(told.outcomes):.3f} expected",
             ),
-            ("first loss", f"{first.loss:.3f} nats measured; ln {V} = {math.log(V):.3f} expected"),
             ("cost", _cost(config, order, first, step)),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
@@ -117,12 +144,20 @@ def _announce(
         say("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
 
 
-def _amount(part: dict[str, Any]) -> str:
-    tokens, documents = part["tokens"], part["documents"]
-    return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
+def _set_aside(prepared: Prepared[Any, Any], folder: Path) -> str:
+    first, count = prepared.aside[0], len(prepared.aside)
+    return f"{count:,} rows, all in {folder / 'set_aside.jsonl'}; the first: {first.place}: {first.why}"
 
 
-def _cost(config: Config, order: Streams | Windows, first: Preflight, step: float) -> str:
+def _model(config: Config, network: nn.Module) -> str:
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    model, encoder = config.model, config.model.encoder
+    stacks = [("", model)] if encoder.kind == "none" else [("encoder ", encoder), ("decoder ", model)]
+    parts = (f"{name}{stack.layers} x {stack.mixers}, width {stack.width}" for name, stack in stacks)
+    return f"{', '.join(parts)}; {parameters:,} parameters"
+
+
+def _cost(config: Config, order: Batches, first: Preflight, step: float) -> str:
     """Memory and time, from one measured step."""
     batch = order.batch(0, 0)
     budget = parse_budget(config.training.budget)
@@ -134,5 +169,5 @@ def _cost(config: Config, order: Streams | Windows, first: Preflight, step: floa
     epoch = step * order.per_epoch / config.training.accumulate
     return (
         f"about {size(first.bytes)} of memory; {1000 * step:.0f} ms a step of "
-        f"{len(batch.inputs)} x {config.data.context}; {duration(epoch)} an epoch; {duration(total)} in all"
+        f"{batch.tokens:,} tokens; {duration(epoch)} an epoch; {duration(total)} in all"
     )

@@ -78,6 +78,11 @@ def settled(precision: Precision, device: torch.device) -> Literal["float32", "b
     return "bfloat16" if fast_bfloat16(device) else "float32"
 
 
+def at_least_single(x: torch.Tensor) -> torch.Tensor:
+    """`x` in float32 if it is of lower precision: sums over a vocabulary need the digits."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
     """Run the matrix products in `precision`; parameters and sums stay in float32."""
     if settled(precision, device) == "float32":

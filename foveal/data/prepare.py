@@ -14,6 +14,7 @@ from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import replace_file
 from foveal.core.errors import RunFailed, UserError
 from foveal.data import catalogue
+from foveal.data.prepared import Prepared
 from foveal.data.sources import Document, Folder, NotFoundError, Source, open_source
 from foveal.data.splits import Part, Shares, split
 from foveal.data.tokenizers import Tokenizer, make_tokenizer
@@ -24,20 +25,10 @@ FORMAT = 1
 """Changes with the rules of splitting, joining and storing, so that older stores are not used."""
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A corpus, ready to train on.
-
-    `facts` is ready for JSON: `source`, `skipped` (why each file was), and for each part in `parts`
-    its documents, characters (with the blank lines between documents), tokens, sha256 of the text, and
-    left_out (the most frequent characters without a token) with left_out_characters (of them all).
-    """
-
-    tokenizer: Tokenizer
-    train: TokenArray
-    valid: TokenArray | None
-    test: TokenArray | None
-    facts: dict[str, Any]
+Text = Prepared[Tokenizer, TokenArray]
+"""A corpus. Its facts: `skipped` (why each file was), and for each part its documents, characters (with the
+blank lines between documents), tokens, sha256 of the text, and left_out (the most frequent characters without
+a token) with left_out_characters (of them all)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,7 @@ def prepare(
     test: str | None,
     say: Say,
     tokenizer: Tokenizer | None = None,
-) -> Prepared:
+) -> Text:
     """Token arrays of DATA (a path, else a name of the catalogue), made once and then found in the cache.
 
     Where `valid` or `test` is given nothing at all is cut from DATA; the set that is not given is None.
@@ -93,7 +84,7 @@ def prepare(
             raise UserError(_nothing_in(part, given.get(part, data), part in given))
     _say_losses(skipped, store.facts, say)
     return Prepared(
-        tokenizer=store.tokenizer,
+        inputs=store.tokenizer,
         train=store.tokens["train"],
         valid=store.tokens.get("valid"),
         test=store.tokens.get("test"),
@@ -143,7 +134,7 @@ def _stored(
 
     reading = Reading(corpus.documents(), "reading", say)
     training = (piece for part, piece in reading if part == "train")
-    tokenizer = tokenizer or make_tokenizer(config, training)
+    tokenizer = tokenizer or make_tokenizer(config.tokenizer, config.vocabulary, training)
     if tokenizer.size < 2:
         raise UserError(
             f"{corpus.cut.path}: its training part has fewer than two different characters, "

@@ -1,6 +1,7 @@
 """Tokenizers: text to token numbers and back. Each token stands for a string of bytes of UTF-8.
 
-Character: one token for each character of the training text. Byte: the 256 bytes. BPE: byte-level
+Character: one token for each character of the training text. Word: for each word between white space (for
+signs and commands, not for prose). Byte: the 256 bytes. BPE: byte-level
 byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), trained on the training text, by the
 `tokenizers` library. Byte and BPE encode any text and give back exactly it.
 """
@@ -19,7 +20,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.config import DataConfig
+from foveal.config import TokenizerName
 from foveal.core.durable import write_new
 from foveal.core.errors import UserError
 
@@ -140,6 +141,31 @@ class ByteTokenizer(Tokenizer):
         return json.dumps({"kind": self.kind})
 
 
+class WordTokenizer(Tokenizer):
+    """One token for each of `vocabulary`'s words, which white space parts; a space is written behind."""
+
+    kind = "word"
+
+    def __init__(self, vocabulary: Iterable[str]):
+        self.vocabulary = sorted(set(vocabulary))
+        super().__init__([f"{word} ".encode() for word in self.vocabulary])
+        self._ids = {word: i for i, word in enumerate(self.vocabulary)}
+
+    def encode(self, text: str) -> Ids:
+        ids, unknown = self.encode_known(text)
+        if unknown:
+            raise UserError(f"the training text has no word {min(unknown)!r}, so there is no token for it")
+        return ids
+
+    def encode_known(self, text: str) -> tuple[Ids, Counter[str]]:
+        words = text.split()
+        known = [self._ids[word] for word in words if word in self._ids]
+        return np.array(known, np.int64), Counter(word for word in words if word not in self._ids)
+
+    def to_json(self) -> str:
+        return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary})
+
+
 class BPETokenizer(Tokenizer):
     """Byte-level byte-pair encoding. `fast` is a `tokenizers.Tokenizer`."""
 
@@ -182,12 +208,14 @@ class BPETokenizer(Tokenizer):
         return str(self._fast.to_str())
 
 
-def make_tokenizer(config: DataConfig, texts: Iterable[str]) -> Tokenizer:
-    """The configured tokenizer for a training text, given in pieces."""
-    if config.tokenizer == "byte":
+def make_tokenizer(kind: TokenizerName, vocabulary: int, texts: Iterable[str]) -> Tokenizer:
+    """The tokenizer of a kind for a training text, given in pieces; `vocabulary` is BPE's size."""
+    if kind == "byte":
         return ByteTokenizer()
-    if config.tokenizer == "bpe":
-        return BPETokenizer.train(texts, config.vocabulary)
+    if kind == "bpe":
+        return BPETokenizer.train(texts, vocabulary)
+    if kind == "word":
+        return WordTokenizer(word for text in texts for word in text.split())
     seen: set[str] = set()
     for text in texts:
         seen.update(text)
@@ -205,7 +233,10 @@ def load_tokenizer(folder: Path) -> Tokenizer:
             from tokenizers import Tokenizer as Fast
 
             return BPETokenizer(Fast.from_str(text))
-        return ByteTokenizer() if kind == "byte" else CharacterTokenizer(content["vocabulary"])
+        if kind == "byte":
+            return ByteTokenizer()
+        make = WordTokenizer if kind == "word" else CharacterTokenizer
+        return make(content["vocabulary"])
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     except Exception as error:  # the library raises plain Exception

@@ -125,10 +125,21 @@ def _best_continuations(
     totals = log_probabilities + log_probabilities.new_tensor(past)[:, :, None]
     totals[ended] = -math.inf
     totals[:, :, 0].masked_fill_(ended, math.inf)
-    # A stable sort takes the first of equal ones, as argmax does in greedy decoding; top-k promises nothing.
-    ordered, index = totals.flatten(1).sort(dim=-1, descending=True, stable=True)
-    index = index[:, :beam]
-    return ordered[:, :beam].tolist(), (index // V).tolist(), (index % V).tolist()
+    ordered, index = _highest(totals.flatten(1), beam)
+    return ordered.tolist(), (index // V).tolist(), (index % V).tolist()
+
+
+def _highest(totals: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` highest of each row and where they are, the first of equal ones as argmax takes in greedy
+    decoding. Top-k alone promises nothing about equal ones; sorting a vocabulary costs a decoder's step."""
+    lowest = totals.topk(count, -1).values[:, -1:]
+    _, places = (totals >= lowest).nonzero(as_tuple=True)
+    if len(places) == totals.shape[0] * count:
+        places = places.view(-1, count)
+        ordered, order = totals.gather(1, places).sort(dim=-1, descending=True, stable=True)
+        return ordered, places.gather(1, order)
+    ordered, places = totals.sort(dim=-1, descending=True, stable=True)
+    return ordered[:, :count], places[:, :count]
 
 
 def _decided(paths: list[_Path], limit: int, best: int, alpha: float) -> bool:

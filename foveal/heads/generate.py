@@ -8,7 +8,7 @@ from foveal.core.state import State
 from foveal.layers.block import Stack
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.linear import Linear
-from foveal.layers.moe import Aux, Routed
+from foveal.layers.moe import Aux, aux_names
 
 
 class Generator(nn.Module):
@@ -38,9 +38,7 @@ class Generator(nn.Module):
         self.embedding_norm = nn.Identity() if embedding_norm is None else embedding_norm
         self.stack = stack
         self.bounded, self.limit = stack.bounded, stack.limit
-        self.aux_names = sorted(
-            {name for part in stack.modules() if isinstance(part, Routed) for name in part.aux_names}
-        )
+        self.aux_names = aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
         self.projection = Linear(width, embedding.size, bias=projection_bias)
         if tied:

@@ -43,6 +43,7 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str) -> None:
     losses.plot(x, smoothed(y), color="#1f4e8c", linewidth=1.4, label="training, smoothed")
     if held_out:
         best = min(held_out, key=lambda record: record["loss"])
+        bits = best.get("bits_per_character")
         losses.plot(
             [record["step"] for record in held_out],
             [record["loss"] for record in held_out],
@@ -52,7 +53,7 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str) -> None:
             label="held out",
         )
         losses.annotate(
-            f"best {best['loss']:.3f} nats\n= {best['bits_per_character']:.3f} bits per character",
+            f"best {best['loss']:.3f} nats" + (f"\n= {bits:.3f} bits per character" if bits else ""),
             (best["step"], best["loss"]),
             xytext=(-8, 36),
             textcoords="offset points",

@@ -81,7 +81,8 @@ class SelfAttention(Tapped):
         visible: Bool[Tensor, "#B #T S"] | None
         if self.window:
             k, v, visible, cache = self._slide(k, v, state, before, added)
-        elif state is None:
+        elif state is None or (not state["filled"] and torch.is_grad_enabled()):
+            # From the start there is nothing to append to; room that was asked for is for writing alone.
             visible, cache = None, {"keys": k, "values": v, "filled": T}
         else:
             k, v, visible, cache = self._append(k, v, state, before)

@@ -22,6 +22,7 @@ class Block(Tapped):
     Pre-norm: `x = x + mixer(norm(x))`, `x = x + feedforward(norm(x))` (Xiong et al. 2020).
     Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
     Without `residual` the `x +` is left out, and the mixer may change the width.
+    `epsilon` is the norms'.
     A `Routed` feed-forward layer gives `aux`, sums within each row, which goes up to the task.
     """
 
@@ -33,6 +34,7 @@ class Block(Tapped):
         place: Literal["pre", "post"] = "pre",
         residual: bool = False,
         dropout: float = 0.0,
+        epsilon: float = 1e-5,
     ):
         super().__init__()
         d_in, d_out = int(mixer.d_in), int(mixer.d_out)  # type: ignore[arg-type]
@@ -42,8 +44,8 @@ class Block(Tapped):
         self.bounded = self.mixer.bounded
         self.feedforward = feedforward
         self.pre, self.residual = place == "pre", residual
-        self.mixer_norm = make_norm(norm, d_in if self.pre else d_out)
-        self.feedforward_norm = make_norm(norm, d_out) if feedforward is not None else None
+        self.mixer_norm = make_norm(norm, d_in if self.pre else d_out, epsilon)
+        self.feedforward_norm = make_norm(norm, d_out, epsilon) if feedforward is not None else None
         self.dropout = nn.Dropout(dropout)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:

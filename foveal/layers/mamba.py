@@ -5,17 +5,19 @@ import math
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
 from foveal.layers.linear import Linear
 from foveal.layers.mixer import check_input
-from foveal.ops.convolution import depthwise_convolution, last_inputs
+from foveal.ops.convolution import last_inputs
+from foveal.ops.depthwise import silu_convolution
+from foveal.ops.gate import skip_and_gate
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 from foveal.ops.selective_scan import selective_scan
+from foveal.ops.time_steps import time_steps
 
 SHORTEST, LONGEST = 0.001, 0.1
 """Between these the time steps begin."""
@@ -75,13 +77,15 @@ class Mamba(Tapped):
         check_input(x, state, self.shapes, self.A_log)
         if state is None:
             state = self.init_state(x.shape[0])
-        inputs, z = self.input(zero_padding(x, lengths)).chunk(2, 2)
+        # Two products: one alone would have its gradient put together from those of its halves.
+        x = zero_padding(x, lengths)
+        inputs, z = (linear(x, weight) for weight in self.input.weight.chunk(2))
         history = state["inputs"]
-        u = F.silu(depthwise_convolution(inputs, history, self.convolution_weight, self.convolution_bias))
+        u = silu_convolution(inputs, history, self.convolution_weight, self.convolution_bias)
         r, B, C = self.selection(u).split([self.rank, self.states, self.states], 2)
-        # The bias is added in its own precision: steps are small. A step of 0 leaves the state as it is.
-        delta = zero_padding(F.softplus(linear(r, self.delta.weight) + self.delta.bias), lengths)
+        # A step of 0 leaves the state as it is.
+        delta = zero_padding(time_steps(linear(r, self.delta.weight), self.delta.bias), lengths)
         self.tap("delta", lambda: delta)
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
-        y = self.output(torch.addcmul(y, self.skip, u) * F.silu(z))
+        y = self.output(skip_and_gate(y, u, self.skip, z))
         return zero_padding(y, lengths), {"inputs": last_inputs(history, inputs, lengths), "h": h}

@@ -29,6 +29,12 @@ class Routed(nn.Module):
         raise NotImplementedError
 
 
+def aux_names(module: nn.Module) -> list[str]:
+    """The names in `aux` of all routed layers inside."""
+    routed = (part for part in module.modules() if isinstance(part, Routed))
+    return sorted({name for part in routed for name in part.aux_names})
+
+
 class Experts(Routed, Tapped):
     """`y = sum_e g_e(x) W_2e activation(W_1e x)` over the `active` likeliest of `count` experts.
 

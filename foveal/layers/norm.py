@@ -49,8 +49,8 @@ class RMSNorm(nn.Module):
         return rms_norm(x, self.gain, self.epsilon)
 
 
-def make_norm(kind: Literal["none", "layer", "rms"], width: int) -> nn.Module:
+def make_norm(kind: Literal["none", "layer", "rms"], width: int, epsilon: float = 1e-5) -> nn.Module:
     """The norm called `kind`; none is the identity."""
     if kind == "none":
         return nn.Identity()
-    return LayerNorm(width) if kind == "layer" else RMSNorm(width)
+    return LayerNorm(width, epsilon) if kind == "layer" else RMSNorm(width, epsilon)

@@ -53,17 +53,23 @@ class SinusoidalPosition(nn.Module):
 
 
 class Positioned(nn.Module):
-    """`x` with its positions added, or concatenated (then it is wider by the position's width)."""
+    """`x` with its positions added, or concatenated (then it is wider by their width); and a norm of it."""
 
-    def __init__(self, position: LearnedPosition | SinusoidalPosition, join: Literal["add", "concatenate"]):
+    def __init__(
+        self,
+        position: LearnedPosition | SinusoidalPosition,
+        join: Literal["add", "concatenate"],
+        norm: nn.Module | None = None,
+    ):
         super().__init__()
         self.position, self.join, self.limit = position, join, position.limit
+        self.norm = nn.Identity() if norm is None else norm
 
     def forward(self, x: Float[Tensor, "B T D"], first: Int[Tensor, "#B"]) -> Float[Tensor, "B T E"]:
         vectors = self.position(first, x.shape[1]).to(x.dtype)
         if self.join == "add":
-            return x + vectors
-        return torch.cat([x, vectors.expand(x.shape[0], -1, -1)], 2)
+            return self.norm(x + vectors)
+        return self.norm(torch.cat([x, vectors.expand(x.shape[0], -1, -1)], 2))
 
 
 def refuse_past(limit: int | None, filled: int) -> None:

@@ -22,7 +22,10 @@ class Pyramid(nn.Module):
             raise ValueError(f"two directions need an even width, not {width}")
         sizes = [d_in] + [2 * width] * (layers - 1)
         self.blocks = nn.ModuleList(
-            Block(Bidirectional(*(Recurrent(LSTM(size, width // 2)) for _ in range(2))), dropout=dropout)
+            Block(
+                Bidirectional(Recurrent(LSTM(size, width // 2)), Recurrent(LSTM(size, width // 2))),
+                dropout=dropout,
+            )
             for size in sizes
         )
 

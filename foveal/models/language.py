@@ -1,110 +1,67 @@
-"""Language models from a config: which mixer in which layer, and how the parts fit."""
+"""Generators from a config: language models, and decoders that read a memory."""
 
 from torch import nn
 
-from foveal.config import ConfigError, ModelConfig, nearest
+from foveal.config import ConfigError, ModelConfig
 from foveal.heads.generate import Generator
-from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
-from foveal.layers.convolution import Convolution
+from foveal.layers.attentive import Attentive
 from foveal.layers.embedding import Embedding, OneHot
-from foveal.layers.feedforward import make_feedforward
-from foveal.layers.mamba import Mamba
+from foveal.layers.memory_attention import CrossAttention
 from foveal.layers.norm import make_norm
-from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.rwkv import ChannelMixing, TimeMixing
-from foveal.layers.ssm import S5
+from foveal.models.stack import Mixers, make_embedding, make_stack
 
-MIXERS = ("rnn", "lstm", "gru", "conv", "attention", "s5", "mamba", "rwkv")
-"""The names that a pattern may hold."""
+READERS = ("cross", "attentive")
+"""Mixers that read a memory."""
 
-SAME_WIDTH = ("attention", "s5", "mamba", "rwkv")
-"""Those whose outputs are as wide as their inputs."""
+
+class DecoderMixers(Mixers):
+    """The mixers of a generator over a memory of vectors as wide as `memory`."""
+
+    def __init__(self, config: ModelConfig, memory: int):
+        super().__init__(config)
+        self.memory, self.heads, self.attentive = memory, config.attention.heads, config.attentive
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*super().names, *READERS)
+
+    def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
+        if kind == "cross":
+            return CrossAttention(width, self.heads, self.memory)
+        if kind == "attentive":
+            return Attentive(self.attentive.cell, d_in, width, self.memory, self.attentive.score)
+        return super().make(kind, d_in, width, layer)
 
 
 def language_model(config: ModelConfig, vocabulary: int, context: int) -> Generator:
-    """A generator over `vocabulary` tokens; a learned position table has `context` places."""
-    embedded = {0: config.width, -1: vocabulary}.get(config.embedding, config.embedding)
-    embedding = OneHot(vocabulary) if config.embedding == -1 else Embedding(vocabulary, embedded)
+    """A generator over `vocabulary` tokens from nothing; a learned position table has `context` places."""
+    return _generator(config, Mixers(config), vocabulary, context)
+
+
+def decoder(
+    config: ModelConfig, vocabulary: int, context: int, memory: int, shared: Embedding | OneHot | None = None
+) -> Generator:
+    """A generator that reads a memory of width `memory`; a `shared` embedding is the encoder's."""
+    names = {name.strip() for layer in config.mixers.split(",") for name in layer.split("+")}
+    if not names & set(READERS):
+        raise ConfigError(
+            f"model.mixers={config.mixers} never reads the source: add cross (as in attention+cross), or "
+            "take attentive"
+        )
+    return _generator(config, DecoderMixers(config, memory), vocabulary, context, shared)
+
+
+def _generator(
+    config: ModelConfig,
+    mixers: Mixers,
+    vocabulary: int,
+    context: int,
+    shared: Embedding | OneHot | None = None,
+) -> Generator:
+    embedding = make_embedding(config, vocabulary) if shared is None else shared
     if config.embedding_norm and config.norm == "none":
         raise ConfigError("model.embedding_norm needs a norm: set model.norm=layer or model.norm=rms")
-    positioned = make_positions(config, embedded, context)
-    d_in = 2 * embedded if positioned is not None and config.positions.join == "concatenate" else embedded
-    kinds = [name.strip() for name in config.mixers.split(",")]
-    for kind in kinds:
-        if kind not in MIXERS:
-            raise ConfigError(f"model.mixers: unknown mixer '{kind}'{nearest(kind, MIXERS)}")
-    blocks: list[nn.Module] = []
-    for layer in range(config.layers):
-        kind = kinds[layer % len(kinds)]
-        # Some mixers may change the width, without a residual; the first layer does it.
-        narrow = d_in != config.width and (config.residual or kind in SAME_WIDTH)
-        if narrow:
-            raise ConfigError(
-                f"the first layer gets vectors of width {d_in}, but model.width={config.width}: "
-                f"a residual, {', '.join(SAME_WIDTH)} need them equal; set model.embedding (half of it with "
-                "model.positions.join=concatenate) to fit"
-            )
-        around = (config.norm, config.norm_place, config.residual, config.dropout)
-        blocks.append(Block(make_mixer(kind, config, d_in, layer), make_layer(config), *around))
-        if config.feedforward == "channel-mixing":
-            hidden = round(config.expansion * config.width)
-            blocks.append(Block(ChannelMixing(config.width, hidden, layer, config.layers), None, *around))
-        d_in = config.width
+    stack = make_stack(mixers, embedding.width, context)
     last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
-    first = make_norm(config.norm if config.embedding_norm else "none", embedded)
-    return Generator(
-        embedding, Stack(blocks, positioned), config.width, last, config.tied, first, config.projection_bias
-    )
-
-
-def make_mixer(kind: str, config: ModelConfig, d_in: int, layer: int) -> nn.Module:
-    """The mixer called `kind` of a layer, from vectors of width `d_in` to the model's width."""
-    width, recurrent = config.width, config.recurrent
-    if kind == "rnn":
-        return Recurrent(Elman(d_in, width, recurrent.nonlinearity), recurrent.learned_start)
-    if kind == "lstm":
-        return Recurrent(LSTM(d_in, width), recurrent.learned_start)
-    if kind == "gru":
-        return Recurrent(GRU(d_in, width, recurrent.reset), recurrent.learned_start)
-    if kind == "conv":
-        dilations = config.convolution.dilations.split(",")
-        dilation = int(dilations[layer % len(dilations)])
-        return Convolution(d_in, width, config.convolution.kernel, dilation)
-    if kind == "attention":
-        rotary = config.positions.kind == "rotary"
-        return SelfAttention(width, config.attention.heads, config.attention.window, rotary)
-    if kind == "s5":
-        return S5(width, config.s5.states, config.s5.blocks)
-    if kind == "mamba":
-        return Mamba(width, config.mamba.expansion, config.mamba.states, config.mamba.kernel)
-    return TimeMixing(width, layer, config.layers)
-
-
-def make_layer(config: ModelConfig) -> nn.Module | None:
-    """The feed-forward layer in each mixer's block; channel mixing is a mixer with a block of its own."""
-    experts = config.experts
-    if config.feedforward == "channel-mixing":
-        return None
-    return make_feedforward(
-        config.feedforward,
-        config.width,
-        config.expansion,
-        config.activation,
-        experts.count,
-        experts.active,
-        experts.balance,
-    )
-
-
-def make_positions(config: ModelConfig, width: int, context: int) -> Positioned | None:
-    """Absolute positions as wide as the embedding, or None."""
-    kind, join = config.positions.kind, config.positions.join
-    if kind == "learned":
-        return Positioned(LearnedPosition(context, width), join)
-    if kind == "sinusoidal":
-        if width % 2:
-            raise ConfigError(f"sinusoidal positions need an even width, not {width}: set model.embedding")
-        return Positioned(SinusoidalPosition(width), join)
-    return None
+    first = make_norm(config.norm if config.embedding_norm else "none", embedding.width)
+    return Generator(embedding, stack, config.width, last, config.tied, first, config.projection_bias)

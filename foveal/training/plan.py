@@ -54,6 +54,8 @@ def parse_budget(text: str) -> Budget:
 def rate_at(step: int, plan: Plan | None, schedule: ScheduleConfig, highest: float) -> float:
     """The rate of update number `step` (from 0): warmed up linearly, held, then falling to the end."""
     held = highest * min(1.0, (step + 1) / max(1, schedule.warmup))
+    if schedule.name == "inverse-sqrt":  # Vaswani et al. 2017, 5.3: its peak is where the warm-up ends
+        return min(held, highest * math.sqrt(max(1, schedule.warmup) / (step + 1)))
     if plan is None or step < plan.decay_start:
         return held
     share = (step - plan.decay_start) / (plan.total_steps - plan.decay_start)
@@ -63,7 +65,8 @@ def rate_at(step: int, plan: Plan | None, schedule: ScheduleConfig, highest: flo
 
 def make_plan(total_steps: int, schedule: ScheduleConfig, decided: int = 0) -> Plan:
     """The plan of `total_steps` steps whose rate before step `decided` is only warmed up and held."""
-    start = total_steps if schedule.name == "constant" else round(schedule.decay_start * total_steps)
+    independent = schedule.name in ("constant", "inverse-sqrt")
+    start = total_steps if independent else round(schedule.decay_start * total_steps)
     return Plan(total_steps, min(total_steps, max(start, schedule.warmup, decided)), decided)
 
 
@@ -83,7 +86,7 @@ class Pace:
 
     def plan(self, step: int, elapsed: float) -> Plan | None:
         """The plan, if after `step` steps in `elapsed` seconds the rate is about to depend on it."""
-        share = 1.0 if self.schedule.name == "constant" else self.schedule.decay_start
+        share = 1.0 if self.schedule.name in ("constant", "inverse-sqrt") else self.schedule.decay_start
         settled = step >= max(self.schedule.warmup, CALIBRATION) and elapsed >= share * self.seconds
         if not settled and (elapsed < self.seconds or step == 0):
             return None

@@ -92,11 +92,13 @@ def create_run(
     inputs: Mapping[str, bytes],
     data: dict[str, Any],
     weights: bytes | None = None,
+    beside: Mapping[str, bytes] | None = None,
 ) -> Run:
     """Make a run folder, which appears complete or not at all.
 
     `inputs` maps names below `inputs/` (`text/tokenizer.json`) to contents; `data` are facts about the
-    data, for people and for `Run.facts["data"]`; sealed `weights` are of a model that is trained already.
+    data, for people and for `Run.facts["data"]`; sealed `weights` are of a model that is trained already;
+    what is `beside` (`set_aside.jsonl`) is for people alone.
     UserError if `path` exists or can't be written.
     """
     check_place(path)
@@ -112,6 +114,7 @@ def create_run(
     }
     files |= {"run.json": seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
     files |= {} if weights is None else {WEIGHTS: weights}
+    files |= beside or {}
     try:
         with durable.new_folder(path) as part:
             (part / "checkpoints").mkdir()

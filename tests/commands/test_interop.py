@@ -41,13 +41,13 @@ def test_a_run_comes_back(family: str) -> None:
     assert (result["run"], result["model_type"], result["vocabulary"]) == (
         "back",
         family,
-        ours.tokenizer.size,
+        ours.inputs.size,
     )
     assert result["parameters"] == sum(parameter.numel() for parameter in ours.model.parameters())
     assert "foveal train DATA --from back" in told.err
-    assert isinstance(back.tokenizer, CharacterTokenizer)
-    assert back.tokenizer.digest == ours.tokenizer.digest
-    tokens = torch.randint(ours.tokenizer.size, (2, 16))
+    assert isinstance(back.inputs, CharacterTokenizer)
+    assert back.inputs.digest == ours.inputs.digest
+    tokens = torch.randint(ours.inputs.size, (2, 16))
     with torch.no_grad():
         assert torch.equal(
             back.model.project(back.model(tokens)[0]), ours.model.project(ours.model(tokens)[0])
@@ -70,7 +70,7 @@ def test_a_run_comes_back(family: str) -> None:
 def test_bytes_and_pairs_come_back(tokenizer: str) -> None:
     settings = (f"data.tokenizer={tokenizer}", "data.vocabulary=300")
     succeed("import", exported("mamba", *settings), "--run", "back")
-    ours, back = foveal.load("own").tokenizer, foveal.load("back").tokenizer
+    ours, back = foveal.load("own").inputs, foveal.load("back").inputs
     assert isinstance(back, BPETokenizer)
     assert back.pieces == ours.pieces
 
@@ -84,7 +84,7 @@ def test_transformers_opens_an_exported_run(family: str) -> None:
     ours = foveal.load("own")
     text = Path("text.txt").read_text()[:16]
     ids = tokenizer(text, return_tensors="pt")["input_ids"]
-    assert ids[0].tolist() == ours.tokenizer.encode(text).tolist()
+    assert ids[0].tolist() == ours.inputs.encode(text).tolist()
     with torch.no_grad():
         expected = ours.model.project(ours.model(ids)[0])
         torch.testing.assert_close(model(ids).logits, expected, rtol=1e-5, atol=1e-5)

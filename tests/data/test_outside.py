@@ -12,8 +12,8 @@ def test_tiny_shakespeare(outside_data: Path, tmp_path: Path, monkeypatch: pytes
     """Its 65 characters, in order, and every one of its 1,115,394 in one split and one only."""
     monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path))
     prepared = prepare(str(outside_data / "tinyshakespeare.txt"), DataConfig(), None, None, print)
-    assert prepared.tokenizer.decode(range(12)) == "\n !$&',-.3:;"
-    assert prepared.tokenizer.size == 65
+    assert prepared.inputs.decode(range(12)) == "\n !$&',-.3:;"
+    assert prepared.inputs.size == 65
     parts = prepared.facts["parts"]
     assert sum(part["tokens"] for part in parts.values()) == 1_115_394
     assert 0.89 < parts["train"]["tokens"] / 1_115_394 < 0.91

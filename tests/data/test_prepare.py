@@ -13,7 +13,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare as module
 from foveal.data import tokens as tokens_module
-from foveal.data.prepare import Prepared, prepare, prepare_held_out
+from foveal.data.prepare import Text, prepare, prepare_held_out
 from foveal.data.tokenizers import CharacterTokenizer
 
 TEXT = "".join(f"line {i} of the text, which is about {i * i}\n" for i in range(400))
@@ -26,12 +26,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.txt"
 
 
-def prepared(data: Path | str, **config: Any) -> Prepared:
+def prepared(data: Path | str, **config: Any) -> Text:
     return prepare(str(data), DataConfig(**config), None, None, print)
 
 
-def text_of(found: Prepared, part: str) -> str:
-    return found.tokenizer.decode(getattr(found, part))
+def text_of(found: Text, part: str) -> str:
+    return found.inputs.decode(getattr(found, part))
 
 
 @pytest.fixture
@@ -110,10 +110,10 @@ def test_what_changed_is_made_anew(path: Path) -> None:
 
 def test_other_settings_have_stores_of_their_own(path: Path) -> None:
     assert len(prepared(path).train) != len(prepared(path, valid=0.2).train)
-    assert prepared(path, tokenizer="byte").tokenizer.size == 256
-    assert prepared(path, tokenizer="bpe", vocabulary=270).tokenizer.size == 270
-    assert prepared(path, tokenizer="bpe", vocabulary=280).tokenizer.size == 280
-    assert prepared(path).tokenizer.size < 256
+    assert prepared(path, tokenizer="byte").inputs.size == 256
+    assert prepared(path, tokenizer="bpe", vocabulary=270).inputs.size == 270
+    assert prepared(path, tokenizer="bpe", vocabulary=280).inputs.size == 280
+    assert prepared(path).inputs.size < 256
 
 
 def stored(cache: Path, name: str) -> Path:
@@ -195,7 +195,7 @@ def test_characters_the_training_text_lacks_are_left_out_and_said(path: Path, tm
 def test_a_given_tokenizer_is_used(path: Path) -> None:
     tokenizer = CharacterTokenizer(set(TEXT) | {"Z"})
     found = prepare(str(path), DataConfig(), None, None, print, tokenizer)
-    assert found.tokenizer.digest == tokenizer.digest
+    assert found.inputs.digest == tokenizer.digest
 
 
 def test_skipped_files_are_said_also_the_second_time(tmp_path: Path) -> None:

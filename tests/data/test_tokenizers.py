@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import tokenizers as module
 from foveal.data.tokenizers import (
@@ -47,7 +46,7 @@ CLAUSE = st.lists(st.sampled_from(GAPS), max_size=3).map(lambda gaps: "".join(ga
 
 @cache
 def made(kind: str) -> Tokenizer:
-    return make_tokenizer(DataConfig(tokenizer=kind, vocabulary=300), iter(TRAINING))
+    return make_tokenizer(kind, 300, iter(TRAINING))
 
 
 @pytest.mark.parametrize("kind", ["byte", "bpe"])
@@ -84,7 +83,7 @@ def test_an_unfinished_character_is_shown_only_at_the_end() -> None:
 
 
 def test_character_vocabulary_is_sorted_and_of_the_training_text_alone() -> None:
-    tokenizer = make_tokenizer(DataConfig(), iter(["banana", "nab c"]))
+    tokenizer = make_tokenizer("character", 0, iter(["banana", "nab c"]))
     assert isinstance(tokenizer, CharacterTokenizer)
     assert tokenizer.vocabulary == " abcn"
     assert tokenizer.encode("cab").tolist() == [3, 1, 2]

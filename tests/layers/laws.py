@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from foveal.core.state import detach, map_state, reset, select
+from foveal.core.memory import Memory
+from foveal.core.state import State, detach, map_state, reset, select
 from foveal.ops.dispatch import recorded_paths, reference_only
 from tests.layers.rows import entries, run
 
@@ -25,9 +26,32 @@ class Trial:
     tolerance: float
     standing_nan: bool = True
     exact: bool = True
+    memory: Memory | None = None
+    """What it reads, if it does: rows for any batch of a law, in their order."""
 
     def inputs(self, *shape: int) -> Tensor:
         return torch.randn(*(shape or (B, T)), self.width, dtype=self.dtype)
+
+    def begin(self, *rows: int, capacity: int | None = None) -> State:
+        """The first state of these rows; of the first B, if none are named."""
+        chosen = list(rows) or slice(B)
+        memory = None
+        if self.memory is not None:
+            memory = Memory(*(part[chosen] for part in self.parts()))
+        return self.module.init_state(len(rows) or B, capacity, memory)
+
+    def start(self, *rows: int) -> State:
+        """The same; or None, which stands for it where no memory is read."""
+        return None if self.memory is None else self.begin(*rows)
+
+    def parts(self) -> list[Tensor]:
+        """Of the memory."""
+        memory = self.memory
+        return [] if memory is None else [memory.vectors, memory.mask, memory.summary]
+
+    def gradients(self, outputs: list[Tensor], *inputs: Tensor) -> list[Tensor]:
+        """`gradients`, to the memory too."""
+        return gradients(self.module, outputs, *inputs, *self.parts()[::2])
 
     def close(self, a: Tensor, b: Tensor, slack: float = 1.0) -> None:
         """Equal up to rounding, which is as large as the largest number."""
@@ -46,7 +70,6 @@ def on_path(reference: bool) -> Iterator[list[str]]:
     """The reference alone, or what runs by default; the list gains what ran."""
     with recorded_paths() as ran, reference_only() if reference else nullcontext():
         yield ran
-    assert ran
     assert all(step.endswith(":reference") for step in ran) or not reference
 
 
@@ -59,15 +82,15 @@ def gradients(module: nn.Module, outputs: list[Tensor], *inputs: Tensor) -> list
             weight = torch.randn(output.shape, generator=generator, dtype=torch.float64).to(output.dtype)
             loss = loss + (output * weight).sum()
     wanted = [*module.parameters(), *inputs]
-    found = torch.autograd.grad(loss, wanted, allow_unused=True)
+    found = torch.autograd.grad(loss, wanted, retain_graph=True, allow_unused=True)
     return [torch.zeros_like(w) if g is None else g for w, g in zip(wanted, found, strict=True)]
 
 
 def chunks(trial: Trial, cuts: list[int]) -> None:
     """A whole sequence equals any split of it, in outputs, final state and gradients."""
     module, x = trial.module, trial.inputs().requires_grad_()
-    whole, last = run(module, x)
-    state, parts = None, []
+    whole, last = run(module, x, trial.start())
+    state, parts = trial.start(), []
     for part in x.tensor_split(cuts, 1):
         y, state = run(module, part, state)
         parts.append(y)
@@ -75,8 +98,8 @@ def chunks(trial: Trial, cuts: list[int]) -> None:
     trial.close(pieces, whole)
     trial.same(state, last)
     for a, b in zip(
-        gradients(module, [pieces, *entries(module, state)], x),
-        gradients(module, [whole, *entries(module, last)], x),
+        trial.gradients([pieces, *entries(module, state)], x),
+        trial.gradients([whole, *entries(module, last)], x),
         strict=True,
     ):
         trial.close(a, b, slack=10)
@@ -84,9 +107,9 @@ def chunks(trial: Trial, cuts: list[int]) -> None:
 
 def start_state_is_no_state(trial: Trial) -> None:
     module, x = trial.module, trial.inputs()
-    for start in (module.init_state(B), module.init_state(B, capacity=2 * T)):
+    for start in (trial.begin(), trial.begin(capacity=2 * T)):
         y, state = run(module, x, start)
-        want, last = run(module, x)
+        want, last = run(module, x, trial.start())
         trial.close(y, want)
         trial.same(state, last)
 
@@ -97,14 +120,14 @@ def causality(trial: Trial, t: int) -> Tensor:
     Returns the gradient to the last input before t.
     """
     module, x = trial.module, trial.inputs().requires_grad_()
-    y, _ = run(module, x)
+    y, _ = run(module, x, trial.start())
     (gradient,) = torch.autograd.grad(y[:, :t].square().sum(), x)
     assert gradient[:, t:].eq(0).all()
     changes = [1e3] + [float("nan")] * trial.standing_nan
     for value in changes:
         other = x.detach().clone()
         other[:, t:] = value
-        found = run(module, other)[0][:, :t]
+        found = run(module, other, trial.start())[0][:, :t]
         if trial.exact:
             assert torch.equal(found, y[:, :t])
         else:
@@ -116,9 +139,8 @@ def padding_and_batch(trial: Trial) -> None:
     """NaN in the padding changes nothing, padding gives zeros, a row alone equals the row in the batch."""
     module, lengths = trial.module, torch.tensor([T, 4, 0])
     before, after = trial.inputs(2, B, T)
-    _, state = run(module, before, None, torch.tensor([2, T, 5]))
-    start = detach(state)
-    for state in (None, start):
+    _, later = run(module, before, trial.start(), torch.tensor([2, T, 5]))
+    for state in (trial.start(), detach(later)):
         padded = after.clone()
         for b, n in enumerate(lengths):
             padded[b, n:] = torch.nan
@@ -127,8 +149,8 @@ def padding_and_batch(trial: Trial) -> None:
         z, end = run(module, other, state, lengths)
         assert torch.equal(y, z)
         assert all(y[b, n:].eq(0).all() for b, n in enumerate(lengths))
-        a = gradients(module, [y, *entries(module, last)], clean)
-        c = gradients(module, [z, *entries(module, end)], other)
+        a = trial.gradients([y, *entries(module, last)], clean)
+        c = trial.gradients([z, *entries(module, end)], other)
         assert all(torch.equal(g, h) and g.isfinite().all() for g, h in zip(a, c, strict=True))
         for b, n in enumerate(lengths.tolist()):
             row = torch.tensor([b])
@@ -146,16 +168,16 @@ def select_and_reset(trial: Trial) -> None:
     module = trial.module
     x, more = trial.inputs(2, B, T)
     with torch.no_grad():
-        _, state = run(module, x, None, torch.tensor([T, 3, 7]))
+        _, state = run(module, x, trial.start(), torch.tensor([T, 3, 7]))
         rows = torch.tensor([2, 0, 2, 1])
         chosen = select(state, rows)
         again = torch.tensor([False, True, False])
-        renewed = reset(state, again, module.init_state(B))
+        renewed = reset(state, again, trial.begin())
         kept = map_state(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, state)
         expect, _ = run(module, more, select(state, torch.arange(B)))
         got, _ = run(module, more[rows], chosen)
         trial.close(got, expect[rows])
-        first, _ = run(module, more)
+        first, _ = run(module, more, trial.start())
         got, _ = run(module, more, renewed)
         trial.close(got, torch.where(again[:, None, None], first, expect))
         for a, b in zip(entries(module, state), entries(module, kept), strict=True):
@@ -165,18 +187,19 @@ def select_and_reset(trial: Trial) -> None:
 def storage(trial: Trial) -> None:
     """A start is fresh storage; while gradients flow, one can go on from a passed state a second time."""
     module, x = trial.module, trial.inputs()
-    weights = [parameter.detach().clone() for parameter in module.parameters()]
-    start = module.init_state(B)
+    given = [*module.parameters(), *trial.parts()]
+    untouched = [part.detach().clone() for part in given]
+    start = trial.begin()
     with torch.no_grad():
         map_state(lambda leaf: leaf.fill_(7) if isinstance(leaf, Tensor) else leaf, start)
-    _, state = run(module, x[:, :4], module.init_state(B, capacity=2 * T))
+    _, state = run(module, x[:, :4], trial.begin(capacity=2 * T))
     kept = [entry.clone() for entry in entries(module, state)]
     first, _ = run(module, x[:, 4:], state)
     again, _ = run(module, x[:, 4:], state)
     assert torch.equal(first, again)
     assert all(map(torch.equal, entries(module, state), kept))
-    assert all(gradient.isfinite().all() for gradient in gradients(module, [first, again]))
-    assert all(map(torch.equal, module.parameters(), weights))
+    assert all(gradient.isfinite().all() for gradient in trial.gradients([first, again]))
+    torch.testing.assert_close(given, untouched, rtol=0, atol=0, equal_nan=True)
 
 
 @torch.no_grad()
@@ -185,13 +208,13 @@ def one_by_one(trial: Trial) -> None:
     module, lengths = trial.module, torch.tensor([5, 2, 0])
     prompt, more = trial.inputs(B, 5), trial.inputs(B, T - 5)
     for capacity in (None, 3, T):
-        _, state = run(module, prompt, module.init_state(B, capacity), lengths)
+        _, state = run(module, prompt, trial.begin(capacity=capacity), lengths)
         outputs = []
         for x in more.split(1, 1):
             y, state = run(module, x, state)
             outputs.append(y)
         for b, n in enumerate(lengths):
-            whole, last = run(module, torch.cat([prompt[b, :n], more[b]])[None])
+            whole, last = run(module, torch.cat([prompt[b, :n], more[b]])[None], trial.start(b))
             trial.close(torch.cat(outputs, 1)[b], whole[0, n:])
             trial.same(select(state, torch.tensor([b])), last)
 
@@ -200,7 +223,7 @@ def every_parameter_learns(trial: Trial) -> None:
     """From the start state every parameter's gradient exists and is finite."""
     module = trial.module
     module.zero_grad()
-    y, _ = run(module, trial.inputs())
+    y, _ = run(module, trial.inputs(), trial.start())
     y.square().sum().backward()
     for name, parameter in module.named_parameters():
         assert parameter.grad is not None, name
@@ -211,7 +234,7 @@ def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
     """Chunks with ragged lengths, a list of them for each chunk: pieces of each row equal the row whole."""
     module, rows = trial.module, len(lengths[0])
     texts = [trial.inputs(sum(chunk[b] for chunk in lengths)) for b in range(rows)]
-    state, seen, outputs = None, [0] * rows, [[] for _ in range(rows)]
+    state, seen, outputs = trial.start(*range(rows)), [0] * rows, [[] for _ in range(rows)]
     for chunk in lengths:
         x = torch.full((rows, max(max(chunk), 1), trial.width), torch.nan, dtype=trial.dtype)
         for b, n in enumerate(chunk):
@@ -222,6 +245,6 @@ def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
             seen[b] += n
     for b, text in enumerate(texts):
         if len(text):
-            whole, last = run(module, text[None])
+            whole, last = run(module, text[None], trial.start(b))
             trial.close(torch.cat(outputs[b]), whole[0])
             trial.same(select(state, torch.tensor([b])), last)

@@ -7,25 +7,30 @@ import torch
 from torch import Tensor, nn
 
 from examples.own_cell import MinimalGated
+from foveal.core.memory import Memory
 from foveal.layers.attention import SelfAttention
+from foveal.layers.attentive import Attentive
+from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.block import Block, Stack
 from foveal.layers.convolution import Convolution
 from foveal.layers.feedforward import MLP, Highway, SwiGLU
 from foveal.layers.mamba import Mamba
+from foveal.layers.memory_attention import CrossAttention, FullAttention
 from foveal.layers.moe import Experts
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.ssm import S5
 
-D = 8
+D, M = 8, 5
+"""Widths of the inputs, and of a memory's vectors."""
 
 
 @dataclass(frozen=True)
 class Row:
     make: Callable[[], nn.Module]
     default: str = ""
-    """The fast path that runs by default (in `ops.dispatch`'s words)."""
+    """The fast path that runs by default (in `ops.dispatch`'s words), if there is one."""
     standing_nan: bool = True
     """A NaN in the future changes nothing earlier (not promised for attention)."""
     exact: bool = True
@@ -145,11 +150,65 @@ ROWS = {
     "own-cell": Row(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
 }
 
+WHOLE = {
+    "full": Row(lambda: FullAttention(D, 2), "attention:fused"),
+    "full-rotary": Row(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
+    "bidirectional": Row(lambda: Bidirectional(Recurrent(LSTM(D, 6)), Recurrent(GRU(D, 5))), "LSTM:fused"),
+    "bidirectional-sum": Row(
+        lambda: Bidirectional(S5(D, 6, 2), Convolution(D, D, 3), "sum"), "linear_scan:kernel"
+    ),
+    "stack-encoder": Row(
+        lambda: Stack(
+            [
+                Block(FullAttention(D, 2, rotary=True), MLP(D, 16), "layer", residual=True),
+                Block(FullAttention(D, 4), SwiGLU(D, 12), "rms", "post", residual=True),
+                Block(Bidirectional(Recurrent(GRU(D, 4)), Recurrent(GRU(D, 4)))),
+            ],
+            Positioned(SinusoidalPosition(D), "add"),
+        ),
+        "attention:fused",
+    ),
+}
+"""They need the whole row at once and have no state: they stand padding, batch and gradients only."""
+
+READING = {
+    "cross": Row(lambda: CrossAttention(D, 2, M), "attention:fused"),
+    "attentive-additive": Row(lambda: Attentive("gru", D, 6, M, "additive")),
+    "attentive-dot": Row(lambda: Attentive("lstm", D, M, M, "dot")),
+    "attentive-scaled": Row(lambda: Attentive("gru", D, 6, M, "scaled")),
+    "attentive-general": Row(lambda: Attentive("rnn", D, 6, M, "general")),
+    "attentive-summary": Row(lambda: Attentive("lstm", D, 6, M, "summary"), "LSTM:fused"),
+    "stack-decoder": Row(
+        lambda: Stack(
+            [
+                Block(SelfAttention(D, 2), None, "layer", residual=True),
+                Block(CrossAttention(D, 2, M), MLP(D, 16), "layer", residual=True),
+                Block(Attentive("gru", D, D, M, "additive"), None, "rms", residual=True),
+            ],
+            Positioned(LearnedPosition(256, D), "add"),
+        ),
+        "attention:fused",
+        standing_nan=False,
+    ),
+}
+"""They read a memory, from which their state begins."""
+
+EVERY = ROWS | WHOLE | READING
+
 
 def make(name: str, dtype: torch.dtype) -> nn.Module:
     """The row's module, ready for the laws."""
     torch.manual_seed(len(name))
-    return filled(ROWS[name].make().to(dtype).eval(), 0.7)
+    return filled(EVERY[name].make().to(dtype).eval(), 0.7)
+
+
+def memory_of(name: str, dtype: torch.dtype) -> Memory | None:
+    """Four rows for those that read: whole, short, with holes, and empty; NaN where nothing is."""
+    if name not in READING:
+        return None
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0]]).bool()
+    vectors = torch.randn(4, 5, M, dtype=dtype).masked_fill(~mask[:, :, None], torch.nan)
+    return Memory(vectors.requires_grad_(), mask, torch.randn(4, M, dtype=dtype, requires_grad=True))
 
 
 def filled(module: nn.Module, size: float) -> nn.Module:
@@ -168,6 +227,8 @@ def run(module: nn.Module, x: Tensor, state: object = None, lengths: Tensor | No
 
 def entries(module: nn.Module, state: object) -> list[Tensor]:
     """The valid entries of a state, so that two states that mean the same compare equal."""
+    if state is None:
+        return []
     if isinstance(module, Stack):
         parts = [e for b, s in zip(module.blocks, state["blocks"], strict=True) for e in entries(b, s)]
         return parts + ([state["count"]] if "count" in state else [])
@@ -185,4 +246,5 @@ def entries(module: nn.Module, state: object) -> list[Tensor]:
         else:
             rows = [part[b, :n] for part in parts for b, n in enumerate(count)]
         return [count, *rows]
-    return [state[name] for name in sorted(state)]
+    parts = [state[name] for name in sorted(state)]
+    return [part.long() if part.dtype == torch.bool else part for part in parts]

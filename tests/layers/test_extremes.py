@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from foveal.core.runtime import autocast
-from tests.layers.laws import gradients
-from tests.layers.rows import ROWS, D, entries, make, run
+from tests.layers.laws import Trial
+from tests.layers.rows import EVERY, D, entries, make, memory_of, run
 
 T = 200
 LONG = 100_000
-STEP_BY_STEP = ("elman-relu", "gru-before", "own-cell", "stack-hybrid", "block-highway")
+STEP_BY_STEP = ("elman-relu", "gru-before", "own-cell", "stack-hybrid", "block-highway", "attentive")
 """Rows that take 50 to 500 us a step, and over time do what quicker ones do: 5,000 steps are enough."""
 
 INPUTS = {
@@ -24,25 +24,29 @@ INPUTS = {
 }
 
 
-def finite(module: nn.Module, x: Tensor, precision: str = "float32", lengths: Tensor | None = None) -> Tensor:
+def finite(trial: Trial, x: Tensor, precision: str = "float32", lengths: Tensor | None = None) -> Tensor:
     """The outputs, found to be finite together with the state and all gradients."""
     x = x.clone().requires_grad_()
     with autocast(x.device, precision):
-        y, state = run(module, x, None, lengths)
-    outputs = [y, *entries(module, state)]
+        y, state = run(trial.module, x, trial.start(*range(len(x))), lengths)
+    outputs = [y, *entries(trial.module, state)]
     assert all(part.isfinite().all() for part in outputs)
-    assert all(part.isfinite().all() for part in gradients(module, outputs, x))
+    assert all(part.isfinite().all() for part in trial.gradients(outputs, x))
     return y
 
 
-every_row = pytest.mark.parametrize("name", list(ROWS))
+every_row = pytest.mark.parametrize("name", list(EVERY))
+
+
+def trial_of(name: str) -> Trial:
+    return Trial(make(name, torch.float32), D, torch.float32, 0.0, memory=memory_of(name, torch.float32))
 
 
 @every_row
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", list(INPUTS))
 def test_finite(name, kind, precision):
-    finite(make(name, torch.float32), INPUTS[kind], precision)
+    finite(trial_of(name), INPUTS[kind], precision)
 
 
 @every_row
@@ -50,24 +54,25 @@ def test_finite(name, kind, precision):
 def test_empty_rows(name, lengths):
     x = torch.full((2, T, D), torch.nan)
     x[0, : lengths[0]] = 1
-    y = finite(make(name, torch.float32), x, lengths=torch.tensor(lengths))
+    y = finite(trial_of(name), x, lengths=torch.tensor(lengths))
     assert y[1].eq(0).all()
 
 
 @every_row
 def test_very_long(name):
-    module = make(name, torch.float32)
-    if not module.bounded:
+    trial = trial_of(name)
+    if not trial.module.bounded:
         pytest.skip("attention without a window takes time with the square of the length")
-    finite(module, torch.randn(1, 5_000 if name in STEP_BY_STEP else LONG, D))
+    slow = name.startswith(STEP_BY_STEP)
+    finite(trial, torch.randn(1, 5_000 if slow else LONG, D))
 
 
 @every_row
 @pytest.mark.parametrize(("rows", "positions"), [(2, 0), (0, 3)])
 def test_nothing_to_read(name, rows, positions):
-    module = make(name, torch.float32)
-    for state in (None, module.init_state(rows)):
+    trial = trial_of(name)
+    for state in (trial.start(*range(rows)), trial.begin(*range(rows))):
         with pytest.raises(
             ValueError, match=f"{rows} rows of {positions} positions: both must be at least 1"
         ):
-            run(module, torch.zeros(rows, positions, D), state)
+            run(trial.module, torch.zeros(rows, positions, D), state)

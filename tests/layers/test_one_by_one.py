@@ -5,7 +5,8 @@ import torch
 
 from foveal.config import from_tables
 from foveal.heads.generate import Generator
-from foveal.models.language import MIXERS, language_model
+from foveal.models.language import language_model
+from foveal.models.stack import MIXERS
 from foveal.ops.dispatch import recorded_paths
 
 V, T = 11, 9

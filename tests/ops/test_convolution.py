@@ -1,16 +1,13 @@
 """Convolutions with a history: against torch's, path against path, and what they keep of a ragged batch."""
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 from torch import Tensor
-from torch.autograd import gradcheck
 from torch.nn import functional as F
 
 from foveal.config import load_config
 from foveal.models.language import language_model
-from foveal.ops.convolution import causal_convolution, depthwise_convolution, last_inputs
+from foveal.ops.convolution import causal_convolution, last_inputs
 from foveal.ops.dispatch import recorded_paths, reference_only
 
 B, T, D, E = 2, 7, 3, 4
@@ -40,20 +37,6 @@ def test_both_paths_equal_torch(kernel, dilation, biased):
         torch.testing.assert_close(y, expected, rtol=1e-10, atol=1e-10)
         for a, b in zip(torch.autograd.grad(y, inputs, factor), gradients, strict=True):
             torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("kernel", [1, 4, 9])
-@pytest.mark.parametrize(
-    ("path", "name"), [(nullcontext, "depthwise:in_place"), (reference_only, "depthwise:reference")]
-)
-def test_depthwise_equals_torch(kernel, path, name):
-    x, history, weight, bias = numbers(B, T, D), numbers(B, kernel - 1, D), numbers(D, kernel), numbers(D)
-    every = torch.cat([history, x], 1).transpose(1, 2)
-    expected = F.conv1d(every, weight[:, None], bias, groups=D).transpose(1, 2)
-    with path(), recorded_paths() as ran:
-        torch.testing.assert_close(depthwise_convolution(x, history, weight, bias), expected)
-        assert gradcheck(depthwise_convolution, (x, history, weight, bias))
-    assert set(ran) == {name}
 
 
 def test_the_worked_example():

@@ -1,17 +1,9 @@
-"""Typed configuration: preset < file < `key.sub=value` on the command line; unknown keys are errors.
+"""The typed sections of a config: everything that makes a run, with its defaults and what may be said."""
 
-Layers never see a config: they take plain numbers. Only models, data, tasks and the trainer read one.
-"""
+from typing import Annotated, Literal
 
-import difflib
-import tomllib
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-
-PRESETS = Path(__file__).parent / "presets"
 LARGEST = 1 << 20
 """Of all sizes: what is larger is a slip."""
 
@@ -22,22 +14,35 @@ Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class ConfigError(ValueError):
-    """A configuration that the user can mend, said in one line."""
-
-
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, coerce_numbers_to_str=True)
+
+
+TokenizerName = Literal["character", "byte", "bpe", "word"]
 
 
 class DataConfig(Strict):
     """How text becomes batches of tokens."""
 
-    tokenizer: Literal["character", "byte", "bpe"] = "character"
+    tokenizer: TokenizerName = "character"
     vocabulary: Annotated[int, Field(ge=257, le=65536)] = 4096
     """Size of a BPE vocabulary (the other tokenizers find their own)."""
+    target_tokenizer: Literal["same", "character", "byte", "bpe", "word"] = "same"
+    """Of the target of a pair, if another kind."""
     column: str = "text"
     """The column of a table that holds the text."""
+    source: str = "source"
+    """The column of the sentence to translate."""
+    target: str = "target"
+    """The column of its translation."""
+    label: str = "label"
+    """The column of a text's label."""
+    tags: str = "upos"
+    """The column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
+    joint: bool = False
+    """One vocabulary, and one embedding, for source and target."""
+    longest: Size = 256
+    """Tokens of a source or target: longer pairs are set aside, longer texts to classify are cut."""
     order: Literal["streams", "windows"] = "windows"
     """Contiguous streams with carried state, or random windows."""
     restart: Fraction = 0.0
@@ -110,11 +115,12 @@ class PositionConfig(Strict):
     join: Literal["add", "concatenate"] = "add"
 
 
-class ModelConfig(Strict):
-    """A generator: embedding, a stack of blocks, a projection to the vocabulary."""
+class StackConfig(Strict):
+    """What comes in, and a stack of blocks."""
 
     mixers: str = "lstm"
-    """Pattern of mixers, repeated over the layers: `lstm`, `lstm,attention` ..."""
+    """Pattern of mixers, repeated over the layers: `lstm`, `lstm,attention`; `attention+cross` are two in a
+    layer, one after the other."""
     layers: Size = 2
     width: Size = 256
     embedding: Annotated[int, Field(ge=-1, le=LARGEST)] = 0
@@ -131,9 +137,6 @@ class ModelConfig(Strict):
     residual: bool = False
     dropout: Fraction = 0.0
     """Share of each mixer's and feed-forward layer's outputs that is dropped while training."""
-    tied: bool = False
-    """The projection to the vocabulary shares the embedding's table."""
-    projection_bias: bool = True
     attention: AttentionConfig = AttentionConfig()
     recurrent: RecurrentConfig = RecurrentConfig()
     convolution: ConvolutionConfig = ConvolutionConfig()
@@ -143,12 +146,49 @@ class ModelConfig(Strict):
     positions: PositionConfig = PositionConfig()
 
 
+class EncoderConfig(StackConfig):
+    """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
+
+    kind: Literal["none", "text"] = "none"
+    bidirectional: bool = False
+    """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
+    side, or of the whole width and added where a mixer can't change its width."""
+    summary: Literal["mean", "last", "ends"] = "mean"
+    """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
+    second (where a bidirectional mixer's two directions end)."""
+
+
+class AttentiveConfig(Strict):
+    """A recurrent decoder's cell, and how it reads the memory."""
+
+    cell: Literal["rnn", "lstm", "gru"] = "gru"
+    score: Literal["summary", "additive", "dot", "scaled", "general"] = "additive"
+    """How a state and a vector of the memory are compared; summary does not attend (the bottleneck)."""
+
+
+class ModelConfig(StackConfig):
+    """The stack that the head stands on, and the encoder before it, if any."""
+
+    tied: bool = False
+    """The projection to the vocabulary shares the embedding's table."""
+    projection_bias: bool = True
+    attentive: AttentiveConfig = AttentiveConfig()
+    pooling: Literal["mean", "last", "max", "attention"] = "mean"
+    """How a classifier makes one vector of the memory's."""
+    encoder: EncoderConfig = EncoderConfig()
+
+
+TaskName = Literal["language", "translate", "transduce", "classify", "tag"]
+
+
 class TaskConfig(Strict):
-    name: Literal["language"] = "language"
+    name: TaskName = "language"
     loss: Literal["mean", "sum"] = "mean"
     """Loss per token, or summed over each row's chunk (as in min-char-rnn)."""
     positions: Literal["all", "last"] = "all"
     """Where the loss is taken: at every position or only at a window's last."""
+    smoothing: Fraction = 0.0
+    """Share of the probability that the training target spreads over all words (label smoothing)."""
 
 
 class OptimizerConfig(Strict):
@@ -166,8 +206,9 @@ class OptimizerConfig(Strict):
 
 
 class ScheduleConfig(Strict):
-    name: Literal["constant", "linear", "cosine"] = "linear"
-    """After the warm-up the rate is held, then falls as named from `decay_start` to the end."""
+    name: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "linear"
+    """After the warm-up the rate is held, then falls as named from `decay_start` to the end; inverse-sqrt
+    falls with the root of the step right after the warm-up."""
     warmup: Annotated[int, Field(ge=0)] = 50
     """Steps of linear warm-up."""
     decay_start: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -209,39 +250,29 @@ class Config(Strict):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "Config":
-        model, attention = self.model, self.model.attention
-        if self.data.batch_tokens < self.data.context:
+        model, data = self.model, self.data
+        if data.joint and data.target_tokenizer != "same":
+            raise ValueError("data.joint is one vocabulary for both sides: leave data.target_tokenizer=same")
+        if data.batch_tokens < data.context:
             raise ValueError(
-                f"data.batch_tokens={self.data.batch_tokens} is less than one row of "
-                f"data.context={self.data.context} tokens"
+                f"data.batch_tokens={data.batch_tokens} is less than one row of "
+                f"data.context={data.context} tokens"
             )
-        if "attention" in model.mixers:
-            if model.width % attention.heads:
-                raise ValueError(
-                    f"model.width={model.width} is not a multiple of model.attention.heads={attention.heads}"
-                )
-            if model.positions.kind == "rotary" and model.width // attention.heads % 2:
-                raise ValueError(
-                    f"rotary positions need an even head width, "
-                    f"not {model.width}/{attention.heads} = {model.width // attention.heads}"
-                )
-            if self.data.order == "streams" and attention.window == 0:
-                raise ValueError(
-                    "attention without a window can't be carried from chunk to chunk: "
-                    "set model.attention.window, or data.order=windows"
-                )
-        if model.feedforward not in ("none", "highway") and model.expansion * model.width < 1:
-            raise ValueError(
-                f"model.expansion={model.expansion:g} of model.width={model.width} leaves no hidden unit"
+        check_stack("model", model)
+        if model.encoder.kind != "none":
+            check_stack("model.encoder", model.encoder)
+        if (self.task.name == "language") != (model.encoder.kind == "none"):
+            need = (
+                "no encoder: set model.encoder.kind=none"
+                if self.task.name == "language"
+                else ("an encoder: take a preset of that task, or set model.encoder.kind=text")
             )
-        if model.feedforward == "experts" and model.experts.active > model.experts.count:
+            raise ValueError(f"task.name={self.task.name} needs {need}")
+        windowless = "attention" in model.mixers and model.attention.window == 0
+        if self.task.name == "language" and data.order == "streams" and windowless:
             raise ValueError(
-                f"model.experts.active={model.experts.active} is more than "
-                f"model.experts.count={model.experts.count}"
-            )
-        if "s5" in model.mixers and model.s5.states % model.s5.blocks:
-            raise ValueError(
-                f"model.s5.states={model.s5.states} is not a multiple of model.s5.blocks={model.s5.blocks}"
+                "attention without a window can't be carried from chunk to chunk: "
+                "set model.attention.window, or data.order=windows"
             )
         if model.tied and model.embedding not in (0, model.width):
             raise ValueError("model.tied needs an embedding as wide as the model: set model.embedding=0")
@@ -250,104 +281,28 @@ class Config(Strict):
         return self
 
 
-def preset_names() -> list[str]:
-    return sorted(path.stem for path in PRESETS.glob("*.toml"))
-
-
-def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
-    """The config of a preset (a name, or the path of a TOML file) with `key.sub=value` overrides."""
-    return from_tables(read_preset(preset), parse_overrides(overrides))
-
-
-def read_preset(preset: str) -> dict[str, Any]:
-    path = Path(preset)
-    if preset in preset_names():
-        path = PRESETS / f"{preset}.toml"
-    elif path.suffix != ".toml":
-        raise ConfigError(f"unknown preset '{preset}'{nearest(preset, preset_names())}")
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
-
-
-def from_tables(*tables: Mapping[str, Any]) -> Config:
-    """Merge nested tables, later ones win, and check the whole."""
-    merged: dict[str, Any] = {}
-    for table in tables:
-        _merge(merged, table)
-    try:
-        return Config.model_validate(merged)
-    except ValidationError as error:
-        raise ConfigError(_plain(error, merged)) from None
-
-
-def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
-    """`["model.width=64"]` as nested tables; values are TOML, or else plain strings."""
-    tables: dict[str, Any] = {}
-    for override in overrides:
-        key, equals, text = override.partition("=")
-        if not equals or not key or not all(key.split(".")):
-            raise ConfigError(f"'{override}': expected key.sub=value, such as model.width=256")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
-        for part in reversed(key.split(".")):
-            value = {part: value}
-        _merge(tables, value)
-    return tables
-
-
-def to_toml(config: BaseModel) -> str:
-    """The config as TOML: one table a section, every value written out."""
-    return "\n".join(_toml_lines(config.model_dump(), ())).strip() + "\n"
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """How to mend a misspelt word: the nearest known one, else all of them."""
-    names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
-    return f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(names)}"
-
-
-def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
-    for key, value in table.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = dict(value) if isinstance(value, Mapping) else value
-
-
-def _toml_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    lines = [""] + ([f"[{'.'.join(path)}]"] if path else [])
-    lines += [f"{key} = {_toml_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
-    for key, value in table.items():
-        if isinstance(value, dict):
-            lines += _toml_lines(value, (*path, key))
-    return lines
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return repr(value)
-
-
-def _plain(error: ValidationError, given: Mapping[str, Any]) -> str:
-    """The first problem in one line, with the nearest known key or the allowed values."""
-    problem = error.errors()[0]
-    path = [str(part) for part in problem["loc"]]
-    key = ".".join(path)
-    if problem["type"] == "extra_forbidden":
-        section: Any = Config
-        for part in path[:-1]:
-            section = section.model_fields[part].annotation
-        return f"unknown key '{key}'{nearest(path[-1], section.model_fields)}"
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{key}={problem['input']}: {message[0].lower()}{message[1:]}" if path else message
+def check_stack(name: str, stack: StackConfig) -> None:
+    """Raise ValueError for sizes of a stack that don't divide, or leave nothing."""
+    heads, experts = stack.attention.heads, stack.experts
+    if any(mixer in stack.mixers for mixer in ("attention", "cross")):
+        if stack.width % heads:
+            raise ValueError(
+                f"{name}.width={stack.width} is not a multiple of {name}.attention.heads={heads}"
+            )
+        if stack.positions.kind == "rotary" and stack.width // heads % 2:
+            raise ValueError(
+                "rotary positions need an even head width, "
+                f"not {stack.width}/{heads} = {stack.width // heads}"
+            )
+    if stack.feedforward not in ("none", "highway") and stack.expansion * stack.width < 1:
+        raise ValueError(
+            f"{name}.expansion={stack.expansion:g} of {name}.width={stack.width} leaves no hidden unit"
+        )
+    if stack.feedforward == "experts" and experts.active > experts.count:
+        raise ValueError(
+            f"{name}.experts.active={experts.active} is more than {name}.experts.count={experts.count}"
+        )
+    if "s5" in stack.mixers and stack.s5.states % stack.s5.blocks:
+        raise ValueError(
+            f"{name}.s5.states={stack.s5.states} is not a multiple of {name}.s5.blocks={stack.s5.blocks}"
+        )

@@ -1,0 +1,163 @@
+"""From a config or a run folder to processors, model, data orders and task: explicit, in one place."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from foveal.build import language
+from foveal.build.kind import Given, Kind, Say
+from foveal.build.labels import LabelKind
+from foveal.build.pairs import PairKind
+from foveal.build.tags import TagKind
+from foveal.config import Config, TaskName
+from foveal.core.errors import UserError
+from foveal.core.runtime import seed_everything, settled
+from foveal.data.prepared import Prepared
+from foveal.training.protocols import Batches, Task
+from foveal.training.run import Run, create_run, open_run
+from foveal.training.sealed import load_weights, open_tensors
+
+KINDS: dict[TaskName, Kind] = {
+    "language": language,
+    "translate": PairKind(),
+    "transduce": PairKind(),
+    "classify": LabelKind(),
+    "tag": TagKind(),
+}
+
+
+def kind_of(config: Config) -> Kind:
+    return KINDS[config.task.name]
+
+
+def settle(config: Config, device: torch.device) -> Config:
+    """The config with what depends on the machine decided, so that a run goes on alike on another one."""
+    training = config.training
+    precision = settled(training.precision, device)
+    return config.model_copy(update={"training": training.model_copy(update={"precision": precision})})
+
+
+def build_model(config: Config, inputs: Any, device: torch.device) -> nn.Module:
+    """The model with its first weights, a function of the config and its seed."""
+    seed_everything(config.training.seed, "weights")
+    return kind_of(config).model(config, inputs).to(device)
+
+
+def build_task(config: Config, model: nn.Module, inputs: Any, shown: Any = None) -> Task:
+    """The task; previews are taken from `shown`, held-out data."""
+    return kind_of(config).task(config, model, inputs, shown)
+
+
+def training_order(config: Config, data: Any) -> Batches:
+    """The batches of training, micro-batches of the configured number of tokens."""
+    return kind_of(config).training_order(config, data)
+
+
+def held_out_order(config: Config, data: Any) -> Batches:
+    """The whole of a held-out part, once."""
+    return kind_of(config).held_out_order(config, data)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A run, ready to use: `model` is in evaluation mode with the run's best weights.
+
+    `inputs` are its processors: the tokenizer of a language model, `PairInputs` of a translator ...
+    """
+
+    run: Run
+    config: Config
+    model: Any
+    inputs: Any
+    task: Any
+
+
+def load(path: str | Path, device: str | torch.device = "cpu") -> Loaded:
+    """Open a run folder: its model, its inputs' processors and its task.
+
+    Raises UserError for what is no run, is damaged, or has no weights yet.
+    """
+    run = open_run(Path(path))
+    inputs = open_inputs(run)
+    model = build_model(run.config, inputs, torch.device(device))
+    load_run_weights(run, model)
+    return Loaded(run, run.config, model.eval(), inputs, build_task(run.config, model, inputs))
+
+
+def open_inputs(run: Run) -> Any:
+    """The processors of a run's inputs."""
+    return kind_of(run.config).open_inputs(run.inputs)
+
+
+def load_run_weights(run: Run, model: nn.Module) -> None:
+    """Fill `model` with the run's best weights."""
+    if not run.weights.is_file():
+        raise UserError(f"{run.path}: no weights yet: train on with foveal resume {run.path}")
+    tensors, _ = open_tensors(run.weights.read_bytes(), str(run.weights))
+    load_weights(model, tensors, str(run.weights))
+
+
+def new_run(
+    path: Path,
+    config: Config,
+    prepared: Prepared[Any, Any],
+    given: Given,
+    preset: str = "",
+    device: str = "cpu",
+) -> Run:
+    """Make the folder of a run on `prepared`, the data that was `given`."""
+    lasting = {part: _lasting(name) for part, name in given._asdict().items()}
+    about = {**lasting, "preset": preset, "device": device, "facts": prepared.facts}
+    lines = (json.dumps({"place": row.place, "why": row.why}) for row in prepared.aside)
+    beside = {"set_aside.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.aside else {}
+    return create_run(path, config, kind_of(config).input_files(prepared.inputs), about, beside=beside)
+
+
+def _lasting(name: str | None) -> str | None:
+    """Paths that mean the same from every folder; a name of the catalogue as it is."""
+    if name is None:
+        return None
+    return ",".join(str(Path(part).absolute()) if Path(part).exists() else part for part in name.split(","))
+
+
+def prepare_again(run: Run, say: Callable[[str], None]) -> Prepared[Any, Any]:
+    """The data of a run as it was; UserError if it has changed since, or the run was imported."""
+    facts = run.facts["data"]
+    if facts["data"] is None:
+        raise UserError(
+            f"{run.path}: imported, so it has no data of its own: name some, or train a new run with "
+            f"foveal train DATA --from {run.path}"
+        )
+    given, before = Given(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
+    prepared = kind_of(run.config).prepare(run.config, given, say, open_inputs(run))
+    for part, found in prepared.facts["parts"].items():
+        if part not in before or found["sha256"] != before[part]["sha256"]:
+            raise UserError(
+                f"{given.data}: the {part} text has changed since {run.path} was made; restore it, "
+                "or train a new run"
+            )
+    return prepared
+
+
+__all__ = [
+    "KINDS",
+    "Given",
+    "Loaded",
+    "Say",
+    "build_model",
+    "build_task",
+    "held_out_order",
+    "kind_of",
+    "load",
+    "load_run_weights",
+    "new_run",
+    "open_inputs",
+    "prepare_again",
+    "settle",
+    "training_order",
+]

@@ -1,0 +1,49 @@
+"""`foveal predict RUN DATA`: a run's answer for each row of DATA."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from foveal.build import kind_of, load
+from foveal.commands.console import result_line, say
+from foveal.core.errors import UserError
+from foveal.core.runtime import choose_device
+from foveal.training.interrupt import Signals
+
+
+def predict(
+    run: Path,
+    data: str,
+    /,
+    *,
+    device: str = "auto",
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Write RUN's label, tags or target for each row of DATA, a line each.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    data
+        Data of the form that RUN was trained on; its labels are compared, not used.
+    device
+        cpu, cuda, or auto.
+    json
+        Print one JSON object on standard output.
+    """
+    with Signals() as signals:
+        loaded = load(run, choose_device(device))
+        kind = kind_of(loaded.config)
+        examples, _ = kind.prepare_held_out(loaded.config, data, loaded.inputs, say)
+        found = kind.judge(loaded.config, loaded.model, loaded.inputs, examples, signals.poll)
+    if found is None:
+        raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
+    if json:
+        rows = zip(found.sources, found.references, found.outputs, strict=True)
+        answers = [{"source": source, "reference": right, "output": output} for source, right, output in rows]
+        result_line({"run": str(run), "data": data, "predictions": answers})
+    else:
+        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found.outputs))

@@ -1,0 +1,66 @@
+"""Typed configuration: preset < file < `key.sub=value` on the command line; unknown keys are errors.
+
+Layers never see a config: they take plain numbers. Only models, data, tasks and the trainer read one.
+"""
+
+from foveal.config.files import (
+    ConfigError,
+    from_tables,
+    load_config,
+    nearest,
+    parse_overrides,
+    preset_names,
+    read_preset,
+    to_toml,
+)
+from foveal.config.sections import (
+    AttentionConfig,
+    AttentiveConfig,
+    Config,
+    ConvolutionConfig,
+    DataConfig,
+    EncoderConfig,
+    ExpertsConfig,
+    MambaConfig,
+    ModelConfig,
+    OptimizerConfig,
+    PositionConfig,
+    RecurrentConfig,
+    S5Config,
+    ScheduleConfig,
+    StackConfig,
+    TaskConfig,
+    TaskName,
+    TokenizerName,
+    TrainingConfig,
+)
+
+__all__ = [
+    "AttentionConfig",
+    "AttentiveConfig",
+    "Config",
+    "ConfigError",
+    "ConvolutionConfig",
+    "DataConfig",
+    "EncoderConfig",
+    "ExpertsConfig",
+    "MambaConfig",
+    "ModelConfig",
+    "OptimizerConfig",
+    "PositionConfig",
+    "RecurrentConfig",
+    "S5Config",
+    "ScheduleConfig",
+    "StackConfig",
+    "TaskConfig",
+    "TaskName",
+    "TokenizerName",
+    "TrainingConfig",
+    "from_tables",
+    "load_config",
+    "nearest",
+    "parse_overrides",
+    "preset_names",
+    "read_preset",
+    "to_toml",
+]

@@ -1,0 +1,120 @@
+"""Presets, files and `key.sub=value` on the command line to a config, and a config to TOML."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from foveal.config.sections import Config
+
+PRESETS = Path(__file__).parent.parent / "presets"
+
+
+class ConfigError(ValueError):
+    """A configuration that the user can mend, said in one line."""
+
+
+def preset_names() -> list[str]:
+    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
+    """The config of a preset (a name, or the path of a TOML file) with `key.sub=value` overrides."""
+    return from_tables(read_preset(preset), parse_overrides(overrides))
+
+
+def read_preset(preset: str) -> dict[str, Any]:
+    path = Path(preset)
+    if preset in preset_names():
+        path = PRESETS / f"{preset}.toml"
+    elif path.suffix != ".toml":
+        raise ConfigError(f"unknown preset '{preset}'{nearest(preset, preset_names())}")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+
+
+def from_tables(*tables: Mapping[str, Any]) -> Config:
+    """Merge nested tables, later ones win, and check the whole."""
+    merged: dict[str, Any] = {}
+    for table in tables:
+        _merge(merged, table)
+    try:
+        return Config.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigError(_plain(error, merged)) from None
+
+
+def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
+    """`["model.width=64"]` as nested tables; values are TOML, or else plain strings."""
+    tables: dict[str, Any] = {}
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key or not all(key.split(".")):
+            raise ConfigError(f"'{override}': expected key.sub=value, such as model.width=256")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        for part in reversed(key.split(".")):
+            value = {part: value}
+        _merge(tables, value)
+    return tables
+
+
+def to_toml(config: BaseModel) -> str:
+    """The config as TOML: one table a section, every value written out."""
+    return "\n".join(_toml_lines(config.model_dump(), ())).strip() + "\n"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """How to mend a misspelt word: the nearest known one, else all of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    return f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(names)}"
+
+
+def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
+    for key, value in table.items():
+        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _toml_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    lines = [""] + ([f"[{'.'.join(path)}]"] if path else [])
+    lines += [f"{key} = {_toml_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    for key, value in table.items():
+        if isinstance(value, dict):
+            lines += _toml_lines(value, (*path, key))
+    return lines
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return repr(value)
+
+
+def _plain(error: ValidationError, given: Mapping[str, Any]) -> str:
+    """The first problem in one line, with the nearest known key or the allowed values."""
+    problem = error.errors()[0]
+    path = [str(part) for part in problem["loc"]]
+    key = ".".join(path)
+    if problem["type"] == "extra_forbidden":
+        section: Any = Config
+        for part in path[:-1]:
+            section = section.model_fields[part].annotation
+        return f"unknown key '{key}'{nearest(path[-1], section.model_fields)}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{key}={problem['input']}: {message[0].lower()}{message[1:]}" if path else message

@@ -1,0 +1,38 @@
+"""What DATA is for, by what it looks like."""
+
+from pathlib import Path
+
+from foveal.config import TaskName
+from foveal.core.errors import UserError
+from foveal.data.catalogue import describe, names
+from foveal.data.parts import part_files
+from foveal.data.tables import SUFFIXES, columns_of
+
+TAGGED = (".conllu", ".conll")
+COLUMNS: dict[TaskName, frozenset[str]] = {
+    "translate": frozenset({"source", "target"}),
+    "classify": frozenset({"text", "label"}),
+    "tag": frozenset({"tokens", "tags"}),
+}
+"""Tables with these columns, named by convention; others are named by settings, and the task by --task."""
+
+
+def infer_task(data: str) -> TaskName:
+    """The task that DATA is for, a data set of the catalogue says its own; text of any kind is for a language
+    model."""
+    path = Path(data)
+    if not path.exists():
+        if data in names():
+            return describe(data).task
+        return "translate" if "," in data else "language"
+    path = Path(part_files(data)["train"])
+    suffix = path.suffix.lower()
+    if suffix in TAGGED:
+        return "tag"
+    if path.is_file() and suffix in SUFFIXES:
+        try:
+            found = set(columns_of(path))
+        except UserError:
+            return "language"  # whose reader says what is wrong with the file
+        return next((task for task, columns in COLUMNS.items() if columns <= found), "language")
+    return "language"

@@ -1,0 +1,109 @@
+"""Texts with a label each: two columns of a table, to tokens and class numbers."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.examples import Column, Examples, Ragged
+from foveal.data.marks import Marks
+from foveal.data.parts import hashed
+from foveal.data.rows import Aside, Row, read_rows
+from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
+
+LABELS = "labels.json"
+
+
+@dataclass(frozen=True)
+class LabelInputs:
+    """The tokenizer of the texts, and the classes in the order of their numbers."""
+
+    source: Tokenizer
+    labels: tuple[str, ...]
+
+    def encode(self, text: str, longest: int) -> Ids:
+        """The first tokens, at most `longest` with the stop behind them; unknown characters are left out."""
+        return np.append(self.source.encode_known(text)[0][: longest - 1], Marks(self.source.size).stop)
+
+    def files(self) -> dict[str, bytes]:
+        return {f"text/{FILE}": self.source.to_json().encode(), LABELS: json.dumps(self.labels).encode()}
+
+
+def open_inputs(folder: Path) -> LabelInputs:
+    """What `LabelInputs.files` gave, below `folder`."""
+    return LabelInputs(load_tokenizer(folder / "text"), tuple(json.loads((folder / LABELS).read_bytes())))
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A part: the texts and labels as they are, and columns `source` (tokens with a stop) and `label`."""
+
+    sources: list[str]
+    labels: list[str]
+    examples: Examples
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        source = self.examples.columns["source"]
+        assert isinstance(source, Ragged)
+        return {
+            "examples": len(self),
+            "tokens": int(source.offsets[-1]),
+            "characters": sum(map(len, self.sources)),
+            "sha256": hashed(zip(self.sources, self.labels, strict=True)),
+        }
+
+
+def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """The rows of a table as fields `source` and `label`."""
+    for row in read_rows(Path(data), (config.column, config.label)):
+        if isinstance(row, Aside):
+            aside.append(row)
+        else:
+            yield Row(
+                row.place, {"source": row.fields[config.column], "label": row.fields[config.label].strip()}
+            )
+
+
+def make_inputs(data: str, rows: list[Row], config: DataConfig) -> LabelInputs:
+    labels = sorted({row.fields["label"] for row in rows})
+    if len(labels) < 2:
+        raise UserError(
+            f"{data}: all {len(rows):,} rows to train on have the label '{labels[0]}': at least two classes "
+            "are needed (data.label=NAME is the column)"
+        )
+    if len(labels) > len(rows) // 2 and len(rows) > 4:
+        raise UserError(
+            f"{data}: {len(labels):,} labels in {len(rows):,} rows: is '{config.label}' the column of the "
+            "classes? (data.label=NAME)"
+        )
+    texts = (row.fields["source"] for row in rows)
+    return LabelInputs(make_tokenizer(config.tokenizer, config.vocabulary, texts), tuple(labels))
+
+
+def encode(rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list[Aside]) -> Labelled:
+    numbers = {label: number for number, label in enumerate(inputs.labels)}
+    kept = []
+    for row in rows:
+        if row.fields["label"] in numbers:
+            kept.append(row.fields)
+        else:
+            aside.append(
+                Aside(row.place, f"the label '{row.fields['label']}' is not among those of training")
+            )
+    columns: dict[str, Column] = {
+        "source": Ragged.from_rows(inputs.encode(fields["source"], config.longest) for fields in kept),
+        "label": np.array([numbers[fields["label"]] for fields in kept], np.int64),
+    }
+    return Labelled(
+        [fields["source"] for fields in kept], [fields["label"] for fields in kept], Examples(columns)
+    )

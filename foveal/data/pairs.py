@@ -1,0 +1,128 @@
+"""Sentence pairs: two columns of a table, or two aligned files, to tokens of two vocabularies."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.data.aligned import read_aligned
+from foveal.data.examples import Examples, Ragged
+from foveal.data.marks import Marks
+from foveal.data.parts import hashed
+from foveal.data.rows import Aside, Row, read_rows
+from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
+
+LIMIT = "limit.json"
+
+
+@dataclass(frozen=True)
+class PairInputs:
+    """The tokenizers of source and target (one and the same if the vocabulary is joint).
+
+    `limit` tokens are the most that is written: half as many again as the longest target of training has.
+    """
+
+    source: Tokenizer
+    target: Tokenizer
+    limit: int
+
+    @property
+    def joint(self) -> bool:
+        return self.source is self.target
+
+    def encode_source(self, text: str) -> Ids:
+        """The tokens, and stop. Characters without a token are left out."""
+        return np.append(self.source.encode_known(text)[0], Marks(self.source.size).stop)
+
+    def encode_target(self, text: str) -> Ids:
+        return np.append(self.target.encode_known(text)[0], Marks(self.target.size).stop)
+
+    def files(self) -> dict[str, bytes]:
+        sides = {"text": self.source} if self.joint else {"source": self.source, "target": self.target}
+        files = {f"{side}/{FILE}": tokenizer.to_json().encode() for side, tokenizer in sides.items()}
+        return files | {LIMIT: json.dumps({"limit": self.limit}).encode()}
+
+
+def open_inputs(folder: Path) -> PairInputs:
+    """What `PairInputs.files` gave, below `folder`."""
+    limit = int(json.loads((folder / LIMIT).read_bytes())["limit"])
+    if (folder / "text").is_dir():
+        joint = load_tokenizer(folder / "text")
+        return PairInputs(joint, joint, limit)
+    return PairInputs(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), limit)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A part: the texts as they are, and columns `source` and `target` of tokens, each with its stop."""
+
+    sources: list[str]
+    targets: list[str]
+    examples: Examples
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        source, target = (self.examples.columns[name] for name in ("source", "target"))
+        assert isinstance(source, Ragged)
+        assert isinstance(target, Ragged)
+        return {
+            "examples": len(self),
+            "source_tokens": int(source.offsets[-1]),
+            "target_tokens": int(target.offsets[-1]),
+            "characters": sum(map(len, self.targets)),
+            "sha256": hashed(zip(self.sources, self.targets, strict=True)),
+        }
+
+
+def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """The pairs of a table, or of two aligned files `a,b`, as fields `source` and `target`."""
+    columns = (config.source, config.target)
+    first, comma, second = data.partition(",")
+    if comma and not Path(data).exists():
+        found = read_aligned(Path(first), Path(second), columns)
+    else:
+        found = read_rows(Path(data), columns)
+    for row in found:
+        if isinstance(row, Aside):
+            aside.append(row)
+        else:
+            source, target = (row.fields[column] for column in columns)
+            yield Row(row.place, {"source": source.strip(), "target": target.strip()})
+
+
+def make_inputs(data: str, rows: list[Row], config: DataConfig) -> PairInputs:
+    sources, targets = ([row.fields[side] for row in rows] for side in ("source", "target"))
+    kind, size = config.tokenizer, config.vocabulary
+    if config.joint:
+        source = target = make_tokenizer(kind, size, [*sources, *targets])
+    else:
+        other = kind if config.target_tokenizer == "same" else config.target_tokenizer
+        source, target = make_tokenizer(kind, size, sources), make_tokenizer(other, size, targets)
+    longest = len(target.encode(max(targets, key=len)))
+    return PairInputs(source, target, min(config.longest, longest * 3 // 2 + 1))
+
+
+def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]) -> Pairs:
+    sources, targets, kept, longest = [], [], [], config.longest
+    for row in rows:
+        source, target = (
+            inputs.encode_source(row.fields["source"]),
+            inputs.encode_target(row.fields["target"]),
+        )
+        if max(len(source), len(target)) > longest:
+            sizes = f"{len(source)} and {len(target)} tokens"
+            aside.append(Aside(row.place, f"{sizes}, and data.longest={longest}: raise it to use the row"))
+            continue
+        sources.append(source)
+        targets.append(target)
+        kept.append(row.fields)
+    columns = {"source": Ragged.from_rows(sources), "target": Ragged.from_rows(targets)}
+    return Pairs([row["source"] for row in kept], [row["target"] for row in kept], Examples(columns))

@@ -1,0 +1,175 @@
+"""Train, validation and test rows of examples, cut without leakage and by content alone."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.catalogue import located
+from foveal.data.examples import Examples
+from foveal.data.prepared import Prepared
+from foveal.data.rows import Aside, Row
+from foveal.data.splits import part_of_row
+from foveal.data.tables import SUFFIXES
+
+Say = Callable[[str], None]
+PARTS = ("train", "valid", "test")
+
+
+@runtime_checkable
+@runtime_checkable
+class Part(Protocol):
+    """Rows as they are, and their numbers in columns."""
+
+    @property
+    def examples(self) -> Examples: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Sizes and sha256."""
+
+
+@runtime_checkable
+@runtime_checkable
+class Form(Protocol):
+    """A form of examples, one file of `foveal.data`. `Any` stands for its own inputs and its own Part."""
+
+    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """The usable rows at a path, the others put into the list; the field `source` is what is read."""
+
+    def make_inputs(self, data: str, rows: list[Row], config: DataConfig) -> Any:
+        """Tokenizers, labels and the like, from the rows to train on; `files()` is what is kept of them."""
+
+    def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Any:
+        """A Part. Rows that don't fit the inputs are put into the list."""
+
+    def open_inputs(self, folder: Path) -> Any:
+        """What the inputs' `files()` gave, below a run's folder."""
+
+
+def prepare(
+    form: Form,
+    data: str,
+    valid: str | None,
+    test: str | None,
+    config: DataConfig,
+    say: Say,
+    inputs: Any = None,
+) -> Prepared[Any, Any]:
+    """Read, split and encode. Nothing is cut from DATA if it has parts, or `valid` or `test` is given.
+
+    `inputs` are to be used, rather than made from the training part. Rows that can't be used are set aside.
+    """
+    aside: list[Aside] = []
+    rows = _read_parts(form, find_parts(data, valid, test, say), config, aside)
+    _say_overlap(rows, say)
+    inputs = inputs or form.make_inputs(data, rows["train"], config)
+    parts: dict[str, Part] = {part: form.encode(found, inputs, config, aside) for part, found in rows.items()}
+    for part, encoded in parts.items():
+        if rows[part] and not len(encoded):
+            raise UserError(nothing_in(part, data, aside))
+    train, valid_part, test_part = (encoded if len(encoded) else None for encoded in parts.values())
+    sizes = {part: encoded.facts for part, encoded in parts.items() if len(encoded)}
+    facts = {"source": data, "set_aside": len(aside), "parts": sizes}
+    return Prepared(inputs, train, valid_part, test_part, facts, tuple(aside))
+
+
+def prepare_held_out(
+    form: Form, data: str, config: DataConfig, inputs: Any, say: Say
+) -> tuple[Any, dict[str, Any]]:
+    """All of DATA (of a data set in parts its test part) in a model's own numbers, and its facts."""
+    aside: list[Aside] = []
+    path = held_out_file(data, "test", say)
+    encoded = form.encode(list(form.read(path, config, aside)), inputs, config, aside)
+    if not len(encoded):
+        raise UserError(nothing_in("test", data, aside))
+    if aside:
+        say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
+    return encoded, encoded.facts | {"set_aside": len(aside)}
+
+
+def hashed(rows: Iterable[Any]) -> str:
+    """The sha256 of what JSON can write."""
+    content = hashlib.sha256()
+    for row in rows:
+        content.update(json.dumps(row).encode())
+    return content.hexdigest()
+
+
+def nothing_in(part: str, data: str, aside: list[Aside]) -> str:
+    why = f" ({len(aside):,} can't be used, the first: {aside[0].place}: {aside[0].why})" if aside else ""
+    if part == "train":
+        return (
+            f"{data}: no rows to train on{why}; give more, or keep less of them back (data.valid, data.test)"
+        )
+    return f"{data}: no rows for the {part} set{why}; give more, or set data.{part}=0"
+
+
+def part_files(data: str) -> dict[str, str]:
+    """The files by part of a folder with `train.tsv`, say, and `test.tsv`; else DATA, to train on.
+
+    Errors: UserError for such files of several forms.
+    """
+    inside = sorted(Path(data).glob("*.*"))
+    tables = [path for path in inside if path.stem in PARTS and path.suffix.lower() in SUFFIXES]
+    if not any(path.stem == "train" for path in tables):
+        return {"train": data}
+    if len({path.suffix for path in tables}) > 1:
+        names = ", ".join(path.name for path in tables)
+        raise UserError(f"{data}: {names} are of several forms; keep those of one")
+    return {part: str(path) for part in PARTS for path in tables if path.stem == part}
+
+
+def find_parts(data: str, valid: str | None, test: str | None, say: Say) -> dict[str, str]:
+    """What each part is read from: DATA, or its files by part; `valid` and `test` go first."""
+    given = {"valid": valid, "test": test}
+    files = {part: held_out_file(path, part, say) for part, path in given.items() if path is not None}
+    return part_files(located(data, say)) | files
+
+
+def held_out_file(data: str, part: str, say: Say) -> str:
+    """All of DATA; of a data set in parts that part, or the last it has."""
+    files = part_files(located(data, say))
+    return files.get(part, list(files.values())[-1])
+
+
+def _read_parts(
+    form: Form, files: dict[str, str], config: DataConfig, aside: list[Aside]
+) -> dict[str, list[Row]]:
+    """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side."""
+    shares = {} if len(files) > 1 else {"valid": config.valid, "test": config.test}
+    shares = {part: share for part, share in shares.items() if share}
+    rows: dict[str, list[Row]] = {part: [] for part in PARTS}
+    for row in form.read(files["train"], config, aside):
+        rows[part_of_row(json.dumps(row.fields["source"]), shares)].append(row)
+    for part, path in files.items():
+        if part != "train":
+            rows[part] = list(form.read(path, config, aside))
+    for part in shares:
+        if not rows[part]:  # few rows: one source is better than none
+            sources = sorted({_digest(row) for row in rows["train"]})
+            if len(sources) > 1:
+                rows[part] = [row for row in rows["train"] if _digest(row) == sources[0]]
+                rows["train"] = [row for row in rows["train"] if _digest(row) != sources[0]]
+    for part in (*files, *shares):
+        if not rows[part]:
+            raise UserError(nothing_in(part, files.get(part, files["train"]), aside))
+    return rows
+
+
+def _digest(row: Row) -> bytes:
+    return hashlib.sha256(json.dumps(row.fields["source"]).encode()).digest()
+
+
+def _say_overlap(rows: dict[str, list[Row]], say: Say) -> None:
+    """A held-out row that was trained on flatters the score."""
+    seen = {json.dumps(row.fields["source"]) for row in rows["train"]}
+    for part in ("valid", "test"):
+        again = sum(json.dumps(row.fields["source"]) in seen for row in rows[part])
+        if again:
+            say(f"{part}: {again:,} of {len(rows[part]):,} sources are in the training part too")

@@ -1,0 +1,25 @@
+"""Data as a task has it: the processors of its inputs, and the parts."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from foveal.data.rows import Aside
+
+Inputs = TypeVar("Inputs", covariant=True)
+Data = TypeVar("Data", covariant=True)
+
+
+@dataclass(frozen=True)
+class Prepared(Generic[Inputs, Data]):
+    """Ready to train on: `inputs` are tokenizers, labels and the like; a part that was not cut is None.
+
+    `facts` is ready for JSON: `source`, and for each part in `parts` its sha256 and its sizes.
+    """
+
+    inputs: Inputs
+    train: Data
+    valid: Data | None
+    test: Data | None
+    facts: dict[str, Any]
+    aside: tuple[Aside, ...] = ()
+    """The rows that can't be used."""

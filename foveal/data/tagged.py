@@ -1,0 +1,126 @@
+"""Sentences with a tag a word: CoNLL or JSON lines, to tokens, each word's place in them, and tag numbers."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.conll import read_tagged
+from foveal.data.examples import Examples, Ragged
+from foveal.data.marks import Marks
+from foveal.data.parts import hashed
+from foveal.data.rows import Aside, Row
+from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
+
+TAGS = "tags.json"
+
+
+@dataclass(frozen=True)
+class TagInputs:
+    """The tokenizer of the words, and the tags in the order of their numbers."""
+
+    source: Tokenizer
+    tags: tuple[str, ...]
+
+    def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
+        """The tokens of all words, each behind a space, and a stop; and where each word's own first token is.
+
+        A word of which no character is known stands at the token behind it.
+        """
+        space = len(self.source.encode_known(" ")[0])
+        tokens, places = [], []
+        at = 0
+        for word in words:
+            found = self.source.encode_known(f" {word}")[0]
+            # Characters spell the space by itself; byte-pairs make it part of the word.
+            alone = (
+                space and len(found) > space and len(self.source.encode_known(word)[0]) == len(found) - space
+            )
+            places.append(at + (space if alone else 0))
+            tokens.append(found)
+            at += len(found)
+        tokens.append(np.array([Marks(self.source.size).stop]))
+        return np.concatenate(tokens), np.minimum(np.array(places, np.int64), at)
+
+    def files(self) -> dict[str, bytes]:
+        return {f"text/{FILE}": self.source.to_json().encode(), TAGS: json.dumps(self.tags).encode()}
+
+
+def open_inputs(folder: Path) -> TagInputs:
+    """What `TagInputs.files` gave, below `folder`."""
+    return TagInputs(load_tokenizer(folder / "text"), tuple(json.loads((folder / TAGS).read_bytes())))
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A part: words and tags as they are, and columns `source`, `places` and `target` (tag numbers)."""
+
+    words: list[list[str]]
+    tags: list[list[str]]
+    examples: Examples
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        source = self.examples.columns["source"]
+        assert isinstance(source, Ragged)
+        return {
+            "examples": len(self),
+            "words": sum(map(len, self.words)),
+            "tokens": int(source.offsets[-1]),
+            "sha256": hashed(zip(self.words, self.tags, strict=True)),
+        }
+
+
+def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """The sentences of a file as fields `source` (words) and `target` (tags)."""
+    for row in read_tagged(Path(data), config.tags):
+        if isinstance(row, Aside):
+            aside.append(row)
+        else:
+            yield Row(row.place, {"source": row.fields["tokens"], "target": row.fields["tags"]})
+
+
+def make_inputs(data: str, rows: list[Row], config: DataConfig) -> TagInputs:
+    tags = sorted({tag for row in rows for tag in row.fields["target"]})
+    if len(tags) < 2:
+        raise UserError(
+            f"{data}: all words have the tag '{tags[0]}': at least two are needed (data.tags=NAME)"
+        )
+    texts = (" " + " ".join(row.fields["source"]) for row in rows)
+    return TagInputs(make_tokenizer(config.tokenizer, config.vocabulary, texts), tuple(tags))
+
+
+def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[Aside]) -> Tagged:
+    numbers = {tag: number for number, tag in enumerate(inputs.tags)}
+    kept, sources, places, longest = [], [], [], config.longest
+    for row in rows:
+        unseen = [tag for tag in row.fields["target"] if tag not in numbers]
+        source, place = inputs.encode(row.fields["source"])
+        if unseen:
+            aside.append(Aside(row.place, f"the tag '{unseen[0]}' is not among those of training"))
+        elif len(source) > longest:
+            aside.append(
+                Aside(row.place, f"{len(source)} tokens, and data.longest={longest}: raise it to use the row")
+            )
+        else:
+            kept.append(row.fields)
+            sources.append(source)
+            places.append(place)
+    targets = (np.array([numbers[tag] for tag in fields["target"]], np.int64) for fields in kept)
+    columns = {
+        "source": Ragged.from_rows(sources),
+        "places": Ragged.from_rows(places),
+        "target": Ragged.from_rows(targets),
+    }
+    return Tagged(
+        [fields["source"] for fields in kept], [fields["target"] for fields in kept], Examples(columns)
+    )

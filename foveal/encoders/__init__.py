@@ -1,0 +1,1 @@
+"""X: what becomes a memory."""

@@ -1,0 +1,200 @@
+"""A recurrent decoder over a memory: it looks at it anew at every step, or has one summary for all."""
+
+import math
+from collections.abc import Callable
+from typing import Literal, cast
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
+from foveal.layers.mixer import Shapes, check_input
+from foveal.layers.reader import contents, refuse_nothing
+from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.ops.attention_steps import (
+    additive_scores,
+    context,
+    dot_scores,
+    masked_softmax,
+    scaled_dot_scores,
+)
+from foveal.ops.linear import linear
+from foveal.ops.padding import zero_padding
+from foveal.ops.recurrence import recur
+
+CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
+
+
+class Additive(nn.Module):
+    """`e_i = v . tanh(W s + k_i)` with keys `k_i = U h_i + b` (Bahdanau et al. 2015).
+
+    All weights start uniform in +-1/sqrt(what they read), the bias at zero.
+    """
+
+    def __init__(self, width: int, memory_width: int):
+        super().__init__()
+        self.query = Linear(width, width, bias=False)
+        self.key = Linear(memory_width, width)
+        self.weight = nn.Parameter(torch.empty(width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        _fill(self.query, self.key)
+        bound = 1 / math.sqrt(len(self.weight))
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
+        return additive_scores(self.query(s), keys, self.weight)
+
+
+class Product(nn.Module):
+    """A product of `s` and each key: a vector of the memory, or `W h_i` (Luong et al. 2015)."""
+
+    def __init__(self, key: nn.Module, scores: Callable[[Tensor, Tensor], Tensor]):
+        super().__init__()
+        self.key, self.scores = key, scores
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        _fill(*self.children())
+
+    def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
+        return self.scores(s, keys)
+
+
+class Attentive(Tapped):
+    """A recurrent cell whose input is joined by a context: `s_t = cell([x_t; c_t], s_(t-1))`.
+
+    The context is the mean of the memory's vectors `h_i` by weights that depend on the state before:
+    `c_t = sum_i a_ti h_i`, `a_t = softmax(e_t)`, and the score `e_ti` of s = s_(t-1), a cell's h, is
+
+    * additive: `v . tanh(W s + U h_i + b)` (Bahdanau et al. 2015, A.1.2);
+    * dot: `s . h_i`, for equal widths (Luong et al. 2015, 3.1);
+    * general: `s . W h_i` (there); scaled: the same over `sqrt(width)` (Vaswani et al. 2017, 3.2.1).
+
+    *summary* does not look: c_t is the memory's summary at every step (Cho et al. 2014), the bottleneck that
+    attention widens. In all of them `s_0 = tanh(W summary + b)`, an LSTM's cells start at zero.
+
+    State: the cell's, and what stays as it is: the memory's vectors as `values` (B, S, M), their `keys`
+    (B, S, width), made once, and `mask` (B, S); or the `summary` (B, M).
+    """
+
+    bounded = True
+
+    def __init__(
+        self,
+        cell: Literal["rnn", "lstm", "gru"],
+        d_in: int,
+        width: int,
+        memory_width: int,
+        score: Literal["summary", "additive", "dot", "scaled", "general"],
+    ):
+        super().__init__()
+        self.d_in, self.d_out = d_in, width
+        self.recurrent = Recurrent(CELLS[cell](d_in + memory_width, width))
+        self.first = Linear(memory_width, width)
+        self.score = _make_score(score, width, memory_width)
+        given: Shapes = {"summary": (memory_width,)}
+        if self.score is not None:
+            given = {"keys": (-1, width), "values": (-1, memory_width), "mask": (-1,)}
+        self.shapes: Shapes = {**self.recurrent.shapes, **given}
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """The cell's and the score's own; W of s_0 uniform in +-1/sqrt(memory_width), its bias zero."""
+        self.recurrent.reset_parameters()
+        _fill(self.first)
+        if self.score is not None:
+            self.score.reset_parameters()
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        vectors, mask = contents(memory, batch)
+        assert memory is not None
+        start = self.recurrent.init_state(batch)
+        start["h"] = self.first(memory.summary).tanh().to(start["h"].dtype)
+        if self.score is None:
+            return start | {"summary": memory.summary.clone()}
+        return start | {"keys": self.score.key(vectors), "values": vectors, "mask": mask}
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T E"], State]:
+        refuse_nothing(state)
+        check_input(x, state, self.shapes, self.first.weight)
+        before = {name: state[name] for name in self.recurrent.shapes}
+        if self.score is None:
+            summary = state["summary"][:, None].expand(-1, x.shape[1], -1)
+            y, after = self.recurrent(torch.cat([x, summary], 2), before, lengths=lengths)
+        else:
+            y, after = self._look(x, before, state["keys"], state["values"], state["mask"], lengths)
+        return y, state | after
+
+    def _look(
+        self,
+        x: Float[Tensor, "B T D"],
+        before: dict[str, Tensor],
+        keys: Float[Tensor, "B S E"],
+        values: Float[Tensor, "B S M"],
+        mask: Bool[Tensor, "B S"],
+        lengths: Int[Tensor, " B"] | None,
+    ) -> tuple[Float[Tensor, "B T E"], dict[str, Tensor]]:
+        assert self.score is not None
+        score: Callable[..., Tensor] = self.score
+        p, join = self._joining(zero_padding(x, lengths))
+        keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would do it again at every step
+
+        def step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+            c = context(masked_softmax(score(s["h"], keys), mask), values)
+            return self.recurrent.cell.step(join(p, c), s)
+
+        y, after = recur(step, p, before, lengths)
+
+        def weights() -> Tensor:
+            s = torch.cat([before["h"][:, None], y[:, :-1]], 1)
+            return masked_softmax(score(s, keys[:, None]), mask[:, None])[:, None]
+
+        self.tap("weights", weights)
+        y = zero_padding(y, lengths)
+        self.tap("hidden", lambda: y)
+        return y, {name: part.to(before[name].dtype) for name, part in after.items()}
+
+    def _joining(
+        self, x: Float[Tensor, "B T D"]
+    ) -> tuple[Float[Tensor, "B T P"], Callable[[Tensor, Tensor], Tensor]]:
+        """What is known before the steps, and how a context joins it: `W_x x_t + b`, and `+ W_c c_t`.
+
+        Writing one position, `W [x_t; c_t] + b` in one product reads the weights once, as they lie.
+        """
+        cell = self.recurrent.cell
+        if x.shape[1] == 1 and not torch.is_grad_enabled():
+            return x, lambda x_t, c: cell.project(torch.cat([x_t, c], 1)[:, None])[:, 0]
+        W = cast(Tensor, cell.weight_input)
+        W_x, W_c = W[:, : self.d_in], W[:, self.d_in :]
+        return linear(x, W_x, cast(Tensor, cell.bias)), lambda p, c: p + linear(c, W_c)
+
+
+def _make_score(score: str, width: int, memory_width: int) -> Additive | Product | None:
+    if score == "summary":
+        return None
+    if score == "additive":
+        return Additive(width, memory_width)
+    if score == "dot":
+        if width != memory_width:
+            widths = f"not {width} and {memory_width}"
+            raise ValueError(f"score=dot needs a decoder as wide as the memory, {widths}: take general")
+        return Product(nn.Identity(), dot_scores)
+    key = Linear(memory_width, width, bias=False)
+    return Product(key, scaled_dot_scores if score == "scaled" else dot_scores)
+
+
+def _fill(*parts: nn.Module) -> None:
+    """Weights of linear layers uniform in +-1/sqrt(inputs), which is torch's own choice; biases zero."""
+    for part in parts:
+        if isinstance(part, nn.Linear):
+            part.reset_parameters()
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)

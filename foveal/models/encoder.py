@@ -1,0 +1,51 @@
+"""Encoders from a config, and models of an encoder and a head."""
+
+from typing import Any
+
+from torch import nn
+
+from foveal.config import ConfigError, EncoderConfig
+from foveal.encoders.text import TextEncoder
+from foveal.layers.bidirectional import Bidirectional
+from foveal.layers.memory_attention import FullAttention
+from foveal.layers.norm import make_norm
+from foveal.models.stack import SAME_WIDTH, Mixers, make_embedding, make_stack
+
+
+class EncoderMixers(Mixers):
+    """The mixers of an encoder, which sees the whole row: attention looks both ways, others if asked to."""
+
+    config: EncoderConfig
+
+    def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
+        if kind == "attention":
+            return FullAttention(width, self.config.attention.heads, self.config.positions.kind == "rotary")
+        if not self.config.bidirectional:
+            return super().make(kind, d_in, width, layer)
+        beside = kind not in SAME_WIDTH
+        if beside and width % 2:
+            raise ConfigError(f"two directions need an even width, not {self.section}.width={width}")
+        each = width // 2 if beside else width
+        there, back = (super(EncoderMixers, self).make(kind, d_in, each, layer) for _ in range(2))
+        return Bidirectional(there, back, "beside" if beside else "sum")
+
+
+def text_encoder(config: EncoderConfig, vocabulary: int, longest: int) -> TextEncoder:
+    """An encoder of `vocabulary` tokens; a learned position table has `longest` places."""
+    mixers = EncoderMixers(config, "model.encoder")
+    embedding = make_embedding(config, vocabulary)
+    stack = make_stack(mixers, embedding.width, longest)
+    last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
+    first = make_norm(config.norm if config.embedding_norm else "none", embedding.width)
+    return TextEncoder(embedding, stack, config.width, last, first, config.summary)
+
+
+class Encoded(nn.Module):
+    """X, then Y: an encoder that makes a memory, and a head that reads it; any one with any other."""
+
+    encoder: Any
+    head: Any
+
+    def __init__(self, encoder: nn.Module, head: nn.Module):
+        super().__init__()
+        self.encoder, self.head = encoder, head

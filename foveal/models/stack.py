@@ -1,0 +1,119 @@
+"""A stack from a config: which mixer in which layer, and how the parts fit."""
+
+from torch import nn
+
+from foveal.config import ConfigError, StackConfig, nearest
+from foveal.layers.attention import SelfAttention
+from foveal.layers.block import Block, Stack
+from foveal.layers.convolution import Convolution
+from foveal.layers.embedding import Embedding, OneHot
+from foveal.layers.feedforward import make_feedforward
+from foveal.layers.mamba import Mamba
+from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
+from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.rwkv import ChannelMixing, TimeMixing
+from foveal.layers.ssm import S5
+
+MIXERS = ("rnn", "lstm", "gru", "conv", "attention", "s5", "mamba", "rwkv")
+"""The names that any pattern may hold."""
+
+SAME_WIDTH = ("attention", "s5", "mamba", "rwkv", "cross")
+"""Those whose outputs are as wide as their inputs."""
+
+
+class Mixers:
+    """Makes the mixer of a name, width and place; decoders over a memory and encoders have their own."""
+
+    def __init__(self, config: StackConfig, section: str = "model"):
+        self.config, self.section = config, section
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return MIXERS
+
+    def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
+        """From vectors of width `d_in` to `width`, in block number `layer`."""
+        config = self.config
+        if kind == "rnn":
+            return Recurrent(
+                Elman(d_in, width, config.recurrent.nonlinearity), config.recurrent.learned_start
+            )
+        if kind == "lstm":
+            return Recurrent(LSTM(d_in, width), config.recurrent.learned_start)
+        if kind == "gru":
+            return Recurrent(GRU(d_in, width, config.recurrent.reset), config.recurrent.learned_start)
+        if kind == "conv":
+            dilations = config.convolution.dilations.split(",")
+            return Convolution(d_in, width, config.convolution.kernel, int(dilations[layer % len(dilations)]))
+        if kind == "attention":
+            rotary = config.positions.kind == "rotary"
+            return SelfAttention(width, config.attention.heads, config.attention.window, rotary)
+        if kind == "s5":
+            return S5(width, config.s5.states, config.s5.blocks)
+        if kind == "mamba":
+            return Mamba(width, config.mamba.expansion, config.mamba.states, config.mamba.kernel)
+        return TimeMixing(width, layer, config.layers)
+
+
+def make_stack(mixers: Mixers, embedded: int, context: int) -> Stack:
+    """The stack behind vectors of width `embedded`; a learned position table has `context` places."""
+    config, section = mixers.config, mixers.section
+    positioned = make_positions(config, embedded, context)
+    d_in = 2 * embedded if positioned is not None and config.positions.join == "concatenate" else embedded
+    pattern = [[name.strip() for name in layer.split("+")] for layer in config.mixers.split(",")]
+    for kind in (name for layer in pattern for name in layer):
+        if kind not in mixers.names:
+            raise ConfigError(f"{section}.mixers: unknown mixer '{kind}'{nearest(kind, mixers.names)}")
+    around = (config.norm, config.norm_place, config.residual, config.dropout)
+    blocks: list[nn.Module] = []
+    for layer in range(config.layers):
+        kinds = pattern[layer % len(pattern)]
+        for kind in kinds:
+            # Some mixers may change the width, without a residual; the first block does it.
+            if d_in != config.width and (config.residual or kind in SAME_WIDTH):
+                raise ConfigError(
+                    f"the first layer gets vectors of width {d_in}, but {section}.width={config.width}: "
+                    f"a residual, {', '.join(SAME_WIDTH)} need them equal; set {section}.embedding (half of "
+                    f"it with {section}.positions.join=concatenate) to fit"
+                )
+            feedforward = make_layer(config) if kind is kinds[-1] else None
+            blocks.append(Block(mixers.make(kind, d_in, config.width, layer), feedforward, *around))
+            d_in = config.width
+        if config.feedforward == "channel-mixing":
+            hidden = round(config.expansion * config.width)
+            blocks.append(Block(ChannelMixing(config.width, hidden, layer, config.layers), None, *around))
+    return Stack(blocks, positioned)
+
+
+def make_embedding(config: StackConfig, vocabulary: int) -> Embedding | OneHot:
+    if config.embedding == -1:
+        return OneHot(vocabulary)
+    return Embedding(vocabulary, config.embedding or config.width)
+
+
+def make_layer(config: StackConfig) -> nn.Module | None:
+    """The feed-forward layer behind each layer's mixers; channel mixing is a mixer with its own block."""
+    experts = config.experts
+    if config.feedforward == "channel-mixing":
+        return None
+    return make_feedforward(
+        config.feedforward,
+        config.width,
+        config.expansion,
+        config.activation,
+        experts.count,
+        experts.active,
+        experts.balance,
+    )
+
+
+def make_positions(config: StackConfig, width: int, context: int) -> Positioned | None:
+    """Absolute positions as wide as the embedding, or None."""
+    kind, join = config.positions.kind, config.positions.join
+    if kind == "learned":
+        return Positioned(LearnedPosition(context, width), join)
+    if kind == "sinusoidal":
+        if width % 2:
+            raise ConfigError(f"sinusoidal positions need an even width, not {width}: set model.embedding")
+        return Positioned(SinusoidalPosition(width), join)
+    return None

@@ -1,0 +1,133 @@
+"""Sequence to sequence: from a source in any form, by an encoder, a target token by token."""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.errors import UserError
+from foveal.core.memory import Memory
+from foveal.core.result import Result, Term
+from foveal.core.runtime import at_least_single
+from foveal.core.state import State
+from foveal.core.tap import capture
+from foveal.data.batching import ExampleBatch
+from foveal.data.examples import Ragged
+from foveal.data.marks import Marks
+from foveal.generation.beam import Hypothesis, beam_search
+from foveal.layers.attentive import Attentive
+from foveal.layers.memory_attention import CrossAttention
+from foveal.models.encoder import Encoded
+from foveal.ops.padding import present
+from foveal.tasks.shown import Shown
+
+
+class SequenceTask:
+    """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, the last of them stop.
+
+    Columns of a batch: `source`, `target` (with its stop). `smoothing` is the share of the training target
+    that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it.
+    """
+
+    def __init__(
+        self, model: Encoded, marks: Marks, limit: int, smoothing: float = 0.0, shown: Shown | None = None
+    ):
+        self.model, self.marks, self.limit = model, marks, limit
+        self.smoothing, self.shown = smoothing, shown
+        self.aux_names = sorted({*model.encoder.aux_names, *model.head.aux_names})
+
+    def weights(self, batch: ExampleBatch) -> dict[str, float]:
+        """The weight of each term, from the batch alone."""
+        return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
+
+    def start(self, batch: ExampleBatch) -> State:
+        """Examples do not know each other: nothing is carried."""
+        return None
+
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+        batch = batch.to(next(self.model.parameters()).device)
+        targets, lengths = batch.columns["target"], batch.lengths["target"]
+        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths["source"])
+        state = self.model.head.start(memory, len(batch.rows))
+        inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
+        features, _, more = self.model.head(inputs, state, lengths)
+        scored = present(lengths, targets.shape[1])
+        smoothed, nats = token_losses(
+            self.model.head.project(features[scored]),
+            targets[scored],
+            self.smoothing if self.model.training else 0.0,
+        )
+        weights = self.weights(batch)
+        terms = {"loss": Term(smoothed.sum(), weights["loss"])}
+        for name in self.aux_names:
+            sums = [part[name] for part in (aux, more) if name in part]
+            terms[name] = Term(torch.stack(sums).sum(), weights[name])
+        return Result(terms, {"loss": (float(nats.detach().sum()), weights["loss"])}), None
+
+    def memory(self, batch: ExampleBatch) -> Memory:
+        """What the encoder makes of the sources; the model is to be in evaluation mode."""
+        batch = batch.to(next(self.model.parameters()).device)
+        with torch.inference_mode():
+            return self.model.encoder(batch.columns["source"], batch.lengths["source"])[0]
+
+    def write(
+        self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0
+    ) -> list[list[Hypothesis]]:
+        """The `best` targets of each source by beam search, likeliest first; a beam of 1 is greedy."""
+        prompts = [[self.marks.start]] * len(batch.rows)
+        return beam_search(
+            self.model.head,
+            prompts,
+            self.limit,
+            beam=beam,
+            best=best,
+            alpha=alpha,
+            memory=self.memory(batch),
+            end={self.marks.stop},
+        )
+
+    def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> list[Float[np.ndarray, "H T S"]]:
+        """How much of each source token is read while each token of `written` is: by every head of every
+        layer that reads the memory, exactly."""
+        targets, lengths = Ragged.from_rows([np.array(tokens) for tokens in written]).padded(
+            np.arange(len(written))
+        )
+        inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.marks.start)
+        readers = [
+            f"{path}/weights"
+            for path, part in self.model.head.named_modules()
+            if isinstance(part, (CrossAttention, Attentive))
+        ]
+        if not readers:
+            raise UserError("this model reads one summary of the source, so there is no attention to show")
+        with torch.inference_mode(), capture(self.model.head, *readers) as seen:
+            self.model.head(inputs, self.model.head.start(self.memory(batch), len(written)))
+        if not seen:
+            raise UserError("this model reads one summary of the source, so there is no attention to show")
+        weights = torch.cat([seen[name][0].float() for name in readers], 1).cpu().numpy()
+        sizes = zip(lengths.tolist(), batch.lengths["source"].tolist(), strict=True)
+        return [row[:, :T, :S] for row, (T, S) in zip(weights, sizes, strict=True)]
+
+    def preview(self, step: int) -> str | None:
+        """A few held-out sources, and what the model makes of them now."""
+        if self.shown is None:
+            return None
+        written = self.write(self.shown.batch)
+        return self.shown.text([self.spell(found[0]) for found in written])
+
+    def spell(self, hypothesis: Hypothesis) -> list[int]:
+        """Its tokens without stop, and without marks that an untrained model may write."""
+        return [token for token in hypothesis.tokens if token < self.marks.size]
+
+
+def token_losses(
+    logits: Float[Tensor, "N V"], targets: Tensor, smoothing: float
+) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+    """`-sum_v q_v log p_v` with `q = (1 - smoothing) onehot + smoothing / V`, and `-log p` of the target."""
+    logits = at_least_single(logits)
+    total = logits.logsumexp(-1)
+    nats = total - logits.gather(-1, targets[:, None]).squeeze(-1)
+    if not smoothing:
+        return nats, nats
+    return (1 - smoothing) * nats + smoothing * (total - logits.mean(-1)), nats

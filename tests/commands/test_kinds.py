@@ -1,0 +1,183 @@
+"""Pairs, labelled texts and tagged sentences: from a file to a run that is resumed, measured and used."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.calling import call, refuse, succeed
+
+WORDS = ("red", "green", "blue", "cat", "dog", "runs", "sits", "the")
+SMALL = (
+    "model.width=16",
+    "model.layers=1",
+    "model.attention.heads=2",
+    "model.encoder.width=16",
+    "model.encoder.layers=1",
+    "model.encoder.attention.heads=2",
+    "model.embedding=0",
+    "model.encoder.embedding=0",
+    "data.vocabulary=300",
+    "data.batch_tokens=400",
+    "training.evaluate_every=10",
+    "training.average=0.0",
+)
+
+
+def sentences(count: int = 60) -> list[str]:
+    draw = random.Random(0)
+    return [" ".join(draw.choices(WORDS, k=draw.randint(2, 6))) for _ in range(count)]
+
+
+def write_pairs(path: str = "pairs.tsv", count: int = 60) -> list[str]:
+    rows = sentences(count)
+    Path(path).write_text("source\ttarget\n" + "".join(f"{row}\t{row[::-1].upper()}\n" for row in rows))
+    return rows
+
+
+def write_labels(path: str = "labels.csv") -> None:
+    rows = "".join(f"{row},{'cat' if 'cat' in row else 'none'}\n" for row in sentences())
+    Path(path).write_text(f"text,label\n{rows}")
+
+
+def write_tags(path: str = "tags.conllu") -> None:
+    lines = []
+    for row in sentences():
+        for number, word in enumerate(row.split(), 1):
+            tag = "NOUN" if word in ("cat", "dog") else "VERB" if word.endswith("s") else "X"
+            lines.append("\t".join([str(number), word, word, tag, *"_" * 6]))
+        lines.append("")
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def train(data: str, *more: object, steps: int = 20) -> dict[str, Any]:
+    told = succeed("train", data, *SMALL, "--budget", f"{steps}steps", "--run", "run", "--json", *more)
+    result: dict[str, Any] = json.loads(told.out)
+    return result
+
+
+@pytest.mark.parametrize("preset", ["translate", "translate-gru"])
+def test_translate(preset: str) -> None:
+    rows = write_pairs()
+    result = train("pairs.tsv", "--model", preset)
+    assert {"loss", "perplexity", "bleu", "bleu_interval", "bleu_signature", "chrf"} <= result.keys()
+    assert result["split"] == "test"
+    sample = json.loads(Path("run/samples.jsonl").read_text().splitlines()[-1])
+    assert " -> " in sample["text"]
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    for name in ("loss", "bleu", "chrf"):
+        assert again[name] == pytest.approx(result[name], rel=1e-5)
+    other = json.loads(succeed("evaluate", "run", "pairs.tsv", "--json").out)
+    assert other["examples"] == len(rows)
+    Path("some.txt").write_text("the red cat\nthe dog runs\n")
+    told = succeed("generate", "run", "--input", "some.txt")
+    assert told.out.count("\n") == 2
+    found = json.loads(succeed("generate", "run", "--prompt", "the cat", "--best", "2", "--json").out)
+    assert len(found["samples"]) == 2
+    assert found["samples"][0]["source"] == "the cat"
+    for suffix in ("png", "html", "json"):
+        succeed("generate", "run", "--prompt", "the cat", "--attention", f"drawn.{suffix}")
+        assert Path(f"drawn.{suffix}").stat().st_size > 50
+    assert "this model reads one summary" not in told.err
+
+
+def test_the_bottleneck_has_no_attention_to_draw() -> None:
+    write_pairs()
+    train("pairs.tsv", "--model", "translate-gru", "model.attentive.score=summary", steps=2)
+    line = call("generate", "run", "--prompt", "the cat", "--attention", "a.png")
+    assert line.code == 2
+    assert "reads one summary of the source" in line.err
+
+
+def test_aligned_files_and_resume(here: Path) -> None:
+    rows = sentences()
+    for name, part in (("train", rows[:50]), ("valid", rows[50:])):
+        Path(f"{name}.a").write_text("".join(f"{row}\n" for row in part))
+        Path(f"{name}.b").write_text("".join(f"{row[::-1]}\n" for row in part))
+    given = ("train.a,train.b", "--valid", "valid.a,valid.b", "--model", "translate")
+    result = train(*given, steps=6)
+    assert result["split"] == "valid"
+    assert "run exists" in refuse("train", *given, "--run", "run")
+    facts = json.loads(succeed("evaluate", "run", "--json").out)
+    assert facts["examples"] == 10
+    told = call("resume", "run")
+    assert told.code == 2
+    assert "finished after 6 steps" in told.last
+
+
+def test_transduce_words() -> None:
+    Path("moves.tsv").write_text(
+        "source\ttarget\n" + "".join(f"{row}\t{' '.join(row.upper().split()[::-1])}\n" for row in sentences())
+    )
+    result = train("moves.tsv", "--task", "transduce", "--model", "transduce")
+    assert {"exact", "wer", "cer"} <= result.keys()
+
+
+def test_classify() -> None:
+    write_labels()
+    result = train("labels.csv", "data.longest=8", steps=60)
+    assert {"accuracy", "macro_f1", "accuracy_interval", "worst", "by_length"} <= result.keys()
+    told = succeed("predict", "run", "labels.csv")
+    assert set(told.out.split()) <= {"cat", "none"}
+    assert told.out.count("\n") == 60
+
+
+def test_tag() -> None:
+    write_tags()
+    result = train("tags.conllu", steps=60)
+    assert result["accuracy"] > 0.5
+    predictions = json.loads(succeed("predict", "run", "tags.conllu", "--json").out)["predictions"]
+    for row in predictions:
+        assert len(row["source"].split()) == len(row["output"].split())
+
+
+def test_rows_that_cannot_be_used_are_listed() -> None:
+    write_pairs()
+    with Path("pairs.tsv").open("a") as file:
+        file.write("\tnothing before\nnothing after\t\none column\n")
+    told = succeed("train", "pairs.tsv", *SMALL, "--budget", "2steps", "--run", "run", "--model", "translate")
+    assert "set aside" in told.err
+    rows = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
+    assert len(rows) == 3
+    assert all(row["place"].startswith("pairs.tsv, line ") and row["why"] for row in rows)
+
+
+def test_bad_input() -> None:
+    write_pairs()
+    small = (*SMALL, "--budget", "2steps", "--run", "run")
+    Path("a").write_text("one\ntwo\n")
+    Path("b").write_text("one\n")
+    line = refuse("train", "a,b", *small, "--model", "translate")
+    assert "2" in line
+    assert "1" in line
+    assert "nothing.tsv" in refuse("train", "nothing.tsv", *small, "--model", "translate")
+    assert "'source'" in refuse("train", "pairs.tsv", *small, "--model", "translate", "data.source=sorce")
+    Path("one.csv").write_text("text,label\n" + "".join(f"a {n},x\n" for n in range(20)))
+    assert "at least two classes" in refuse("train", "one.csv", *small)
+    assert "never reads the source" in refuse(
+        "train", "pairs.tsv", *small, "--model", "translate", "model.mixers=attention"
+    )
+    assert "needs an encoder" in refuse("train", "text.txt", "--task", "translate", "--model", "lstm")
+    assert "does not read a source" not in refuse(
+        "train", "pairs.tsv", *small, "--model", "translate", "model.mixers=x"
+    )
+
+
+def test_a_test_set_that_was_trained_on_is_said() -> None:
+    write_pairs()
+    told = succeed(
+        "train",
+        "pairs.tsv",
+        *SMALL,
+        "--budget",
+        "2steps",
+        "--run",
+        "run",
+        "--model",
+        "translate",
+        "--test",
+        "pairs.tsv",
+    )
+    assert "are in the training part too" in told.err

@@ -1,0 +1,199 @@
+"""Every encoder with every head: shapes, rows that don't know each other, padding that counts for nothing."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.config import Config, from_tables
+from foveal.core.errors import UserError
+from foveal.core.result import Result
+from foveal.data.batching import ExampleBatch
+from foveal.data.marks import Marks
+from foveal.heads.classify import Classifier
+from foveal.heads.tag import Tagger
+from foveal.models.encoder import Encoded, text_encoder
+from foveal.models.language import decoder
+from foveal.ops.padding import present
+from foveal.tasks.classify import ClassifyTask
+from foveal.tasks.sequence import SequenceTask
+from foveal.tasks.tag import TagTask
+from foveal.training.optim import Optimizer
+from foveal.training.step import train_step
+
+WIDTH, WORDS, CLASSES, LONGEST = 8, 6, 3, 9
+AROUND = {"norm": "layer", "residual": True, "feedforward": "mlp"}
+SMALL: dict[str, Any] = {
+    "width": WIDTH,
+    "layers": 2,
+    "attention": {"heads": 2},
+    "s5": {"states": 4, "blocks": 2},
+    "mamba": {"states": 4},
+}
+ENCODERS: dict[str, dict[str, Any]] = {
+    "transformer": {"mixers": "attention", "positions": {"kind": "sinusoidal"}, **AROUND},
+    "post-norm": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND, "norm_place": "post"},
+    "rotary": {"mixers": "attention", "positions": {"kind": "rotary"}, **AROUND},
+    "rnn": {"mixers": "rnn", "summary": "last"},
+    "bi-lstm": {"mixers": "lstm", "bidirectional": True, "summary": "ends"},
+    "bi-gru": {"mixers": "gru", "bidirectional": True, "summary": "ends"},
+    "conv": {"mixers": "conv", **AROUND},
+    "bi-s5": {"mixers": "s5", "bidirectional": True, **AROUND, "s5": {"states": 4, "blocks": 1}},
+    "bi-mamba": {"mixers": "mamba", "bidirectional": True, **AROUND},
+    "rwkv": {"mixers": "rwkv", "norm": "layer", "residual": True, "feedforward": "channel-mixing"},
+    "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
+    "experts": {"mixers": "attention", **AROUND, "feedforward": "experts"},
+}
+DECODERS: dict[str, dict[str, Any]] = {
+    "transformer": {"mixers": "attention+cross", "positions": {"kind": "sinusoidal"}, **AROUND},
+    "post-norm": {
+        "mixers": "attention+cross",
+        "positions": {"kind": "learned"},
+        **AROUND,
+        "norm_place": "post",
+    },
+    "mamba": {"mixers": "mamba+cross", **AROUND},
+    "lstm, then attention": {"mixers": "lstm+cross"},
+    **{
+        f"{cell} {score}": {"mixers": "attentive", "layers": 1, "attentive": {"cell": cell, "score": score}}
+        for cell, score in (
+            ("rnn", "additive"),
+            ("gru", "summary"),
+            ("gru", "additive"),
+            ("gru", "dot"),
+            ("lstm", "scaled"),
+            ("lstm", "general"),
+            ("lstm", "summary"),
+        )
+    },
+}
+HEADS = [*DECODERS, "classify mean", "classify last", "classify max", "classify attention", "tag"]
+
+
+def config_of(encoder: str, head: str) -> Config:
+    model = SMALL | DECODERS.get(head, {}) | {"encoder": SMALL | {"kind": "text"} | ENCODERS[encoder]}
+    name = {"c": "classify", "t": "tag"}.get(head[0], "translate") if head not in DECODERS else "translate"
+    return from_tables({"model": model, "task": {"name": name}})
+
+
+def made(encoder: str, head: str) -> Any:
+    """The task, its model in float64."""
+    torch.manual_seed(0)
+    config, marks = config_of(encoder, head), Marks(WORDS)
+    reader = text_encoder(config.model.encoder, marks.vocabulary, LONGEST)
+    if head in DECODERS:
+        writer = decoder(config.model, marks.vocabulary, LONGEST, reader.width)
+        return SequenceTask(Encoded(reader, writer).double(), marks, LONGEST)
+    if head == "tag":
+        return TagTask(Encoded(reader, Tagger(reader.width, CLASSES)).double(), ("a", "b", "c"))
+    pooling: Any = head.split()[1]
+    classes = Classifier(reader.width, CLASSES, pooling)
+    return ClassifyTask(Encoded(reader, classes).double(), ("a", "b", "c"))
+
+
+def batch_of(rows: int = 4) -> ExampleBatch:
+    """Ragged sources, and every column that some task asks for."""
+    torch.manual_seed(1)
+    sources, targets = torch.tensor([5, 6, 7, 1])[:rows], torch.tensor([2, 6, 4, 1])[:rows]
+    columns = {
+        "source": torch.randint(WORDS, (rows, int(sources.max()))).where(present(sources, 7), 0),
+        "target": torch.randint(CLASSES, (rows, int(targets.max()))).where(present(targets, 6), 0),
+        "label": torch.arange(rows) % CLASSES,
+    }
+    columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(present(targets, 6), 0)
+    lengths = {"source": sources, "target": targets, "places": targets}
+    return ExampleBatch(torch.arange(rows), columns, lengths, int(targets.sum()))
+
+
+def alone(batch: ExampleBatch, row: int) -> ExampleBatch:
+    """One row, cut to its own lengths."""
+    columns = {name: column[row : row + 1] for name, column in batch.columns.items()}
+    lengths = {name: length[row : row + 1] for name, length in batch.lengths.items()}
+    columns |= {name: columns[name][:, : int(length)] for name, length in lengths.items()}
+    return ExampleBatch(batch.rows[row : row + 1], columns, lengths, int(lengths["target"].sum()))
+
+
+def loss_of(task: Any, batch: ExampleBatch) -> Tensor:
+    result: Result = task(batch, None)[0]
+    return result.terms["loss"].sum
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_laws(encoder: str, head: str) -> None:
+    """Batch: the loss is the sum of the rows' own. Padding: what lies there changes no loss, no gradient."""
+    task, batch = made(encoder, head), batch_of()
+    task.model.eval()
+    loss = loss_of(task, batch)
+    rows = torch.stack([loss_of(task, alone(batch, row)) for row in range(4)])
+    torch.testing.assert_close(rows.sum(), loss, rtol=1e-9, atol=1e-9)
+    parameters = dict(task.model.named_parameters())
+    gradients = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+    dirty = batch_of()
+    for name in ("source", "target"):
+        padding = ~present(dirty.lengths[name], dirty.columns[name].shape[1])
+        dirty.columns[name][padding] = 1
+    again = loss_of(task, dirty)
+    assert torch.equal(again, loss)
+    others = torch.autograd.grad(again, list(parameters.values()), allow_unused=True)
+    unused = set()
+    for name, one, other in zip(parameters, gradients, others, strict=True):
+        if one is None:
+            unused.add(name)
+            continue
+        assert one.isfinite().all(), name
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+    assert not {name for name in unused if "experts" not in name}
+
+
+@pytest.mark.parametrize(
+    ("encoder", "head"),
+    [
+        ("transformer", "transformer"),
+        ("bi-lstm", "gru additive"),
+        ("bi-gru", "gru summary"),
+        ("bi-mamba", "classify attention"),
+        ("rotary", "tag"),
+    ],
+)
+def test_learns(encoder: str, head: str) -> None:
+    """A batch is learned by heart."""
+    task, batch = made(encoder, head), batch_of()
+    nn.Module.float(task.model)
+    optimizer = Optimizer(task.model, from_tables({"optimizer": {"name": "adam"}}).optimizer)
+    losses = []
+    for step in range(120):
+        done, _ = train_step(task.model, task, optimizer, [batch], [None], rate=3e-2, seed=(0, step))
+        losses.append(done.loss)
+    assert losses[0] > 0.9
+    assert min(losses) < 0.25
+
+
+@pytest.mark.parametrize("head", DECODERS)
+def test_written_alone_as_in_a_batch(head: str) -> None:
+    """Beam search over ragged memories finds what each row alone finds; a beam of 1 is greedy."""
+    task, batch = made("bi-gru", head), batch_of()
+    task.model.eval()
+    found = task.write(batch, beam=3, best=2, alpha=1.0)
+    for row in range(4):
+        (single,) = task.write(alone(batch, row), beam=3, best=2, alpha=1.0)
+        assert [one.tokens for one in single] == [one.tokens for one in found[row]]
+
+
+def test_attention_is_shown_exactly() -> None:
+    """Weights of every head of every layer; each target token's sum to 1 over the source."""
+    for head, heads in (("transformer", 4), ("gru additive", 1)):
+        task, batch = made("bi-gru", head), batch_of()
+        task.model.eval()
+        written = [[1], [0, 2, 1], [3], [2, 2]]
+        shown = task.alignment(batch, written)
+        for weights, tokens, length in zip(shown, written, batch.lengths["source"].tolist(), strict=True):
+            assert weights.shape == (heads, len(tokens), length)
+            assert abs(weights.sum(2) - 1).max() < 1e-5
+
+
+def test_a_summary_has_nothing_to_show() -> None:
+    task = made("bi-gru", "gru summary")
+    with pytest.raises(UserError, match="no attention to show"):
+        task.alignment(batch_of(), [[1]] * 4)
