@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from foveal.build import language
+from foveal.build import language, masked
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
 from foveal.build.pairs import PairKind
@@ -18,6 +18,7 @@ from foveal.config import Config, TaskName
 from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything, settled
 from foveal.data.prepared import Prepared
+from foveal.data.tokenizers import Tokenizer
 from foveal.training.protocols import Batches, Task
 from foveal.training.run import Run, create_run, open_run
 from foveal.training.sealed import load_weights, open_tensors
@@ -28,7 +29,12 @@ KINDS: dict[TaskName, Kind] = {
     "transduce": PairKind(),
     "classify": LabelKind(),
     "tag": TagKind(),
+    "mask": masked,
 }
+
+
+ENCODER, POSITIONS = "encoder.", "stack.positioned.position.table"
+"""Names of weights."""
 
 
 def kind_of(config: Config) -> Kind:
@@ -43,9 +49,14 @@ def settle(config: Config, device: torch.device) -> Config:
 
 
 def build_model(config: Config, inputs: Any, device: torch.device) -> nn.Module:
-    """The model with its first weights, a function of the config and its seed."""
+    """The model with its first weights, a function of the config and its seed; some frozen, if it says so."""
     seed_everything(config.training.seed, "weights")
-    return kind_of(config).model(config, inputs).to(device)
+    model = kind_of(config).model(config, inputs).to(device)
+    if config.training.freeze == "encoder":
+        if config.model.encoder.kind == "none":
+            raise UserError(f"training.freeze=encoder: task.name={config.task.name} has none; leave it out")
+        model.get_submodule("encoder").requires_grad_(False)
+    return model
 
 
 def build_task(config: Config, model: nn.Module, inputs: Any, shown: Any = None) -> Task:
@@ -94,12 +105,57 @@ def open_inputs(run: Run) -> Any:
     return kind_of(run.config).open_inputs(run.inputs)
 
 
+def source_tokenizer(run: Run) -> Tokenizer:
+    """The tokenizer of what a run with an encoder reads, for another head on it."""
+    if run.config.model.encoder.kind != "text":
+        raise UserError(
+            f"{run.path}: {run.config.task.name} has no encoder of texts that another task could take"
+        )
+    inputs = open_inputs(run)
+    found: Tokenizer = inputs if isinstance(inputs, Tokenizer) else inputs.source
+    return found
+
+
 def load_run_weights(run: Run, model: nn.Module) -> None:
     """Fill `model` with the run's best weights."""
+    tensors = _weights(run)
+    if _headless(tensors):
+        raise UserError(
+            f"{run.path}: an encoder without a head, so it can only be trained on: "
+            f"foveal train DATA --from {run.path} --task classify (or tag, mask)"
+        )
+    load_weights(model, tensors, str(run.weights))
+
+
+def load_encoder(run: Run, model: nn.Module) -> None:
+    """Fill the encoder of `model` with that of the run's best weights; learned positions may be fewer."""
+    encoder, tensors = model.get_submodule("encoder"), _weights(run)
+    own = {name.removeprefix(ENCODER): tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
+    if POSITIONS in own:
+        wanted = len(encoder.get_parameter(POSITIONS))
+        if wanted > len(own[POSITIONS]):
+            raise UserError(
+                f"data.longest={wanted}, but {run.path} knows {len(own[POSITIONS])} positions: lower it"
+            )
+        own[POSITIONS] = own[POSITIONS][:wanted]
+    load_weights(encoder, own, str(run.weights))
+
+
+def begin_from(run: Run, config: Config, model: nn.Module) -> bool:
+    """Fill a new `model` from a run of the same task, or its encoder from another's; True if all is filled."""
+    whole = config.task.name == run.config.task.name and not _headless(_weights(run))
+    (load_run_weights if whole else load_encoder)(run, model)
+    return whole
+
+
+def _weights(run: Run) -> dict[str, Tensor]:
     if not run.weights.is_file():
         raise UserError(f"{run.path}: no weights yet: train on with foveal resume {run.path}")
-    tensors, _ = open_tensors(run.weights.read_bytes(), str(run.weights))
-    load_weights(model, tensors, str(run.weights))
+    return open_tensors(run.weights.read_bytes(), str(run.weights))[0]
+
+
+def _headless(tensors: dict[str, Tensor]) -> bool:
+    return all(name.startswith(ENCODER) for name in tensors)
 
 
 def new_run(
@@ -149,15 +205,18 @@ __all__ = [
     "Given",
     "Loaded",
     "Say",
+    "begin_from",
     "build_model",
     "build_task",
     "held_out_order",
     "kind_of",
     "load",
+    "load_encoder",
     "load_run_weights",
     "new_run",
     "open_inputs",
     "prepare_again",
     "settle",
+    "source_tokenizer",
     "training_order",
 ]

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from foveal.commands.console import facts_table, result_line
 from foveal.commands.report import command
+from foveal.config import StackConfig
 from foveal.interop.run import import_run
 from foveal.training.interrupt import Signals
 from foveal.training.run import default_path
@@ -19,7 +20,7 @@ def import_(
     run: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Make a run of FOLDER, a gpt2, mamba or rwkv with config.json, model.safetensors and tokenizer.json.
+    """Make a run of FOLDER, a gpt2, mamba, rwkv or bert with config.json, model.safetensors, tokenizer.json.
 
     Parameters
     ----------
@@ -33,14 +34,20 @@ def import_(
     with Signals():
         made, found = import_run(folder, run or default_path(str(folder.absolute()), "import"))
     parameters = sum(tensor.numel() for tensor in found.tensors.values())
-    model = found.config
+    train_on = f"foveal train DATA --from {made.path}"
+    model: StackConfig = found.config
+    if found.config.encoder.kind == "none":
+        following = [("next", command("generate", made.path, "--prompt", "Once")), ("", train_on)]
+    else:
+        model = found.config.encoder
+        head = "its own, which guesses masked words" if found.has_head else "none: give it one by training"
+        following = [("head", head), ("next", f"{train_on} --task classify")]
     facts_table(
         [
             ("model", f"{found.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
             ("weights", f"{parameters:,} parameters, {found.vocabulary:,} tokens"),
             ("run", str(made.path)),
-            ("next", command("generate", made.path, "--prompt", "Once")),
-            ("", f"foveal train DATA --from {made.path}"),
+            *following,
         ]
     )
     if json:

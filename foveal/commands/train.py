@@ -9,18 +9,19 @@ from torch import nn
 
 from foveal.build import (
     Given,
+    begin_from,
     build_model,
     build_task,
     kind_of,
-    load_run_weights,
     new_run,
     open_inputs,
     settle,
+    source_tokenizer,
     training_order,
 )
 from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.report import train_and_report
-from foveal.config import Config, TaskName, load_config
+from foveal.config import Config, StackConfig, TaskName, load_config
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
 from foveal.data.infer import infer_task
@@ -29,7 +30,7 @@ from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
 from foveal.training.protocols import Batches
-from foveal.training.run import check_place, default_path, open_run
+from foveal.training.run import Run, check_place, default_path, open_run
 
 PRESETS: dict[TaskName, str] = {
     "language": "demo",
@@ -37,6 +38,7 @@ PRESETS: dict[TaskName, str] = {
     "transduce": "transduce",
     "classify": "classify",
     "tag": "tag",
+    "mask": "mask",
 }
 """The preset of a task where none is given."""
 
@@ -70,7 +72,7 @@ def train(
         A preset from `foveal models`, or the path of a TOML file; the task's own, or what --from is, if not
         given.
     from_
-        A run whose weights and tokenizer to start from.
+        A run whose weights and tokenizer to start from; for another task its encoder's.
     valid
         Held-out data that chooses the best weights; nothing is then cut from DATA.
     test
@@ -92,10 +94,8 @@ def train(
     settings += [f"task.name={task}"] if task else []
     config = load_config(preset, [*overrides, *settings])
     parse_budget(config.training.budget)
-    if first is not None and config.model != first.config.model:
-        raise UserError(
-            f"{from_}: its model is not the one asked for: leave out --model and model.* settings"
-        )
+    if first is not None:
+        _check_model(first, config)
     chosen = choose_device(device)
     config = settle(config, chosen)
     folder = run or default_path(data, model or (from_ or Path(preset)).name)
@@ -103,18 +103,40 @@ def train(
     keep_freed_memory()
     with Signals() as signals:
         given = Given(data, valid, test)
-        inputs = None if first is None else open_inputs(first)
-        prepared = kind_of(config).prepare(config, given, say, inputs)
-        network = build_model(config, prepared.inputs, chosen)
+        inputs = source = None
+        if first is not None and config.task.name == first.config.task.name:
+            inputs = open_inputs(first)
+        elif first is not None:
+            source = source_tokenizer(first)
+        prepared = kind_of(config).prepare(config, given, say, inputs, source)
+        network, origin = build_model(config, prepared.inputs, chosen), preset
         if first is not None:
-            load_run_weights(first, network)
-        _announce(data, config, preset, folder, prepared, network)
+            whole = begin_from(first, config, network)
+            origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
+        _announce(data, config, origin, folder, prepared, network)
         opened = new_run(folder, config, prepared, given, preset, chosen.type)
         train_and_report(opened, network, prepared, signals, json)
 
 
+def _check_model(first: Run, config: Config) -> None:
+    """UserError if the weights of `first` do not fit: all of them for its own task, else the encoder's."""
+    own, old = config.model, first.config.model
+    same_task = config.task.name == first.config.task.name
+    fits = _sizes(own.encoder) == _sizes(old.encoder) and (not same_task or _sizes(own) == _sizes(old))
+    if not fits:
+        part, settings = ("model", "model.*") if same_task else ("encoder", "model.encoder.*")
+        raise UserError(
+            f"{first.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
+        )
+
+
+def _sizes(stack: StackConfig) -> dict[str, Any]:
+    """What a stack's weights depend on, an encoder before it aside."""
+    return stack.model_dump(exclude={"dropout", "encoder"})
+
+
 def _announce(
-    data: str, config: Config, preset: str, folder: Path, prepared: Prepared[Any, Any], network: nn.Module
+    data: str, config: Config, origin: str, folder: Path, prepared: Prepared[Any, Any], network: nn.Module
 ) -> None:
     """What was decided and what it will cost, before anything is spent on it."""
     kind, facts = kind_of(config), prepared.facts["parts"]
@@ -130,7 +152,7 @@ def _announce(
             ("data", f"{data}: {told.data}: {parts}"),
             *aside,
             ("task", told.task),
-            ("model", f"{preset}: {_model(config, network)}"),
+            ("model", f"{origin}: {_model(config, network)}"),
             (
                 "first loss",
                 f"{first.loss:.3f} nats measured; "
@@ -154,7 +176,9 @@ def _model(config: Config, network: nn.Module) -> str:
     model, encoder = config.model, config.model.encoder
     stacks = [("", model)] if encoder.kind == "none" else [("encoder ", encoder), ("decoder ", model)]
     parts = (f"{name}{stack.layers} x {stack.mixers}, width {stack.width}" for name, stack in stacks)
-    return f"{', '.join(parts)}; {parameters:,} parameters"
+    trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
+    some = f", {trained:,} of them trained" if trained < parameters else ""
+    return f"{', '.join(parts)}; {parameters:,} parameters{some}"
 
 
 def _cost(config: Config, order: Batches, first: Preflight, step: float) -> str:

@@ -18,7 +18,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, coerce_numbers_to_str=True)
 
 
-TokenizerName = Literal["character", "byte", "bpe", "word"]
+TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece"]
 
 
 class DataConfig(Strict):
@@ -126,7 +126,7 @@ class StackConfig(Strict):
     embedding: Annotated[int, Field(ge=-1, le=LARGEST)] = 0
     """Width of the embedding: 0 is the model's width, -1 is one-hot."""
     embedding_norm: bool = False
-    """A norm right behind the embedding (RWKV's)."""
+    """A norm of what comes in: behind the embedding (RWKV's), or behind added positions (BERT's)."""
     feedforward: Literal["none", "mlp", "swiglu", "highway", "experts", "channel-mixing"] = "none"
     expansion: Annotated[float, Field(gt=0, le=1024)] = 4.0
     """Width of the feed-forward layer over the model's (SwiGLU takes 2/3 of it: same parameters)."""
@@ -134,6 +134,8 @@ class StackConfig(Strict):
     """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
     norm: Literal["none", "layer", "rms"] = "none"
     norm_place: Literal["pre", "post"] = "pre"
+    norm_epsilon: Rate = 1e-5
+    """Added to the variance in every norm."""
     residual: bool = False
     dropout: Fraction = 0.0
     """Share of each mixer's and feed-forward layer's outputs that is dropped while training."""
@@ -178,7 +180,7 @@ class ModelConfig(StackConfig):
     encoder: EncoderConfig = EncoderConfig()
 
 
-TaskName = Literal["language", "translate", "transduce", "classify", "tag"]
+TaskName = Literal["language", "translate", "transduce", "classify", "tag", "mask"]
 
 
 class TaskConfig(Strict):
@@ -199,6 +201,8 @@ class OptimizerConfig(Strict):
     beta1: Fraction = 0.9
     beta2: Fraction = 0.99
     epsilon: Rate = 1e-8
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """What each layer below the head has of the rate of the layer above it."""
     clip_norm: NotNegative = 1.0
     """Largest global norm of the gradient; 0 leaves it."""
     clip_value: NotNegative = 0.0
@@ -224,6 +228,8 @@ class TrainingConfig(Strict):
     precision: Literal["auto", "float32", "bfloat16"] = "float32"
     """Of the matrix products; auto is bfloat16 where the machine multiplies it in hardware, and a run keeps
     what it was begun with."""
+    freeze: Literal["none", "encoder"] = "none"
+    """What stays as it is while the rest is trained."""
     accumulate: Positive = 1
     """Micro-batches added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0

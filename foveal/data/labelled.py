@@ -12,7 +12,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.examples import Column, Examples, Ragged
-from foveal.data.marks import Marks
+from foveal.data.marks import framed
 from foveal.data.parts import hashed
 from foveal.data.rows import Aside, Row, read_rows
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
@@ -28,8 +28,8 @@ class LabelInputs:
     labels: tuple[str, ...]
 
     def encode(self, text: str, longest: int) -> Ids:
-        """The first tokens, at most `longest` with the stop behind them; unknown characters are left out."""
-        return np.append(self.source.encode_known(text)[0][: longest - 1], Marks(self.source.size).stop)
+        """The first tokens, at most `longest` with the marks around them; unknown characters are left out."""
+        return framed(self.source.encode_known(text)[0], self.source, longest)
 
     def files(self) -> dict[str, bytes]:
         return {f"text/{FILE}": self.source.to_json().encode(), LABELS: json.dumps(self.labels).encode()}
@@ -74,7 +74,9 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
             )
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig) -> LabelInputs:
+def make_inputs(
+    data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+) -> LabelInputs:
     labels = sorted({row.fields["label"] for row in rows})
     if len(labels) < 2:
         raise UserError(
@@ -87,7 +89,8 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig) -> LabelInputs:
             "classes? (data.label=NAME)"
         )
     texts = (row.fields["source"] for row in rows)
-    return LabelInputs(make_tokenizer(config.tokenizer, config.vocabulary, texts), tuple(labels))
+    source = source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    return LabelInputs(source, tuple(labels))
 
 
 def encode(rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list[Aside]) -> Labelled:

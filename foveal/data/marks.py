@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from foveal.data.tokenizers import Ids, Tokenizer
+
 
 @dataclass(frozen=True)
 class Marks:
@@ -29,3 +33,14 @@ class Marks:
     def vocabulary(self) -> int:
         """V with the marks: the size of an embedding's table."""
         return self.size + 3
+
+
+def framed(tokens: Ids, tokenizer: Tokenizer, longest: int | None = None) -> Ids:
+    """A source as it is read: `stop` behind it, and `start` before it if its tokenizer wants so.
+
+    Of a source that would be longer than `longest` with them, the last tokens are left out.
+    """
+    marks = Marks(tokenizer.size)
+    front = [marks.start] if tokenizer.opened else []
+    kept = tokens if longest is None else tokens[: max(0, longest - len(front) - 1)]
+    return np.concatenate([np.array(front, np.int64), kept, np.array([marks.stop])])

@@ -12,7 +12,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.data.aligned import read_aligned
 from foveal.data.examples import Examples, Ragged
-from foveal.data.marks import Marks
+from foveal.data.marks import Marks, framed
 from foveal.data.parts import hashed
 from foveal.data.rows import Aside, Row, read_rows
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
@@ -36,8 +36,8 @@ class PairInputs:
         return self.source is self.target
 
     def encode_source(self, text: str) -> Ids:
-        """The tokens, and stop. Characters without a token are left out."""
-        return np.append(self.source.encode_known(text)[0], Marks(self.source.size).stop)
+        """The tokens with the marks. Characters without a token are left out."""
+        return framed(self.source.encode_known(text)[0], self.source)
 
     def encode_target(self, text: str) -> Ids:
         return np.append(self.target.encode_known(text)[0], Marks(self.target.size).stop)
@@ -98,14 +98,16 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
             yield Row(row.place, {"source": source.strip(), "target": target.strip()})
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig) -> PairInputs:
+def make_inputs(
+    data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+) -> PairInputs:
     sources, targets = ([row.fields[side] for row in rows] for side in ("source", "target"))
     kind, size = config.tokenizer, config.vocabulary
     if config.joint:
-        source = target = make_tokenizer(kind, size, [*sources, *targets])
+        source = target = source or make_tokenizer(kind, size, [*sources, *targets])
     else:
         other = kind if config.target_tokenizer == "same" else config.target_tokenizer
-        source, target = make_tokenizer(kind, size, sources), make_tokenizer(other, size, targets)
+        source, target = source or make_tokenizer(kind, size, sources), make_tokenizer(other, size, targets)
     longest = len(target.encode(max(targets, key=len)))
     return PairInputs(source, target, min(config.longest, longest * 3 // 2 + 1))
 

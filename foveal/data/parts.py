@@ -14,12 +14,12 @@ from foveal.data.prepared import Prepared
 from foveal.data.rows import Aside, Row
 from foveal.data.splits import part_of_row
 from foveal.data.tables import SUFFIXES
+from foveal.data.tokenizers import Tokenizer
 
 Say = Callable[[str], None]
 PARTS = ("train", "valid", "test")
 
 
-@runtime_checkable
 @runtime_checkable
 class Part(Protocol):
     """Rows as they are, and their numbers in columns."""
@@ -35,15 +35,19 @@ class Part(Protocol):
 
 
 @runtime_checkable
-@runtime_checkable
 class Form(Protocol):
     """A form of examples, one file of `foveal.data`. `Any` stands for its own inputs and its own Part."""
 
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The usable rows at a path, the others put into the list; the field `source` is what is read."""
 
-    def make_inputs(self, data: str, rows: list[Row], config: DataConfig) -> Any:
-        """Tokenizers, labels and the like, from the rows to train on; `files()` is what is kept of them."""
+    def make_inputs(
+        self, data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+    ) -> Any:
+        """Tokenizers, labels and the like, from the rows to train on; `files()` is what is kept of them.
+
+        `source` is to be the tokenizer of what is read, if it is given.
+        """
 
     def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Any:
         """A Part. Rows that don't fit the inputs are put into the list."""
@@ -60,15 +64,17 @@ def prepare(
     config: DataConfig,
     say: Say,
     inputs: Any = None,
+    source: Tokenizer | None = None,
 ) -> Prepared[Any, Any]:
     """Read, split and encode. Nothing is cut from DATA if it has parts, or `valid` or `test` is given.
 
-    `inputs` are to be used, rather than made from the training part. Rows that can't be used are set aside.
+    `inputs`, or of them the `source` tokenizer, are to be used, rather than made from the training part. Rows
+    that can't be used are set aside.
     """
     aside: list[Aside] = []
     rows = _read_parts(form, find_parts(data, valid, test, say), config, aside)
     _say_overlap(rows, say)
-    inputs = inputs or form.make_inputs(data, rows["train"], config)
+    inputs = inputs or form.make_inputs(data, rows["train"], config, source)
     parts: dict[str, Part] = {part: form.encode(found, inputs, config, aside) for part, found in rows.items()}
     for part, encoded in parts.items():
         if rows[part] and not len(encoded):

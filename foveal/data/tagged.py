@@ -13,7 +13,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.conll import read_tagged
 from foveal.data.examples import Examples, Ragged
-from foveal.data.marks import Marks
+from foveal.data.marks import framed
 from foveal.data.parts import hashed
 from foveal.data.rows import Aside, Row
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
@@ -29,7 +29,7 @@ class TagInputs:
     tags: tuple[str, ...]
 
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
-        """The tokens of all words, each behind a space, and a stop; and where each word's own first token is.
+        """The tokens of all words, each behind a space, and the marks; where each word's own first token is.
 
         A word of which no character is known stands at the token behind it.
         """
@@ -45,8 +45,8 @@ class TagInputs:
             places.append(at + (space if alone else 0))
             tokens.append(found)
             at += len(found)
-        tokens.append(np.array([Marks(self.source.size).stop]))
-        return np.concatenate(tokens), np.minimum(np.array(places, np.int64), at)
+        found = np.minimum(np.array(places, np.int64), at)
+        return framed(np.concatenate(tokens), self.source), found + int(self.source.opened)
 
     def files(self) -> dict[str, bytes]:
         return {f"text/{FILE}": self.source.to_json().encode(), TAGS: json.dumps(self.tags).encode()}
@@ -89,14 +89,15 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
             yield Row(row.place, {"source": row.fields["tokens"], "target": row.fields["tags"]})
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig) -> TagInputs:
+def make_inputs(data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None) -> TagInputs:
     tags = sorted({tag for row in rows for tag in row.fields["target"]})
     if len(tags) < 2:
         raise UserError(
             f"{data}: all words have the tag '{tags[0]}': at least two are needed (data.tags=NAME)"
         )
     texts = (" " + " ".join(row.fields["source"]) for row in rows)
-    return TagInputs(make_tokenizer(config.tokenizer, config.vocabulary, texts), tuple(tags))
+    source = source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    return TagInputs(source, tuple(tags))
 
 
 def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[Aside]) -> Tagged:

@@ -3,7 +3,7 @@
 Character: one token for each character of the training text. Word: for each word between white space (for
 signs and commands, not for prose). Byte: the 256 bytes. BPE: byte-level
 byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), trained on the training text, by the
-`tokenizers` library. Byte and BPE encode any text and give back exactly it.
+`tokenizers` library. Byte and BPE encode any text and give back exactly it. WordPiece comes with a BERT.
 """
 
 import codecs
@@ -35,6 +35,8 @@ class Tokenizer(ABC):
     """`pieces[i]` are the bytes that token i stands for."""
 
     kind: str
+    opened = False
+    """Whether a source in its tokens begins with the mark `start`, as it ends with `stop`."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self.pieces = tuple(pieces)
@@ -200,9 +202,36 @@ class BPETokenizer(Tokenizer):
         return cls(fast)
 
     def encode(self, text: str) -> Ids:
-        _utf8(text)
-        parts = [encoding.ids for encoding in self._fast.encode_batch_fast(list(_words(text)))]
-        return np.fromiter(chain.from_iterable(parts), np.int64)
+        return _encode(self._fast, text)
+
+    def to_json(self) -> str:
+        return str(self._fast.to_str())
+
+
+class WordPieceTokenizer(Tokenizer):
+    """BERT's: words and signs of a list, others of its pieces, the longest first (Devlin et al. 2019).
+
+    It may change case and accents, and knows no white space, so a text does not come back as it was: it is
+    written with a space before each word. What can't be spelt is one token. `fast` is a
+    `tokenizers.Tokenizer`.
+    """
+
+    kind = "wordpiece"
+    opened = True
+
+    def __init__(self, fast: Any):
+        self._fast = fast
+        prefix = str(fast.model.continuing_subword_prefix)
+        words = [str(fast.id_to_token(i)) for i in range(fast.get_vocab_size())]
+        super().__init__(
+            [
+                (word.removeprefix(prefix) if word.startswith(prefix) else f" {word}").encode()
+                for word in words
+            ]
+        )
+
+    def encode(self, text: str) -> Ids:
+        return _encode(self._fast, text)
 
     def to_json(self) -> str:
         return str(self._fast.to_str())
@@ -212,6 +241,10 @@ def make_tokenizer(kind: TokenizerName, vocabulary: int, texts: Iterable[str]) -
     """The tokenizer of a kind for a training text, given in pieces; `vocabulary` is BPE's size."""
     if kind == "byte":
         return ByteTokenizer()
+    if kind == "wordpiece":
+        raise UserError(
+            "word pieces come with a model (foveal train DATA --from RUN): of a text take data.tokenizer=bpe"
+        )
     if kind == "bpe":
         return BPETokenizer.train(texts, vocabulary)
     if kind == "word":
@@ -228,11 +261,12 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     try:
         text = path.read_bytes().decode()
         content = json.loads(text)
-        kind = content.get("kind", "bpe")
-        if kind == "bpe":
+        kind = content.get("kind", "fast")
+        if kind == "fast":
             from tokenizers import Tokenizer as Fast
 
-            return BPETokenizer(Fast.from_str(text))
+            ours = WordPieceTokenizer if content["model"]["type"] == "WordPiece" else BPETokenizer
+            return ours(Fast.from_str(text))
         if kind == "byte":
             return ByteTokenizer()
         make = WordTokenizer if kind == "word" else CharacterTokenizer
@@ -241,6 +275,12 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     except Exception as error:  # the library raises plain Exception
         raise UserError(f"{path}: not a tokenizer's file ({error}); get the run's folder anew") from None
+
+
+def _encode(fast: Any, text: str) -> Ids:
+    _utf8(text)
+    found = fast.encode_batch_fast(list(_words(text)), add_special_tokens=False)
+    return np.fromiter(chain.from_iterable(encoding.ids for encoding in found), np.int64)
 
 
 def _utf8(text: str) -> bytes:

@@ -26,18 +26,21 @@ from foveal.training.sealed import weights_of
 FAMILIES = {family.model_type: family for family in (GPT2, MAMBA, RWKV)}
 BIAS = "projection.bias"
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+BERT = "bert"
+"""Read by `interop.bert`: an encoder."""
 
 
 class Foreign(NamedTuple):
-    """A model folder in our terms: `language_model(config, vocabulary, context)` has these `tensors`."""
+    """A model folder in our terms: a language model, or of BERT an encoder, that may come without a head."""
 
     model_type: str
     config: ModelConfig
     vocabulary: int
     context: int
-    """Tokens that it was trained on at a time; GPT-2 has no positions past them."""
+    """Tokens that it was trained on at a time; GPT-2 and BERT have no positions past them."""
     tensors: dict[str, Tensor]
     """Under our names, in float32."""
+    has_head: bool = True
 
 
 def read(folder: Path) -> Foreign:
@@ -46,7 +49,8 @@ def read(folder: Path) -> Foreign:
     settings = Settings(read_json(path), path)
     kind = settings.get("model_type", "")
     if not isinstance(kind, str) or kind not in FAMILIES:
-        raise settings.error("model_type", f"not one that ours can be{nearest(str(kind)[:40], FAMILIES)}")
+        known = nearest(str(kind)[:40], [*FAMILIES, BERT])
+        raise settings.error("model_type", f"not one that ours can be{known}")
     family = FAMILIES[kind]
     config, context = _config(family, settings)
     vocabulary = settings.size("vocab_size", 0)
@@ -63,7 +67,7 @@ def read(folder: Path) -> Foreign:
     expected = family.weights_to_theirs(shapes, config.layers, config.tied)
     if config.tied:
         _drop_tied(family, tensors, folder)
-    _check(expected, tensors, folder)
+    check_tensors(expected, tensors, folder)
     tensors = {name: tensor.float() for name, tensor in tensors.items()}
     ours = family.weights_to_ours(tensors, config.layers, config.tied)
     return Foreign(kind, config, vocabulary, context, ours)
@@ -114,12 +118,17 @@ def write(
 
 def _config(family: Family, settings: Settings) -> tuple[ModelConfig, int]:
     tables, context = family.to_ours(settings)
+    return validated(tables, settings.path), context
+
+
+def validated(tables: dict[str, Any], path: Path) -> ModelConfig:
+    """A config of the settings in the file `path`; UserError names one that has no place in ours."""
     try:
-        return ModelConfig.model_validate(tables), context
+        return ModelConfig.model_validate(tables)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
-        raise UserError(f"{settings.path}: model.{key}={problem['input']}: {problem['msg']}") from None
+        raise UserError(f"{path}: model.{key}={problem['input']}: {problem['msg']}") from None
 
 
 def _renamed(family: Family, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -140,7 +149,8 @@ def _drop_tied(family: Family, tensors: dict[str, Tensor], folder: Path) -> None
         raise UserError(f"{folder}: tie_word_embeddings is true, but {family.head} is not {embedding}")
 
 
-def _check(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
+def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
+    """UserError if names, shapes or kinds of the tensors in a folder are not those expected."""
     wrong = [f"no {name}" for name in expected if name not in found]
     wrong += [f"{name} is not in such a model" for name in found if name not in expected]
     wrong += [

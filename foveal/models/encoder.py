@@ -8,8 +8,14 @@ from foveal.config import ConfigError, EncoderConfig
 from foveal.encoders.text import TextEncoder
 from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.memory_attention import FullAttention
-from foveal.layers.norm import make_norm
-from foveal.models.stack import SAME_WIDTH, Mixers, make_embedding, make_stack
+from foveal.models.stack import (
+    SAME_WIDTH,
+    Mixers,
+    make_embedding,
+    make_embedding_norm,
+    make_last_norm,
+    make_stack,
+)
 
 
 class EncoderMixers(Mixers):
@@ -35,8 +41,7 @@ def text_encoder(config: EncoderConfig, vocabulary: int, longest: int) -> TextEn
     mixers = EncoderMixers(config, "model.encoder")
     embedding = make_embedding(config, vocabulary)
     stack = make_stack(mixers, embedding.width, longest)
-    last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
-    first = make_norm(config.norm if config.embedding_norm else "none", embedding.width)
+    last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
     return TextEncoder(embedding, stack, config.width, last, first, config.summary)
 
 

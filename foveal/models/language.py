@@ -7,8 +7,7 @@ from foveal.heads.generate import Generator
 from foveal.layers.attentive import Attentive
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.memory_attention import CrossAttention
-from foveal.layers.norm import make_norm
-from foveal.models.stack import Mixers, make_embedding, make_stack
+from foveal.models.stack import Mixers, make_embedding, make_embedding_norm, make_last_norm, make_stack
 
 READERS = ("cross", "attentive")
 """Mixers that read a memory."""
@@ -62,6 +61,5 @@ def _generator(
     if config.embedding_norm and config.norm == "none":
         raise ConfigError("model.embedding_norm needs a norm: set model.norm=layer or model.norm=rms")
     stack = make_stack(mixers, embedding.width, context)
-    last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
-    first = make_norm(config.norm if config.embedding_norm else "none", embedding.width)
+    last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
     return Generator(embedding, stack, config.width, last, config.tied, first, config.projection_bias)

@@ -9,6 +9,7 @@ from foveal.layers.convolution import Convolution
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.feedforward import make_feedforward
 from foveal.layers.mamba import Mamba
+from foveal.layers.norm import make_norm
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.rwkv import ChannelMixing, TimeMixing
@@ -64,7 +65,7 @@ def make_stack(mixers: Mixers, embedded: int, context: int) -> Stack:
     for kind in (name for layer in pattern for name in layer):
         if kind not in mixers.names:
             raise ConfigError(f"{section}.mixers: unknown mixer '{kind}'{nearest(kind, mixers.names)}")
-    around = (config.norm, config.norm_place, config.residual, config.dropout)
+    around = (config.norm, config.norm_place, config.residual, config.dropout, config.norm_epsilon)
     blocks: list[nn.Module] = []
     for layer in range(config.layers):
         kinds = pattern[layer % len(pattern)]
@@ -91,6 +92,18 @@ def make_embedding(config: StackConfig, vocabulary: int) -> Embedding | OneHot:
     return Embedding(vocabulary, config.embedding or config.width)
 
 
+def make_embedding_norm(config: StackConfig, width: int) -> nn.Module:
+    """The norm right behind the embedding; that of added positions stands behind them."""
+    added = config.positions.kind in ("learned", "sinusoidal")
+    kind = config.norm if config.embedding_norm and not added else "none"
+    return make_norm(kind, width, config.norm_epsilon)
+
+
+def make_last_norm(config: StackConfig) -> nn.Module:
+    """The norm behind the last block, whose own come first."""
+    return make_norm(config.norm if config.norm_place == "pre" else "none", config.width, config.norm_epsilon)
+
+
 def make_layer(config: StackConfig) -> nn.Module | None:
     """The feed-forward layer behind each layer's mixers; channel mixing is a mixer with its own block."""
     experts = config.experts
@@ -108,12 +121,17 @@ def make_layer(config: StackConfig) -> nn.Module | None:
 
 
 def make_positions(config: StackConfig, width: int, context: int) -> Positioned | None:
-    """Absolute positions as wide as the embedding, or None."""
+    """Absolute positions as wide as the embedding, with the norm of what comes in behind them; or None."""
     kind, join = config.positions.kind, config.positions.join
+    norm = make_norm(
+        config.norm if config.embedding_norm else "none",
+        2 * width if join == "concatenate" else width,
+        config.norm_epsilon,
+    )
     if kind == "learned":
-        return Positioned(LearnedPosition(context, width), join)
+        return Positioned(LearnedPosition(context, width), join, norm)
     if kind == "sinusoidal":
         if width % 2:
             raise ConfigError(f"sinusoidal positions need an even width, not {width}: set model.embedding")
-        return Positioned(SinusoidalPosition(width), join)
+        return Positioned(SinusoidalPosition(width), join, norm)
     return None

@@ -1,0 +1,118 @@
+"""Pretraining on raw text, then one's own labels: what is taken from a run, what is new, what stays."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+import foveal
+from foveal.build import build_model
+from foveal.training.sealed import open_tensors
+from tests.commands.calling import refuse, succeed
+
+SMALL = (
+    *("model.encoder.width=16", "model.encoder.layers=2", "model.encoder.attention.heads=2"),
+    *("data.tokenizer=character", "data.context=32", "data.batch_tokens=256", "training.evaluate_every=30"),
+)
+
+
+def reviews(path: str = "reviews.csv", labels: tuple[str, ...] = ("mat", "rat")) -> str:
+    chance = random.Random(0)
+    rows = [f"the {chance.choice(['cat', 'dog', 'hen'])} is {chance.choice(labels)}" for _ in range(300)]
+    lines = (f"{row} {number % 7},{row.split()[-1]}\n" for number, row in enumerate(rows))
+    Path(path).write_text("text,label\n" + "".join(lines))
+    return path
+
+
+def pretrained(*more: str) -> str:
+    short = ("--budget", "10steps", "--run", "first", "--json")
+    told = succeed("train", "text.txt", "--task", "mask", *SMALL, *more, *short)
+    result = json.loads(told.out)
+    assert 0 <= result["accuracy"] <= 1
+    return "first"
+
+
+def tensors(run: str) -> dict[str, torch.Tensor]:
+    return open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0]
+
+
+def finetune(*more: str) -> dict[str, object]:
+    told = succeed("train", reviews(), "--from", "first", "--task", "classify", "--json", *more)
+    return json.loads(told.out)
+
+
+def test_mask_then_classify() -> None:
+    """Encoder and tokenizer go on, the head is new; the linear head alone leaves the encoder as it is."""
+    pretrained()
+    samples = Path("first/samples.jsonl").read_text().splitlines()
+    assert "_" in json.loads(samples[0])["text"]
+    before = tensors("first")
+    finetune("--run", "head", "training.freeze=encoder", "--budget", "6steps", "optimizer.rate=0.1")
+    after = tensors("head")
+    encoder = {name for name in after if name.startswith("encoder.")}
+    assert encoder == {name for name in before if name.startswith("encoder.")}
+    assert all(torch.equal(after[name], before[name]) for name in encoder)
+    head = build_model(foveal.load("head").config, foveal.load("head").inputs, torch.device("cpu")).head
+    assert not torch.equal(after["head.projection.weight"], head.projection.weight)
+    assert foveal.load("head").inputs.source.digest == foveal.load("first").inputs.digest
+    result = finetune("--run", "all", "--budget", "60steps", "optimizer.rate=6e-3", "optimizer.name=adamw")
+    assert result["accuracy"] > 0.9
+    assert not torch.equal(tensors("all")["encoder.embedding.table"], before["encoder.embedding.table"])
+    assert json.loads(succeed("evaluate", "all", "--json").out)["loss"] == result["loss"]
+
+
+def test_what_is_said() -> None:
+    pretrained()
+    told = succeed("train", reviews(), "--from", "first", "--task", "classify", "--budget", "2steps")
+    assert "the encoder of first; the head is new" in told.err
+    told = succeed("train", "text.txt", "--from", "first", "--budget", "2steps", "training.freeze=encoder")
+    assert "all weights of first" in told.err
+    assert "of them trained" in told.err
+
+
+def test_fewer_positions() -> None:
+    """A run of learned positions goes on with the first of them."""
+    pretrained("model.encoder.positions.kind=learned", "data.longest=48")
+    finetune("--run", "on", "--budget", "1steps", "data.longest=40", "optimizer.rate=1e-9")
+    table = "encoder.stack.positioned.position.table"
+    torch.testing.assert_close(tensors("on")[table], tensors("first")[table][:40], rtol=0, atol=1e-6)
+    why = refuse("train", reviews(), "--from", "first", "--task", "classify", "data.longest=49")
+    assert "data.longest=49" in why
+
+
+def test_refusals(finished: Path) -> None:
+    pretrained()
+    data = reviews()
+    changed = refuse("train", data, "--from", "first", "--task", "classify", "model.encoder.width=32")
+    assert "first: its encoder is not the one asked for" in changed
+    no_encoder = refuse("train", data, "--from", finished, "--task", "classify")
+    assert "an encoder" in no_encoder
+    assert "training.freeze=encoder" in refuse("train", "text.txt", "training.freeze=encoder")
+
+
+def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Imported without a head it says so, and learns one's own labels."""
+    pytest.importorskip("transformers")
+    from tests.interop.test_bert import small_bert
+
+    folder = small_bert(tmp_path_factory.mktemp("bert"), with_head=False)
+    told = succeed("import", folder, "--run", "first")
+    assert "none: give it one by training" in told.err
+    assert "foveal train DATA --from first --task classify" in told.err
+    for command in (("evaluate", "first", "text.txt"), ("evaluate", "first")):
+        why = refuse(*command)
+        assert "first: an encoder without a head" in why or "imported, so it has no data" in why
+    result = finetune("--run", "on", "--budget", "30steps", "optimizer.rate=3e-3", "data.longest=40")
+    assert result["accuracy"] > 0.6
+    succeed("train", "text.txt", "--from", "first", "--run", "mask", "--budget", "2steps", "data.context=24")
+    assert json.loads(succeed("evaluate", "mask", "text.txt", "--json").out)["loss"] > 0
+
+
+def test_a_folder_of_berts_with_a_head(tmp_path_factory: pytest.TempPathFactory) -> None:
+    pytest.importorskip("transformers")
+    from tests.interop.test_bert import small_bert
+
+    succeed("import", small_bert(tmp_path_factory.mktemp("bert"), with_head=True), "--run", "first")
+    assert json.loads(succeed("evaluate", "first", "text.txt", "--json").out)["loss"] > 0

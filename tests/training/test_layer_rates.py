@@ -1,0 +1,53 @@
+"""Rates that fall with the depth below the head, and parameters that stay as they are."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.config import OptimizerConfig
+from foveal.encoders.text import TextEncoder
+from foveal.heads.classify import Classifier
+from foveal.layers.block import Block, Stack
+from foveal.layers.embedding import Embedding
+from foveal.layers.feedforward import MLP
+from foveal.layers.memory_attention import FullAttention
+from foveal.layers.position import LearnedPosition, Positioned
+from foveal.models.encoder import Encoded
+from foveal.training.optim import Optimizer
+
+D, RATE = 8, 0.01
+
+
+def model() -> Encoded:
+    block = lambda: Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True)  # noqa: E731
+    stack = Stack([block() for _ in range(3)], Positioned(LearnedPosition(9, D), "add"))
+    encoder = TextEncoder(Embedding(5, D), stack, D, nn.LayerNorm(D))
+    return Encoded(encoder, Classifier(D, 2)).double()
+
+
+def moved(name: str, layer_decay: float, network: Encoded) -> dict[str, Tensor]:
+    """How far one step takes each parameter, with a gradient of ones."""
+    before = {key: weight.detach().clone() for key, weight in network.named_parameters()}
+    optimizer = Optimizer(network, OptimizerConfig(name=name, clip_norm=0.0, layer_decay=layer_decay))
+    for weight in network.parameters():
+        weight.grad = torch.ones_like(weight)
+    optimizer.step(RATE, optimizer.measure()[0])
+    return {key: (weight - before[key]).abs().max() for key, weight in network.named_parameters()}
+
+
+@pytest.mark.parametrize("name", ["sgd", "adamw", "muon"])
+def test_rates_fall_with_depth(name: str) -> None:
+    """ELECTRA's and BEiT's rule: decay^k, k = 0 at the head, 1 at the last block, one more at each below."""
+    torch.manual_seed(0)
+    whole, fallen = moved(name, 1.0, model()), moved(name, 0.5, model())
+    for key in whole:
+        depth = 4 if "table" in key else 3 - int(key.split(".")[3]) if "blocks" in key else 0
+        torch.testing.assert_close(fallen[key], whole[key] * 0.5**depth, rtol=1e-3, atol=0)
+
+
+def test_frozen_parameters_stay() -> None:
+    network = model()
+    network.encoder.requires_grad_(False)
+    found = moved("adamw", 0.5, network)
+    for key, distance in found.items():
+        assert (distance > 0) == key.startswith("head."), key
