@@ -11,13 +11,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from foveal.ops.dispatch import choose
 from foveal.ops.machine_code import LANES
 from foveal.ops.team import Kernel, shares_for, widened
 
-CHUNK = 64
-"""Steps of which the kernel keeps one state."""
+CHUNK = 8
+"""Steps of which the kernel keeps one state: on the way back what is made of them stays in the L1 cache."""
 
 _forward = Kernel("selective_scan", "forward")
 _backward = Kernel("selective_scan", "backward")
@@ -73,18 +74,16 @@ def kernel_forward(
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
     first: Float[Tensor, "B E N"],
-) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "B S N F"]]:
-    """As `forward`, by `kernels.selective_scan`; F is E and what it lacks to a multiple of the vectors."""
+) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "B G S N L"]]:
+    """As `forward`, by `kernels.selective_scan`: G groups of L channels, one vector each."""
     rows, T, E = u.shape
     N = A.shape[1]
-    u, delta, rates, state = (
-        widened(part) for part in (u, delta, A.t() / math.log(2), first.transpose(1, 2))
-    )
-    kept = state.new_empty(rows, -(-T // CHUNK), *state.shape[1:])
-    y, state, shares = torch.empty_like(u), state.clone(), shares_for(rows, u.shape[2])
-    B, C = B.contiguous(), C.contiguous()
+    u, delta, B, C = widened(u), widened(delta), B.contiguous(), C.contiguous()
+    rates, state = _grouped(A / math.log(2)), _grouped(first)
+    kept = state.new_empty(rows, state.shape[1], -(-T // CHUNK), N, LANES)
+    y, shares = torch.empty_like(u), shares_for(rows, u.shape[2])
     _forward(rows * shares, u, delta, rates, B, C, state, y, kept, T, u.shape[2], N, CHUNK, shares)
-    return y[:, :, :E], state[:, :, :E].transpose(1, 2).contiguous(), kept
+    return y[:, :, :E], _channels(state, E).contiguous(), kept
 
 
 def kernel_backward(
@@ -95,23 +94,33 @@ def kernel_backward(
     A: Float[Tensor, "E N"],
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
-    kept: Float[Tensor, "B S N F"],
+    kept: Float[Tensor, "B G S N L"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """As `backward`, by `kernels.selective_scan`."""
     rows, T, E = u.shape
     N = A.shape[1]
-    dy, u, delta, columns = (widened(part) for part in (dy, u, delta, A.t()))
-    flow = widened(dlast.transpose(1, 2)).clone()
-    shares = shares_for(rows, u.shape[2])
+    dy, u, delta, B, C = widened(dy), widened(u), widened(delta), B.contiguous(), C.contiguous()
+    rates, flow, shares = _grouped(A / math.log(2)), _grouped(dlast), shares_for(rows, u.shape[2])
     du, ddelta, dA = torch.empty_like(u), torch.empty_like(u), torch.zeros_like(flow)
     dB, dC = u.new_empty(2, shares, rows, T, N)
     scratch = u.new_empty(rows * shares * 4 * CHUNK * N * LANES)
     outputs = (du, ddelta, dA, dB, dC, flow, scratch)
-    rates, B, C = columns / math.log(2), B.contiguous(), C.contiguous()
     sizes = (T, u.shape[2], N, CHUNK, shares, rows)
-    _backward(rows * shares, u, delta, columns, rates, B, C, kept, dy, *outputs, *sizes)
-    first = flow[:, :, :E].transpose(1, 2)
-    return du[:, :, :E], ddelta[:, :, :E], dA.sum(0)[:, :E].t(), dB.sum(0), dC.sum(0), first
+    _backward(rows * shares, u, delta, rates, B, C, kept, dy, *outputs, *sizes)
+    dA, first = _channels(dA.sum(0), E), _channels(flow, E)
+    return du[:, :, :E], ddelta[:, :, :E], dA, dB.sum(0), dC.sum(0), first
+
+
+def _grouped(x: Float[Tensor, "*B E N"]) -> Float[Tensor, "*B G N L"]:
+    """A copy with the states of a group of channels side by side, the last group filled up with zeros."""
+    missing = -x.shape[-2] % LANES
+    x = F.pad(x, (0, 0, 0, missing)) if missing else x
+    return torch.unflatten(x, -2, (-1, LANES)).transpose(-1, -2).clone(memory_format=torch.contiguous_format)
+
+
+def _channels(x: Float[Tensor, "*B G N L"], E: int) -> Float[Tensor, "*B E N"]:
+    """Back from `_grouped`."""
+    return x.transpose(-1, -2).flatten(-3, -2)[..., :E, :]
 
 
 class _Scan(torch.autograd.Function):

@@ -1,11 +1,16 @@
 """`ops.selective_scan`: 16 channels side by side, states one after the other, time as it comes.
 
 A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there, E a multiple of
-16; states and decays lie as (..., N, E). Of every `chunk` steps the state before them is kept, from which
-theirs are made anew on the way back. `rates` is A / ln 2, since a power of 2 is cheaper than one of e.
+16; states and decays lie as (..., E/16, N, 16), so that a group of channels has its own together. Of every
+`chunk` steps the state before them is kept, from which theirs are made anew on the way back. `rates` is
+A / ln 2, since a power of 2 is cheaper than one of e.
 """
 
+import math
+
 from foveal.ops.kernels.simd import LANES, exp2, floats, fma, get, load, put, spread, store, total, word
+
+LN2 = math.log(2)
 
 
 def forward(task, p):
@@ -16,20 +21,21 @@ def forward(task, p):
     T, E, N, chunk, shares = word(p, 10), word(p, 11), word(p, 12), word(p, 13), word(p, 14)
     row, share, groups, chunks = task // shares, task % shares, E // LANES, (T + chunk - 1) // chunk
     for group in range(groups * share // shares, groups * (share + 1) // shares):
-        e = group * LANES
-        own = row * N * E + e
+        e, size = group * LANES, N * LANES
+        own, common = (row * groups + group) * size, group * size
         for t in range(T):
             at = row * T + t
             if t % chunk == 0:
-                for n in range(N):
-                    store(kept, ((row * chunks + t // chunk) * N + n) * E + e, load(state, own + n * E))
+                for n in range(0, size, LANES):
+                    store(kept, own * chunks + t // chunk * size + n, load(state, own + n))
             d = load(delta, at * E + e)
             v = d * load(u, at * E + e)
             out = spread(0.0)
             for n in range(N):
-                decay = exp2(d * load(rates, n * E + e))
-                h = fma(decay, load(state, own + n * E), v * get(B, at * N + n))
-                store(state, own + n * E, h)
+                k = n * LANES
+                decay = exp2(d * load(rates, common + k))
+                h = fma(decay, load(state, own + k), v * get(B, at * N + n))
+                store(state, own + k, h)
                 out = fma(h, spread(get(C, at * N + n)), out)
             store(y, at * E + e, out)
 
@@ -40,18 +46,12 @@ def backward(task, p):
     dB and dC are sums over channels: of each share by itself. `scratch` has room for a chunk's states,
     decays, and sums of dB and dC over the groups of channels.
     """
-    u, delta, A, rates = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    B, C, kept, dy = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8)), floats(word(p, 9))
-    du, ddelta, dA = floats(word(p, 10)), floats(word(p, 11)), floats(word(p, 12))
-    dB, dC, flow, scratch = floats(word(p, 13)), floats(word(p, 14)), floats(word(p, 15)), floats(word(p, 16))
-    T, E, N, chunk, shares, rows = (
-        word(p, 17),
-        word(p, 18),
-        word(p, 19),
-        word(p, 20),
-        word(p, 21),
-        word(p, 22),
-    )
+    u, delta, rates = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
+    B, C, kept, dy = floats(word(p, 5)), floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8))
+    du, ddelta, dA = floats(word(p, 9)), floats(word(p, 10)), floats(word(p, 11))
+    dB, dC, flow, scratch = floats(word(p, 12)), floats(word(p, 13)), floats(word(p, 14)), floats(word(p, 15))
+    T, E, N = word(p, 16), word(p, 17), word(p, 18)
+    chunk, shares, rows = word(p, 19), word(p, 20), word(p, 21)
     row, share, groups, chunks = task // shares, task % shares, E // LANES, (T + chunk - 1) // chunk
     size = chunk * N * LANES
     states = task * 4 * size
@@ -64,17 +64,17 @@ def backward(task, p):
             store(scratch, sums_C + i * LANES, spread(0.0))
         for group in range(groups * share // shares, groups * (share + 1) // shares):
             e = group * LANES
-            own = row * N * E + e
+            own, common = (row * groups + group) * N * LANES, group * N * LANES
             # states[i] is the one before step i.
-            for n in range(N):
-                store(scratch, states + n * LANES, load(kept, ((row * chunks + number) * N + n) * E + e))
+            for k in range(0, N * LANES, LANES):
+                store(scratch, states + k, load(kept, own * chunks + number * N * LANES + k))
             for i in range(steps):
                 at = row * T + first + i
                 d = load(delta, at * E + e)
                 v = d * load(u, at * E + e)
                 for n in range(N):
                     k = (i * N + n) * LANES
-                    decay = exp2(d * load(rates, n * E + e))
+                    decay = exp2(d * load(rates, common + n * LANES))
                     store(scratch, decays + k, decay)
                     if i + 1 < steps:
                         h = fma(decay, load(scratch, states + k), v * get(B, at * N + n))
@@ -85,20 +85,20 @@ def backward(task, p):
                 v = d * x
                 to_rates, to_inputs = spread(0.0), spread(0.0)
                 for n in range(N):
-                    k = (i * N + n) * LANES
+                    k, m = (i * N + n) * LANES, own + n * LANES
                     b = spread(get(B, at * N + n))
-                    g = fma(given, spread(get(C, at * N + n)), load(flow, own + n * E))
+                    g = fma(given, spread(get(C, at * N + n)), load(flow, m))
                     decay = load(scratch, decays + k)
                     old = decay * load(scratch, states + k)
-                    store(flow, own + n * E, decay * g)
+                    store(flow, m, decay * g)
                     store(scratch, sums_C + k, fma(given, fma(v, b, old), load(scratch, sums_C + k)))
                     store(scratch, sums_B + k, fma(g, v, load(scratch, sums_B + k)))
                     to_inputs = fma(g, b, to_inputs)
                     past = g * old
-                    to_rates = fma(past, load(A, n * E + e), to_rates)
-                    store(dA, own + n * E, fma(past, d, load(dA, own + n * E)))
+                    to_rates = fma(past, load(rates, common + n * LANES), to_rates)
+                    store(dA, m, fma(past, d, load(dA, m)))
                 store(du, at * E + e, d * to_inputs)
-                store(ddelta, at * E + e, fma(x, to_inputs, to_rates))
+                store(ddelta, at * E + e, fma(x, to_inputs, to_rates * LN2))
         for i in range(steps * N):
             at = ((share * rows + row) * T + first) * N + i
             put(dB, at, total(load(scratch, sums_B + i * LANES)))
