@@ -18,8 +18,12 @@ _backward = Kernel("gate", "backward")
 def skip_and_gate(
     y: Float[Tensor, "B T E"], u: Float[Tensor, "B T E"], skip: Float[Tensor, " E"], z: Float[Tensor, "B T E"]
 ) -> Float[Tensor, "B T E"]:
-    """`(y + skip * u) * silu(z)` (Gu and Dao 2023, figure 3), in one pass where there is a kernel."""
-    if choose("gate", "kernel", _forward.usable(y, u, skip) and _backward.usable()):
+    """`(y + skip * u) * silu(z)` (Gu and Dao 2023, figure 3), in one pass where there is a kernel.
+
+    For a single input torch's operations are faster.
+    """
+    kernel = y.shape[1] > 1 and _forward.usable(y, u, skip) and _backward.usable()
+    if choose("gate", "kernel", kernel):
         inputs = map(widened, (y, u, skip, z.to(y.dtype)))
         return _Gate.apply(*inputs)[:, :, : y.shape[2]]  # type: ignore[no-untyped-call]
     return torch.addcmul(y, skip, u) * F.silu(z)

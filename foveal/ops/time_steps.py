@@ -16,8 +16,11 @@ _backward = Kernel("time_steps", "backward")
 
 
 def time_steps(x: Float[Tensor, "B T E"], bias: Float[Tensor, " E"]) -> Float[Tensor, "B T E"]:
-    """`softplus(x + bias)` (Gu and Dao 2023, 3.4), in the precision of `bias`: steps are small."""
-    if choose("time_steps", "kernel", _forward.usable(bias) and _backward.usable()):
+    """`softplus(x + bias)` (Gu and Dao 2023, 3.4), in the precision of `bias`: steps are small.
+
+    In one pass where there is a kernel; for a single input torch's operations are faster.
+    """
+    if choose("time_steps", "kernel", x.shape[1] > 1 and _forward.usable(bias) and _backward.usable()):
         delta = _Steps.apply(widened(x.to(bias.dtype)), widened(bias))  # type: ignore[no-untyped-call]
         return delta[:, :, : x.shape[2]]
     return F.softplus(x + bias)

@@ -15,8 +15,8 @@ from foveal.ops import depthwise, gate, team, time_steps
 from foveal.ops.dispatch import recorded_paths, reference_only
 
 K = 4
-# B, T, D: one number, fewer steps than taps, whole vectors and not, rows for several tasks.
-SIZES = [(1, 1, 1), (2, 2, 40), (1, 300, 16), (3, 33, 100), (5, 128, 384)]
+# B, T, D: one channel, fewer steps than taps, whole vectors and not, rows for several tasks.
+SIZES = [(1, 2, 1), (2, 2, 40), (1, 300, 16), (3, 33, 100), (5, 128, 384)]
 THREADS = [1, 2, 5]
 
 
@@ -168,8 +168,8 @@ def test_steps_keep_their_precision():
     x = torch.linspace(-30, 30, 3200).view(1, 100, 32)
     found = time_steps.time_steps(x, torch.zeros(32)).double()
     assert (found / x.double().exp().log1p() - 1).abs().max() < 3e-6
-    odd = torch.tensor([[[torch.nan, torch.inf, -torch.inf, 1000.0, -1000.0]]])
-    assert str(time_steps.time_steps(odd, torch.zeros(5)).tolist()) == "[[[nan, inf, 0.0, 1000.0, 0.0]]]"
+    odd = torch.tensor([torch.nan, torch.inf, -torch.inf, 1000.0, -1000.0]).expand(1, 2, 5)
+    assert str(time_steps.time_steps(odd, torch.zeros(5))[0, 1].tolist()) == "[nan, inf, 0.0, 1000.0, 0.0]"
 
 
 @every_case
@@ -187,7 +187,14 @@ def test_where_kernels_are_off(case, monkeypatch):
     close(found, expected)
 
 
-def test_paths_of_the_layer():
+@pytest.mark.parametrize(("T", "elements"), [(5, "kernel"), (1, "reference")])
+def test_paths_of_the_layer(T, elements):
+    """For one step torch's few operations are faster than a call of the kernel."""
     with recorded_paths() as ran:
-        Mamba(16)(torch.randn(2, 5, 16))
-    assert ran == ["depthwise:kernel", "time_steps:kernel", "selective_scan:kernel", "gate:kernel"]
+        Mamba(16)(torch.randn(2, T, 16))
+    assert ran == ["depthwise:kernel", f"time_steps:{elements}", "selective_scan:kernel", f"gate:{elements}"]
+
+
+def test_one_step_of_the_convolution():
+    inputs = drawn(CASES[f"depthwise-{K}"], 3, 1, 40)
+    close(everything(depthwise.silu_convolution, inputs), everything(convolution, inputs))
