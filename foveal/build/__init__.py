@@ -13,6 +13,7 @@ from foveal.build import language, masked
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
 from foveal.build.pairs import PairKind
+from foveal.build.speech import SpeechKind
 from foveal.build.tags import TagKind
 from foveal.config import Config, TaskName
 from foveal.core.errors import UserError
@@ -27,6 +28,7 @@ KINDS: dict[TaskName, Kind] = {
     "language": language,
     "translate": PairKind(),
     "transduce": PairKind(),
+    "transcribe": SpeechKind(),
     "classify": LabelKind(),
     "tag": TagKind(),
     "mask": masked,

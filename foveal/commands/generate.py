@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from foveal.build import Loaded, load
 from foveal.build.language import unit_of
-from foveal.build.pairs import BEAM
+from foveal.build.writing import BEAM
 from foveal.commands.console import ERROR, result_line
 from foveal.commands.targets import write_targets
 from foveal.core.errors import UserError
@@ -98,6 +98,8 @@ def generate(
     with Signals():
         loaded = load(run, choose_device(device))
         if isinstance(loaded.task, SequenceTask):
+            if loaded.config.task.name == "transcribe":
+                raise UserError(f"{run} transcribes recordings: foveal predict {run} FOLDER")
             if sampling != DEFAULT or stop or samples > 1 or tokens is not None:
                 raise UserError(
                     f"{run} writes the likeliest text for a source by beam search: leave out all but "

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from foveal.build import kind_of
 from foveal.commands.console import OUTPUT, facts_table, result_line
-from foveal.config import Config, load_config, preset_names, to_toml
+from foveal.config import Config, StackConfig, load_config, preset_names, to_toml
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
@@ -46,7 +46,7 @@ def describe(name: str, /, *, json: Json = False) -> None:
 def _facts(config: Config) -> dict[str, Any]:
     model = config.model
     encoder, writes = model.encoder, config.task.name not in ("classify", "tag", "mask")
-    stacks = [encoder] if encoder.kind != "none" else []
+    stacks: list[StackConfig] = [encoder] if encoder.kind != "none" else []
     stacks += [model] if writes else []
     return {
         "task": config.task.name,

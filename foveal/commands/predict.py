@@ -28,7 +28,7 @@ def predict(
     run
         The run folder.
     data
-        Data of the form that RUN was trained on; its labels are compared, not used.
+        A text file with one source a line, or a table with a column of them; answers in it are not looked at.
     device
         cpu, cuda, or auto.
     json
@@ -36,14 +36,12 @@ def predict(
     """
     with Signals() as signals:
         loaded = load(run, choose_device(device))
-        kind = kind_of(loaded.config)
-        examples, _ = kind.prepare_held_out(loaded.config, data, loaded.inputs, say)
-        found = kind.judge(loaded.config, loaded.model, loaded.inputs, examples, signals.poll)
+        config, kind = loaded.config, kind_of(loaded.config)
+        found = kind.answer(config, loaded.model, loaded.inputs, data, say, signals.poll)
     if found is None:
         raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
     if json:
-        rows = zip(found.sources, found.references, found.outputs, strict=True)
-        answers = [{"source": source, "reference": right, "output": output} for source, right, output in rows]
+        answers = [{"source": source, "output": output} for source, output in zip(*found, strict=True)]
         result_line({"run": str(run), "data": data, "predictions": answers})
     else:
-        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found.outputs))
+        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found[1]))

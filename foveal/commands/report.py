@@ -21,6 +21,8 @@ from foveal.training.plan import parse_budget
 from foveal.training.run import Run
 from foveal.training.trainer import FinishedError, Trainer
 
+WRITERS = ("language", "translate", "transduce")
+"""Tasks whose runs write; the others answer, with predict."""
 WORST, SHOWN = 3, 160
 """Of the worst examples so many are shown, and so many characters of each."""
 
@@ -115,6 +117,13 @@ def shortened(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
 
 
+def _use(run: Run) -> str:
+    """What to do with a trained run."""
+    if run.config.task.name in WRITERS:
+        return command("generate", run.path)
+    return command("predict", run.path, "DATA")
+
+
 def _show(run: Run, result: dict[str, Any], report: Report | None, best_step: int | None) -> None:
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     if report is not None:
@@ -124,7 +133,7 @@ def _show(run: Run, result: dict[str, Any], report: Report | None, best_step: in
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
-        ("next", command("generate", run.path)),
+        ("next", _use(run)),
         ("", command("evaluate", run.path, "DATA")),
     ]
     ERROR.print()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foveal.build import Loaded
-from foveal.build.pairs import ALPHA
+from foveal.build.writing import ALPHA
 from foveal.commands.console import ERROR, result_line, say
 from foveal.core.errors import UserError
 from foveal.data.buckets import HeldOutExamples, gather

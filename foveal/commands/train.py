@@ -36,6 +36,7 @@ PRESETS: dict[TaskName, str] = {
     "language": "demo",
     "translate": "translate",
     "transduce": "transduce",
+    "transcribe": "listen",
     "classify": "classify",
     "tag": "tag",
     "mask": "mask",

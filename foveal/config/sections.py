@@ -41,6 +41,12 @@ class DataConfig(Strict):
     """The column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
     joint: bool = False
     """One vocabulary, and one embedding, for source and target."""
+    rate: Annotated[int, Field(ge=1000, le=1_000_000)] = 16_000
+    """Samples a second that recordings are brought to."""
+    bins: Annotated[int, Field(ge=1, le=512)] = 80
+    """Mel bands of a frame."""
+    seconds: Rate = 60.0
+    """Of the longest recording; longer ones are set aside."""
     longest: Size = 256
     """Tokens of a source or target: longer pairs are set aside, longer texts to classify are cut."""
     order: Literal["streams", "windows"] = "windows"
@@ -151,7 +157,9 @@ class StackConfig(Strict):
 class EncoderConfig(StackConfig):
     """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
 
-    kind: Literal["none", "text"] = "none"
+    kind: Literal["none", "text", "pyramid", "convolution"] = "none"
+    """Text, or frames of sound: a pyramid of bidirectional LSTMs (of the settings here it has width, layers
+    and dropout), or strided convolutions before the stack."""
     bidirectional: bool = False
     """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
     side, or of the whole width and added where a mixer can't change its width."""
@@ -180,7 +188,7 @@ class ModelConfig(StackConfig):
     encoder: EncoderConfig = EncoderConfig()
 
 
-TaskName = Literal["language", "translate", "transduce", "classify", "tag", "mask"]
+TaskName = Literal["language", "translate", "transduce", "transcribe", "classify", "tag", "mask"]
 
 
 class TaskConfig(Strict):

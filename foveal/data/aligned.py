@@ -25,7 +25,7 @@ def read_aligned(source: Path, target: Path, columns: Sequence[str]) -> Iterator
 
 def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Found]:
     sources = targets = 0
-    for one, other in zip_longest(_lines(source), _lines(target)):
+    for one, other in zip_longest(lines_of(source), lines_of(target)):
         sources += one is not None
         targets += other is not None
         if one and other:
@@ -39,7 +39,8 @@ def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Found
         )
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[Line]:
+    """The lines of a file, unpacked if it is a `.gz`, each as text or with the reason why it is none."""
     with open_file(path) as file:
         if path.suffix.lower() != ".gz":
             yield from Lines(file.readline)

@@ -5,6 +5,7 @@ from pathlib import Path
 from foveal.config import TaskName
 from foveal.core.errors import UserError
 from foveal.data.catalogue import describe, names
+from foveal.data.folders import TABLES
 from foveal.data.parts import part_files
 from foveal.data.tables import SUFFIXES, columns_of
 
@@ -25,6 +26,8 @@ def infer_task(data: str) -> TaskName:
         if data in names():
             return describe(data).task
         return "translate" if "," in data else "language"
+    if any((path / table).is_file() for table in TABLES):
+        return "transcribe"
     path = Path(part_files(data)["train"])
     suffix = path.suffix.lower()
     if suffix in TAGGED:

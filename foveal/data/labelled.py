@@ -11,6 +11,7 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data import questions
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
@@ -72,6 +73,16 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
             yield Row(
                 row.place, {"source": row.fields[config.column], "label": row.fields[config.label].strip()}
             )
+
+
+def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """Texts without labels."""
+    return questions.read_questions(Path(data), config.column, aside)
+
+
+def encode_questions(rows: list[Row], inputs: LabelInputs, config: DataConfig) -> Examples:
+    sources = (inputs.encode(row.fields["source"], config.longest) for row in rows)
+    return Examples({"source": Ragged.from_rows(sources)})
 
 
 def make_inputs(

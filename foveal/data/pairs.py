@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data import questions
 from foveal.data.aligned import read_aligned
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import Marks, framed
@@ -68,6 +70,11 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.sources)
 
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each source."""
+        return [len(text.split()) for text in self.sources]
+
     @cached_property
     def facts(self) -> dict[str, Any]:
         source, target = (self.examples.columns[name] for name in ("source", "target"))
@@ -96,6 +103,22 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         else:
             source, target = (row.fields[column] for column in columns)
             yield Row(row.place, {"source": source.strip(), "target": target.strip()})
+
+
+def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """Sources without targets."""
+    return questions.read_questions(Path(data), config.source, aside)
+
+
+def encode_questions(rows: list[Row], inputs: PairInputs, config: DataConfig) -> Examples:
+    """Errors: UserError for a source that is longer than what the model reads."""
+    sources = [inputs.encode_source(row.fields["source"]) for row in rows]
+    for row, source in zip(rows, sources, strict=True):
+        if len(source) > config.longest:
+            raise UserError(
+                f"{row.place}: {len(source)} tokens, and the model reads at most {config.longest}: cut it"
+            )
+    return Examples({"source": Ragged.from_rows(sources)})
 
 
 def make_inputs(

@@ -55,6 +55,12 @@ class Form(Protocol):
     def open_inputs(self, folder: Path) -> Any:
         """What the inputs' `files()` gave, below a run's folder."""
 
+    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """Sources without answers."""
+
+    def encode_questions(self, rows: list[Row], inputs: Any, config: DataConfig) -> Examples:
+        """The columns that a model reads."""
+
 
 def prepare(
     form: Form,
@@ -97,6 +103,17 @@ def prepare_held_out(
     if aside:
         say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
     return encoded, encoded.facts | {"set_aside": len(aside)}
+
+
+def read_questions(form: Form, data: str, config: DataConfig, say: Say) -> list[Row]:
+    """The sources of DATA that can be used."""
+    aside: list[Aside] = []
+    rows = list(form.read_questions(data, config, aside))
+    if not rows:
+        raise UserError(nothing_in("test", data, aside))
+    if aside:
+        say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
+    return rows
 
 
 def hashed(rows: Iterable[Any]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data import questions
 from foveal.data.conll import read_tagged
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import framed
@@ -87,6 +88,27 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
             aside.append(row)
         else:
             yield Row(row.place, {"source": row.fields["tokens"], "target": row.fields["tags"]})
+
+
+def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """Sentences without tags: words with white space between; or those of a tagged file."""
+    if Path(data).suffix.lower() in (".conllu", ".conll"):
+        yield from read(data, config, aside)
+        return
+    for row in questions.read_questions(Path(data), config.column, aside):
+        yield Row(row.place, {"source": row.fields["source"].split()})
+
+
+def encode_questions(rows: list[Row], inputs: TagInputs, config: DataConfig) -> Examples:
+    """Errors: UserError for a sentence that is longer than what the model reads."""
+    encoded = [inputs.encode(row.fields["source"]) for row in rows]
+    for row, (source, _) in zip(rows, encoded, strict=True):
+        if len(source) > config.longest:
+            raise UserError(
+                f"{row.place}: {len(source)} tokens, and the model reads at most {config.longest}: cut it"
+            )
+    sources, places = zip(*encoded, strict=True)
+    return Examples({"source": Ragged.from_rows(sources), "places": Ragged.from_rows(places)})
 
 
 def make_inputs(data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None) -> TagInputs:

@@ -5,9 +5,11 @@ from typing import Any
 from torch import nn
 
 from foveal.config import ConfigError, EncoderConfig
+from foveal.encoders.audio import ConvEncoder, PyramidEncoder
 from foveal.encoders.text import TextEncoder
 from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.memory_attention import FullAttention
+from foveal.layers.norm import make_norm
 from foveal.models.stack import (
     SAME_WIDTH,
     Mixers,
@@ -16,6 +18,9 @@ from foveal.models.stack import (
     make_last_norm,
     make_stack,
 )
+
+LONGEST_SOUND = 2048
+"""Places of learned positions behind the convolutions: 82 seconds."""
 
 
 class EncoderMixers(Mixers):
@@ -43,6 +48,15 @@ def text_encoder(config: EncoderConfig, vocabulary: int, longest: int) -> TextEn
     stack = make_stack(mixers, embedding.width, longest)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
     return TextEncoder(embedding, stack, config.width, last, first, config.summary)
+
+
+def audio_encoder(config: EncoderConfig, bins: int) -> PyramidEncoder | ConvEncoder:
+    """An encoder of frames with `bins` numbers each."""
+    if config.kind == "pyramid":
+        return PyramidEncoder(bins, config.width, config.layers, config.dropout)
+    stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, LONGEST_SOUND)
+    last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
+    return ConvEncoder(bins, stack, config.width, last, config.summary)
 
 
 class Encoded(nn.Module):

@@ -119,6 +119,10 @@ def test_classify() -> None:
     write_labels()
     result = train("labels.csv", "data.longest=8", steps=60)
     assert {"accuracy", "macro_f1", "accuracy_interval", "worst", "by_length"} <= result.keys()
+    Path("more.txt").write_text("the red cat\n\nthe dog\n")
+    told = succeed("predict", "run", "more.txt")
+    assert told.out.count("\n") == 2
+    assert "1 rows are set aside" in told.err
     told = succeed("predict", "run", "labels.csv")
     assert set(told.out.split()) <= {"cat", "none"}
     assert told.out.count("\n") == 60
@@ -131,6 +135,36 @@ def test_tag() -> None:
     predictions = json.loads(succeed("predict", "run", "tags.conllu", "--json").out)["predictions"]
     for row in predictions:
         assert len(row["source"].split()) == len(row["output"].split())
+
+
+def test_transcribe() -> None:
+    """Two tones with a name each; what is no recording, or silent, is set aside."""
+    import numpy as np
+    import soundfile
+
+    rows, noise = ["file_name,text"], np.random.default_rng(0)
+    Path("tones").mkdir()
+    for number in range(24):
+        name, pitch = (("low", 200), ("high", 900))[number % 2]
+        wave = np.sin(np.arange(1600 + 40 * number) * pitch * 2 * np.pi / 8000)
+        soundfile.write(f"tones/{number}.wav", 0.3 * wave + 0.01 * noise.normal(size=len(wave)), 8000)
+        rows.append(f"{number}.wav,{name}")
+    soundfile.write("tones/silent.wav", np.zeros(800), 8000)
+    Path("tones/text.wav").write_text("no sound")
+    rows += ["silent.wav,low", "text.wav,low", "missing.wav,low"]
+    Path("tones/metadata.csv").write_text("\n".join(rows))
+    settings = ("model.encoder.layers=2", "data.batch_tokens=2000", "data.valid=0.2", "data.test=0.2")
+    result = train("tones", *settings, steps=4)
+    assert {"exact", "wer", "cer", "by_length"} <= result.keys()
+    aside = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
+    assert {why for row in aside for why in ("silent", "not readable", "missing") if why in str(row)} == {
+        "silent",
+        "not readable",
+        "missing",
+    }
+    assert succeed("predict", "run", "tones/1.wav").out.count("\n") == 1
+    assert "foveal predict run FOLDER" in refuse("generate", "run", "--prompt", "a")
+    assert "silent.wav: silent" in refuse("predict", "run", "tones/silent.wav")
 
 
 def test_rows_that_cannot_be_used_are_listed() -> None:

@@ -1,0 +1,93 @@
+"""What the kinds that learn from examples (pairs, labelled texts, tagged sentences) have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from foveal.build.kind import Described, Given, Judged, Say
+from foveal.config import Config
+from foveal.data import parts
+from foveal.data.examples import Examples
+from foveal.data.buckets import Buckets, HeldOutExamples
+from foveal.data.parts import Form, Part
+from foveal.data.prepared import Prepared
+from foveal.data.tokenizers import Tokenizer
+from foveal.training.protocols import Task
+
+
+def usual_vocabulary(config: Config) -> int:
+    """How many tokens such a tokenizer has on usual texts."""
+    return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocabulary)
+
+
+class ExampleKind(ABC):
+    """A `Kind` whose data are examples of one form, batched by length."""
+
+    def __init__(self, form: Form):
+        self.form = form
+
+    def prepare(
+        self,
+        config: Config,
+        given: Given,
+        say: Say,
+        inputs: Any = None,
+        source: Tokenizer | None = None,
+    ) -> Prepared[Any, Any]:
+        return parts.prepare(self.form, given.data, given.valid, given.test, config.data, say, inputs, source)
+
+    def prepare_held_out(
+        self, config: Config, data: str, inputs: Any, say: Say
+    ) -> tuple[Any, dict[str, Any]]:
+        return parts.prepare_held_out(self.form, data, config.data, inputs, say)
+
+    def open_inputs(self, folder: Path) -> Any:
+        return self.form.open_inputs(folder)
+
+    def input_files(self, inputs: Any) -> dict[str, bytes]:
+        files: dict[str, bytes] = inputs.files()
+        return files
+
+    def training_order(self, config: Config, data: Part) -> Buckets:
+        return Buckets(data.examples, config.data.batch_tokens, config.training.seed)
+
+    def held_out_order(self, config: Config, data: Part) -> HeldOutExamples:
+        return HeldOutExamples(data.examples, config.data.batch_tokens)
+
+    def amount(self, facts: dict[str, Any]) -> str:
+        return f"{facts['examples']:,}"
+
+    @abstractmethod
+    def model(self, config: Config, inputs: Any) -> nn.Module: ...
+
+    @abstractmethod
+    def outline(self, config: Config) -> nn.Module: ...
+
+    @abstractmethod
+    def task(self, config: Config, model: Any, inputs: Any, shown: Any = None) -> Task: ...
+
+    @abstractmethod
+    def describe(self, config: Config, data: Prepared[Any, Any]) -> Described: ...
+
+    def answer(
+        self, config: Config, model: Any, inputs: Any, data: str, say: Say, poll: Callable[[], None]
+    ) -> tuple[list[str], list[str]]:
+        rows = parts.read_questions(self.form, data, config.data, say)
+        examples = self.form.encode_questions(rows, inputs, config.data)
+        found = self.found(config, model, inputs, examples, poll)
+        texts = (row.fields["source"] for row in rows)
+        return [text if isinstance(text, str) else " ".join(text) for text in texts], found
+
+    @abstractmethod
+    def found(
+        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
+    ) -> list[str]:
+        """What the model makes of each source, in their order, as text."""
+
+    @abstractmethod
+    def judge(
+        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
+    ) -> Judged | None: ...

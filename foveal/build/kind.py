@@ -1,0 +1,101 @@
+"""What a kind of task brings: its data, its inputs' processors, its model, its scores."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from torch import nn
+
+from foveal.config import Config
+from foveal.data.prepared import Prepared
+from foveal.data.tokenizers import Tokenizer
+from foveal.scores.score import Score
+from foveal.training.protocols import Batches, Task
+
+Say = Callable[[str], None]
+
+
+class Given(NamedTuple):
+    """What the user typed: paths, or names of the catalogue."""
+
+    data: str
+    valid: str | None = None
+    test: str | None = None
+
+
+@dataclass(frozen=True)
+class Described:
+    """A task on its data in words, to be said before training."""
+
+    data: str
+    task: str
+    outcomes: int
+    """A model that knows nothing has a loss of `ln outcomes`."""
+    unit: str
+    """What speed is counted in."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a model made of held-out examples, beside what was right, in their order; and the scores of it."""
+
+    sources: list[str]
+    references: list[str]
+    outputs: list[str]
+    lengths: list[int]
+    """Of the sources, for a breakdown."""
+    scores: list[Score]
+
+
+@runtime_checkable
+class Kind(Protocol):
+    """One file of `foveal.build`. `Any` stands for its own inputs (a tokenizer, say) and parts of data."""
+
+    def prepare(
+        self,
+        config: Config,
+        given: Given,
+        say: Say,
+        inputs: Any = None,
+        source: Tokenizer | None = None,
+    ) -> Prepared[Any, Any]:
+        """Read and split the data; `inputs`, or of them the tokenizer of what is read, the `source`, are to be
+        used, rather than made from the training part."""
+
+    def prepare_held_out(
+        self, config: Config, data: str, inputs: Any, say: Say
+    ) -> tuple[Any, dict[str, Any]]:
+        """All of `data`, to be measured on, and its facts."""
+
+    def open_inputs(self, folder: Path) -> Any: ...
+
+    def input_files(self, inputs: Any) -> dict[str, bytes]:
+        """What `open_inputs` reads back."""
+
+    def model(self, config: Config, inputs: Any) -> nn.Module: ...
+
+    def outline(self, config: Config) -> nn.Module:
+        """The model with a vocabulary of the usual size, to be described."""
+
+    def task(self, config: Config, model: Any, inputs: Any, shown: Any = None) -> Task:
+        """`shown` is held-out data to take previews from."""
+
+    def training_order(self, config: Config, data: Any) -> Batches: ...
+
+    def held_out_order(self, config: Config, data: Any) -> Batches: ...
+
+    def describe(self, config: Config, data: Prepared[Any, Any]) -> Described: ...
+
+    def amount(self, facts: dict[str, Any]) -> str:
+        """How much a part is, in words."""
+
+    def answer(
+        self, config: Config, model: Any, inputs: Any, data: str, say: Say, poll: Callable[[], None]
+    ) -> tuple[list[str], list[str]] | None:
+        """The sources of `data`, and what the model makes of each; None for a language model."""
+
+    def judge(
+        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
+    ) -> "Judged | None":
+        """What the model makes of held-out data, scored; None where the loss says it all."""

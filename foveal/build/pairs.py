@@ -1,0 +1,39 @@
+"""From one text to another: translation, spelling to sound, commands to moves."""
+
+from foveal.build.examples import usual_vocabulary
+from foveal.build.kind import Described
+from foveal.build.writing import WritingKind
+from foveal.config import Config
+from foveal.data import pairs
+from foveal.data.marks import Marks
+from foveal.data.pairs import PairInputs, Pairs
+from foveal.data.prepared import Prepared
+from foveal.models.encoder import Encoded, text_encoder
+from foveal.models.language import decoder
+
+
+class PairKind(WritingKind):
+    def __init__(self) -> None:
+        super().__init__(pairs)
+
+    def model(self, config: Config, inputs: PairInputs) -> Encoded:
+        return self._of_sizes(config, inputs.source.size, inputs.target.size)
+
+    def outline(self, config: Config) -> Encoded:
+        return self._of_sizes(config, *2 * [usual_vocabulary(config)])
+
+    def _of_sizes(self, config: Config, source: int, target: int) -> Encoded:
+        longest = config.data.longest
+        encoder = text_encoder(config.model.encoder, Marks(source).vocabulary, longest)
+        shared = encoder.embedding if config.data.joint else None
+        head = decoder(config.model, Marks(target).vocabulary, longest, encoder.width, shared)
+        return Encoded(encoder, head)
+
+    def describe(self, config: Config, data: Prepared[PairInputs, Pairs]) -> Described:
+        source, target = data.inputs.source, data.inputs.target
+        names = f"{source.size:,} {source.kind} tokens to {target.size:,}"
+        if data.inputs.joint:
+            names = f"{source.size:,} {source.kind} tokens of both sides together"
+        return Described(
+            "pairs", f"{config.task.name}: {names}", Marks(target.size).vocabulary, "target tokens"
+        )

@@ -1,0 +1,36 @@
+"""From a recording to its text."""
+
+from foveal.build.examples import usual_vocabulary
+from foveal.build.kind import Described
+from foveal.build.writing import WritingKind
+from foveal.config import Config
+from foveal.data import recordings
+from foveal.data.marks import Marks
+from foveal.data.prepared import Prepared
+from foveal.data.recordings import Recordings, SpeechInputs
+from foveal.models.encoder import Encoded, audio_encoder
+from foveal.models.language import decoder
+
+
+class SpeechKind(WritingKind):
+    def __init__(self) -> None:
+        super().__init__(recordings)
+
+    def model(self, config: Config, inputs: SpeechInputs) -> Encoded:
+        return self._of_target(config, inputs.target.size)
+
+    def outline(self, config: Config) -> Encoded:
+        return self._of_target(config, usual_vocabulary(config))
+
+    def _of_target(self, config: Config, target: int) -> Encoded:
+        encoder = audio_encoder(config.model.encoder, config.data.bins)
+        vocabulary = Marks(target).vocabulary
+        return Encoded(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
+
+    def describe(self, config: Config, data: Prepared[SpeechInputs, Recordings]) -> Described:
+        audio, target = data.inputs.audio.settings, data.inputs.target
+        told = (
+            f"transcribe: {audio.bins} mel bands of {audio.rate:,} samples a second "
+            f"to {target.size:,} {target.kind} tokens"
+        )
+        return Described("recordings", told, Marks(target.size).vocabulary, "target tokens")

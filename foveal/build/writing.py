@@ -1,0 +1,64 @@
+"""What the kinds that write a target have in common, whatever they read."""
+
+from abc import ABC
+from collections.abc import Callable
+
+import numpy as np
+
+from foveal.build.examples import ExampleKind
+from foveal.build.kind import Judged
+from foveal.config import Config
+from foveal.data.buckets import HeldOutExamples, gather
+from foveal.data.examples import Examples
+from foveal.data.marks import Marks
+from foveal.data.pairs import PairInputs, Pairs
+from foveal.data.recordings import Recordings, SpeechInputs
+from foveal.models.encoder import Encoded
+from foveal.scores.recognition import cer, exact, wer
+from foveal.scores.translation import bleu, chrf
+from foveal.tasks.sequence import SequenceTask
+from foveal.tasks.shown import Shown
+
+PREVIEWED = 3
+BEAM, ALPHA = 5, 1.0
+"""How targets are written to be scored."""
+Inputs = PairInputs | SpeechInputs
+Part = Pairs | Recordings
+
+
+class WritingKind(ExampleKind, ABC):
+    """An encoder, and a generator that reads its memory."""
+
+    def task(
+        self, config: Config, model: Encoded, inputs: Inputs, shown: Part | None = None
+    ) -> SequenceTask:
+        previews = None
+        if shown is not None:
+            rows = np.arange(min(PREVIEWED, len(shown)))
+            batch = gather(shown.examples, rows)
+            previews = Shown(batch, [shown.sources[row] for row in rows], inputs.target.decode)
+        marks = Marks(inputs.target.size)
+        return SequenceTask(model, marks, inputs.limit, config.task.smoothing, previews)
+
+    def judge(
+        self, config: Config, model: Encoded, inputs: Inputs, data: Part, poll: Callable[[], None]
+    ) -> Judged:
+        """What a beam of 5 writes: BLEU and chrF of translations, exact match and error rates of others."""
+        outputs = self.found(config, model, inputs, data.examples, poll)
+        metrics = (bleu, chrf) if config.task.name == "translate" else (exact, wer, cer)
+        scores = [metric(data.targets, outputs) for metric in metrics]
+        return Judged(data.sources, data.targets, outputs, data.lengths, scores)
+
+    def found(
+        self, config: Config, model: Encoded, inputs: Inputs, examples: Examples, poll: Callable[[], None]
+    ) -> list[str]:
+        work = self.task(config, model, inputs)
+        order = HeldOutExamples(examples, max(1, config.data.batch_tokens // BEAM))
+        outputs = [""] * len(examples)
+        for index in range(order.per_epoch):
+            poll()
+            batch = order.batch(0, index)
+            written = work.write(batch, BEAM, alpha=ALPHA)
+            for row, hypotheses in zip(batch.rows.tolist(), written, strict=True):
+                outputs[row] = inputs.target.decode(work.spell(hypotheses[0])).strip()
+        return outputs

@@ -1,0 +1,150 @@
+"""Recordings with their text: a folder with metadata, to frames and tokens."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.core.durable import digest
+from foveal.core.errors import UserError
+from foveal.data.audio import FILE as FEATURES
+from foveal.data.audio import AudioFeatures, MelSettings
+from foveal.data.examples import Examples, Ragged
+from foveal.data.folders import read_folder
+from foveal.data.marks import Marks
+from foveal.data.parts import hashed
+from foveal.data.rows import Aside, Row
+from foveal.data.standardize import Statistics, Values
+from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
+
+LIMIT = "limit.json"
+SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+
+
+@dataclass(frozen=True)
+class SpeechInputs:
+    """Frames of a recording, and the tokenizer of its text; `limit` tokens are the most that is written."""
+
+    audio: AudioFeatures
+    target: Tokenizer
+    limit: int
+
+    def encode_target(self, text: str) -> Ids:
+        return np.append(self.target.encode_known(text)[0], Marks(self.target.size).stop)
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            f"audio/{FEATURES}": self.audio.to_json().encode(),
+            f"target/{FILE}": self.target.to_json().encode(),
+            LIMIT: json.dumps({"limit": self.limit}).encode(),
+        }
+
+
+def open_inputs(folder: Path) -> SpeechInputs:
+    """What `SpeechInputs.files` gave, below `folder`."""
+    limit = int(json.loads((folder / LIMIT).read_bytes())["limit"])
+    return SpeechInputs(AudioFeatures.load(folder / "audio"), load_tokenizer(folder / "target"), limit)
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """A part: names and texts as they are, and columns `source` (frames) and `target` with its stop."""
+
+    sources: list[str]
+    targets: list[str]
+    contents: list[str]
+    examples: Examples
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Frames of each recording."""
+        source = self.examples.columns["source"]
+        assert isinstance(source, Ragged)
+        lengths: list[int] = source.lengths.tolist()
+        return lengths
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "examples": len(self),
+            "frames": sum(self.lengths),
+            "characters": sum(map(len, self.targets)),
+            "sha256": hashed(zip(self.contents, self.targets, strict=True)),
+        }
+
+
+def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `target`."""
+    if not Path(data).is_dir():
+        raise UserError(f"{data}: not a folder of recordings with metadata.csv or metadata.jsonl")
+    for row in read_folder(Path(data), (config.column,)):
+        if isinstance(row, Aside):
+            aside.append(row)
+        else:
+            file, text = row.fields["file"], row.fields[config.column].strip()
+            yield Row(row.place, {"source": digest(file), "file": file, "target": text})
+
+
+def make_inputs(
+    data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+) -> SpeechInputs:
+    """A recording has no tokens, so there is no tokenizer of a source to be used again."""
+    settings = MelSettings(config.rate, config.bins, config.seconds)
+    frames = (_frames(settings, row) for row in rows)
+    usable = [values for values in frames if not isinstance(values, str)]
+    if not usable:
+        raise UserError(f"{data}: no recording can be used, the first: {_frames(settings, rows[0])}")
+    texts = [row.fields["target"] for row in rows]
+    target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    longest = len(target.encode(max(texts, key=len)))
+    audio = AudioFeatures(settings, Statistics.of(usable))
+    return SpeechInputs(audio, target, min(config.longest, longest * 3 // 2 + 1))
+
+
+def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]) -> Recordings:
+    kept, frames, targets = [], [], []
+    for row in rows:
+        values = _frames(inputs.audio.settings, row)
+        target = inputs.encode_target(row.fields["target"])
+        if isinstance(values, str):
+            aside.append(Aside(row.place, values))
+        elif len(target) > config.longest:
+            why = f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
+            aside.append(Aside(row.place, why))
+        else:
+            kept.append(row.fields)
+            frames.append(inputs.audio.statistics.standardize(values))
+            targets.append(target)
+    names, texts, contents = ([str(fields[name]) for fields in kept] for name in ("file", "target", "source"))
+    columns = {"source": Ragged.from_rows(frames), "target": Ragged.from_rows(targets)}
+    return Recordings(names, texts, contents, Examples(columns))
+
+
+def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """A recording, or all in a folder; no texts are needed."""
+    path = Path(data)
+    files = [path] if path.is_file() else sorted(path.rglob("*"))
+    for file in files:
+        if file.suffix.lower() in SUFFIXES:
+            yield Row(str(file), {"source": str(file), "file": file})
+
+
+def encode_questions(rows: list[Row], inputs: SpeechInputs, config: DataConfig) -> Examples:
+    """Errors: UserError for a file that is no recording, silent or too long."""
+    return Examples({"source": Ragged.from_rows(inputs.audio(row.fields["file"]) for row in rows)})
+
+
+def _frames(settings: MelSettings, row: Row) -> Values | str:
+    """The frames, or why there are none."""
+    try:
+        return settings.frames(row.fields["file"])
+    except UserError as error:
+        return str(error)
