@@ -5,7 +5,9 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 
 from tests.commands.calling import call, refuse, succeed
 
@@ -50,6 +52,18 @@ def write_tags(path: str = "tags.conllu") -> None:
             lines.append("\t".join([str(number), word, word, tag, *"_" * 6]))
         lines.append("")
     Path(path).write_text("\n".join(lines) + "\n")
+
+
+def write_tones(folder: str) -> None:
+    """Recordings of two tones, with a name each."""
+    rows, noise = ["file_name,text"], np.random.default_rng(0)
+    Path(folder).mkdir()
+    for number in range(24):
+        name, pitch = (("low", 200), ("high", 900))[number % 2]
+        wave = np.sin(np.arange(1600 + 40 * number) * pitch * 2 * np.pi / 8000)
+        soundfile.write(f"{folder}/{number}.wav", 0.3 * wave + 0.01 * noise.normal(size=len(wave)), 8000)
+        rows.append(f"{number}.wav,{name}")
+    Path(folder, "metadata.csv").write_text("\n".join([*rows, ""]))
 
 
 def train(data: str, *more: object, steps: int = 20) -> dict[str, Any]:
@@ -139,20 +153,11 @@ def test_tag() -> None:
 
 def test_transcribe() -> None:
     """Two tones with a name each; what is no recording, or silent, is set aside."""
-    import numpy as np
-    import soundfile
-
-    rows, noise = ["file_name,text"], np.random.default_rng(0)
-    Path("tones").mkdir()
-    for number in range(24):
-        name, pitch = (("low", 200), ("high", 900))[number % 2]
-        wave = np.sin(np.arange(1600 + 40 * number) * pitch * 2 * np.pi / 8000)
-        soundfile.write(f"tones/{number}.wav", 0.3 * wave + 0.01 * noise.normal(size=len(wave)), 8000)
-        rows.append(f"{number}.wav,{name}")
+    write_tones("tones")
     soundfile.write("tones/silent.wav", np.zeros(800), 8000)
     Path("tones/text.wav").write_text("no sound")
-    rows += ["silent.wav,low", "text.wav,low", "missing.wav,low"]
-    Path("tones/metadata.csv").write_text("\n".join(rows))
+    with Path("tones/metadata.csv").open("a") as file:
+        file.write("silent.wav,low\ntext.wav,low\nmissing.wav,low\n")
     settings = ("model.encoder.layers=2", "data.batch_tokens=2000", "data.valid=0.2", "data.test=0.2")
     result = train("tones", *settings, steps=4)
     assert {"exact", "wer", "cer", "by_length"} <= result.keys()

@@ -9,12 +9,17 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks.kill import story
-from foveal import config
+from foveal.config import files
 from foveal.training import plan
 from tests.commands.calling import succeed
+from tests.commands.test_kinds import sentences, write_labels, write_pairs, write_tags, write_tones
 
 README = Path(__file__).parents[2] / "README.md"
-SMALL = {"data": {"context": 16, "batch_tokens": 256}, "model": {"width": 16, "embedding": 0}}
+STACK = {"width": 16, "embedding": 0}
+SMALL = {
+    "data": {"context": 16, "batch_tokens": 256, "vocabulary": 300},
+    "model": {**STACK, "encoder": STACK},
+}
 
 
 def readme_commands() -> list[list[str]]:
@@ -38,18 +43,27 @@ def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         '{"text": "It was good. It was not bad."}\n' * 20
         + "".join(f'{{"text": "Number {n} was fine, and so was number {n * n}."}}\n' for n in range(200))
     )
+    commands = here / "cache/data/scan-1"
+    commands.mkdir()
+    for name in ("pairs", "cache/data/scan-1/train", "cache/data/scan-1/test"):
+        write_pairs(f"{name}.tsv", 30)
+    for name in ("train.en", "train.de", "valid.en", "valid.de"):
+        (here / name).write_text("".join(f"{row}\n" for row in sentences(30)))
+    write_labels("reviews.csv")
+    write_tags("sentences.conllu")
+    write_tones("recordings")
 
 
 def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = config.read_preset
+    read = files.read_preset
 
     def small(preset: str) -> dict[str, Any]:
         tables: dict[str, Any] = read(preset)
-        config._merge(tables, SMALL)
+        files._merge(tables, SMALL)
         return tables
 
-    monkeypatch.setattr(config, "read_preset", small)
-    monkeypatch.setitem(plan._UNITS, "m", 0.05)
+    monkeypatch.setattr(files, "read_preset", small)
+    monkeypatch.setitem(plan._UNITS, "m", 0.02)
     commands = readme_commands()
     assert len(commands) >= 6
     with patch("foveal.tasks.language.PREVIEW_TOKENS", 8):
