@@ -1,4 +1,4 @@
-"""Train every preset of a language model for three minutes on tiny Shakespeare, by the command, and write docs/presets.md.
+"""Train every language model's preset for three minutes on tiny Shakespeare; write docs/presets.md.
 
     FOVEAL_DATA=folder python -m benchmarks.presets                      # those not trained yet
     FOVEAL_DATA=folder python -m benchmarks.presets --only lstm,gru      # these, anew

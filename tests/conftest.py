@@ -17,6 +17,12 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
+def kernels_on_every_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel for a few vectors is tested where it does not pay, too."""
+    monkeypatch.setattr("foveal.ops.linear._intel", lambda: False)
+
+
+@pytest.fixture(autouse=True)
 def seeded() -> None:
     torch.manual_seed(0)
 

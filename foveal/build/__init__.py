@@ -22,7 +22,7 @@ from foveal.data.prepared import Prepared
 from foveal.data.tokenizers import Tokenizer
 from foveal.training.protocols import Batches, Task
 from foveal.training.run import Run, create_run, open_run
-from foveal.training.sealed import load_weights, open_tensors
+from foveal.training.sealed import load_weights, open_tensors, seal_tensors, weights_of
 
 KINDS: dict[TaskName, Kind] = {
     "language": language,
@@ -37,6 +37,7 @@ KINDS: dict[TaskName, Kind] = {
 
 ENCODER, POSITIONS = "encoder.", "stack.positioned.position.table"
 """Names of weights."""
+START = "start.safetensors"
 
 
 def kind_of(config: Config) -> Kind:
@@ -144,7 +145,7 @@ def load_encoder(run: Run, model: nn.Module) -> None:
 
 
 def begin_from(run: Run, config: Config, model: nn.Module) -> bool:
-    """Fill a new `model` from a run of the same task, or its encoder from another's; True if all is filled."""
+    """Fill a new `model` from a run of the same task, else its encoder; True if all is filled."""
     whole = config.task.name == run.config.task.name and not _headless(_weights(run))
     (load_run_weights if whole else load_encoder)(run, model)
     return whole
@@ -167,13 +168,28 @@ def new_run(
     given: Given,
     preset: str = "",
     device: str = "cpu",
+    start: nn.Module | None = None,
 ) -> Run:
-    """Make the folder of a run on `prepared`, the data that was `given`."""
+    """Make the folder of a run on `prepared`, the data that was `given`.
+
+    `start` has the first weights where they are not those of the seed: they are kept, for a run that is
+    stopped before its first checkpoint.
+    """
     lasting = {part: _lasting(name) for part, name in given._asdict().items()}
     about = {**lasting, "preset": preset, "device": device, "facts": prepared.facts}
     lines = (json.dumps({"place": row.place, "why": row.why}) for row in prepared.aside)
     beside = {"set_aside.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.aside else {}
-    return create_run(path, config, kind_of(config).input_files(prepared.inputs), about, beside=beside)
+    inputs = kind_of(config).input_files(prepared.inputs)
+    if start is not None:
+        inputs = inputs | {START: seal_tensors(weights_of(start), {"which": "start"})}
+    return create_run(path, config, inputs, about, beside=beside)
+
+
+def load_start(run: Run, model: nn.Module) -> None:
+    """Fill a new `model` with the run's first weights, where they are not those of the seed."""
+    kept = run.inputs / START
+    if kept.is_file():
+        load_weights(model, open_tensors(kept.read_bytes(), str(kept))[0], str(kept))
 
 
 def _lasting(name: str | None) -> str | None:
@@ -215,6 +231,7 @@ __all__ = [
     "load",
     "load_encoder",
     "load_run_weights",
+    "load_start",
     "new_run",
     "open_inputs",
     "prepare_again",

@@ -10,8 +10,8 @@ from torch import nn
 from foveal.build.kind import Described, Given, Judged, Say
 from foveal.config import Config
 from foveal.data import parts
-from foveal.data.examples import Examples
 from foveal.data.buckets import Buckets, HeldOutExamples
+from foveal.data.examples import Examples
 from foveal.data.parts import Form, Part
 from foveal.data.prepared import Prepared
 from foveal.data.tokenizers import Tokenizer

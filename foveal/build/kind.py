@@ -60,8 +60,11 @@ class Kind(Protocol):
         inputs: Any = None,
         source: Tokenizer | None = None,
     ) -> Prepared[Any, Any]:
-        """Read and split the data; `inputs`, or of them the tokenizer of what is read, the `source`, are to be
-        used, rather than made from the training part."""
+        """Read and split the data.
+
+        `inputs` are to be used, or of them `source`, the tokenizer of what is read; else they are made from
+        the training part.
+        """
 
     def prepare_held_out(
         self, config: Config, data: str, inputs: Any, say: Say

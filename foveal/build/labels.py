@@ -51,9 +51,13 @@ class LabelKind(ExampleKind):
             data.sources, data.labels, outputs, [len(text.split()) for text in data.sources], scores
         )
 
-
     def found(
-        self, config: Config, model: Encoded, inputs: LabelInputs, examples: Examples, poll: Callable[[], None]
+        self,
+        config: Config,
+        model: Encoded,
+        inputs: LabelInputs,
+        examples: Examples,
+        poll: Callable[[], None],
     ) -> list[str]:
         work, order = self.task(config, model, inputs), HeldOutExamples(examples, config.data.batch_tokens)
         outputs = [""] * len(examples)

@@ -29,9 +29,7 @@ Part = Pairs | Recordings
 class WritingKind(ExampleKind, ABC):
     """An encoder, and a generator that reads its memory."""
 
-    def task(
-        self, config: Config, model: Encoded, inputs: Inputs, shown: Part | None = None
-    ) -> SequenceTask:
+    def task(self, config: Config, model: Encoded, inputs: Inputs, shown: Part | None = None) -> SequenceTask:
         previews = None
         if shown is not None:
             rows = np.arange(min(PREVIEWED, len(shown)))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.build import build_model, prepare_again
+from foveal.build import build_model, load_start, prepare_again
 from foveal.commands.console import say
 from foveal.commands.report import train_and_report
 from foveal.core.runtime import choose_device, keep_freed_memory
@@ -35,4 +35,5 @@ def resume(
             say(f"made with {then}: it goes on, but need not end bit for bit as it would have")
         data = prepare_again(opened, say)
         model = build_model(opened.config, data.inputs, chosen)
+        load_start(opened, model)
         train_and_report(opened, model, data, signals, json)

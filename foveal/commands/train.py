@@ -115,7 +115,7 @@ def train(
             whole = begin_from(first, config, network)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
         _announce(data, config, origin, folder, prepared, network)
-        opened = new_run(folder, config, prepared, given, preset, chosen.type)
+        opened = new_run(folder, config, prepared, given, preset, chosen.type, network if first else None)
         train_and_report(opened, network, prepared, signals, json)
 
 

@@ -108,7 +108,9 @@ def beam_search(
         if not beams:
             return [results[prompt] for prompt in range(len(prompts))]
         last = torch.tensor([[path.token] for paths in beams.values() for path in paths], device=device)
-        features, state, _ = head(last, select(state, torch.tensor(rows, device=device)))
+        if rows != list(range(len(totals) * beam)):  # else all go on as they stand: nothing to copy
+            state = select(state, torch.tensor(rows, device=device))
+        features, state, _ = head(last, state)
         features = features[:, 0]
 
 

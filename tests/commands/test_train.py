@@ -225,3 +225,15 @@ def test_a_report_that_was_not_made(run: Path) -> None:
     assert result["steps"] == 20
     assert tree(run) == before
     assert call("resume", run).code == 2
+
+
+def test_a_run_from_another_begins_there_again(finished: Path, here: Path) -> None:
+    """Stopped before its first checkpoint it starts once more from the same weights, not from random ones."""
+    train("text.txt", "--from", finished, "training.seed=5", "--run", "one", steps=3)
+    shutil.copytree("one", "two")
+    for path in (*Path("two/checkpoints").iterdir(), Path("two/model.safetensors")):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name in ("metrics.jsonl", "samples.jsonl"):
+        Path("two", name).write_text("")
+    succeed("resume", "two")
+    assert Path("one/model.safetensors").read_bytes() == Path("two/model.safetensors").read_bytes()

@@ -30,6 +30,17 @@ def test_several_tasks_and_what_does_not_lie_in_order():
     torch.testing.assert_close(y, F.linear(x, weight), rtol=1e-4, atol=1e-4)
 
 
+@torch.no_grad()
+def test_on_processors_that_torch_serves_well(monkeypatch: pytest.MonkeyPatch):
+    """There it is taken for several vectors and a large matrix alone."""
+    monkeypatch.setattr("foveal.ops.linear._intel", lambda: True)
+    large, small = torch.randn(1024, 1024), torch.randn(16, 16)
+    for weight, rows, taken in ((large, 4, True), (large, 3, False), (small, 4, False)):
+        with recorded_paths() as ran:
+            linear(torch.randn(rows, weight.shape[1]), weight)
+        assert (ran == ["linear:few"]) is taken
+
+
 def test_taken_for_a_few_without_gradients():
     weight = torch.randn(5, 16)
     with recorded_paths() as ran:
