@@ -90,7 +90,7 @@ SETTINGS = {
     "model.width=-1": ["model.width=-1", "greater than 0"],
     "model.width": ["'model.width'", "expected key.sub=value", "model.width=256"],
     "model.mixers=ltsm": ["model.mixers", "unknown mixer 'ltsm'", "did you mean 'lstm'"],
-    "data.tokenizer=wrod": ["data.tokenizer=wrod", "'character', 'byte', 'bpe' or 'word'"],
+    "data.tokenizer=wrod": ["data.tokenizer=wrod", "'character', 'byte', 'bpe', 'word'"],
     "training.budget=3": ["budget '3'", "90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens"],
     "training.budget=soon": ["budget 'soon'", "90s, 3m, 2h"],
     "optimizer.rate=0": ["optimizer.rate=0", "greater than 0"],
