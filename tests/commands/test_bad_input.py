@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks.kill import story
-from tests.commands.calling import TINY, call, refuse
+from tests.commands.calling import TINY, call, refuse, succeed
 
 ENGLISH = story()
 
@@ -158,6 +158,7 @@ def test_permission_that_is_lost_on_the_way(monkeypatch: pytest.MonkeyPatch) -> 
     def forbidden(path: object, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
+    succeed("train", "text.txt", *TINY, "--budget", "1steps", "--run", "first")  # its tokens are kept
     monkeypatch.setattr(os, "makedirs", forbidden)
     told = call("train", "text.txt", *TINY, "--budget", "2steps", "--run", "away")
     assert told.code == 2
