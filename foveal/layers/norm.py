@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.ops.dispatch import choose
-from foveal.ops.normalization import layer_norm, rms_norm
+from foveal.ops.normalization import fused_rms_norm, layer_norm, rms_norm
 
 
 class LayerNorm(nn.Module):
@@ -45,7 +45,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         if choose("rms_norm", "fused", True):
-            return F.rms_norm(x, self.gain.shape, self.gain, self.epsilon)
+            return fused_rms_norm(x, self.gain, self.epsilon)
         return rms_norm(x, self.gain, self.epsilon)
 
 

