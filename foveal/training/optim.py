@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
+from foveal.training.muon import Muon
 
 
 class Adagrad(torch.optim.Optimizer):
@@ -166,14 +167,7 @@ Groups = list[dict[str, Any]]
 
 
 def _muon(groups: Groups, config: OptimizerConfig) -> torch.optim.Optimizer:
-    # With match_rms_adamw an update has AdamW's size, so one rate serves both (Liu et al. 2025).
-    return torch.optim.Muon(
-        groups,
-        lr=config.rate,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
-        adjust_lr_fn="match_rms_adamw",
-    )
+    return Muon(groups, config.rate, config.momentum, config.weight_decay)
 
 
 def _adamw(groups: Groups, config: OptimizerConfig) -> torch.optim.Optimizer:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
 from foveal.layers.mamba import Mamba
+from foveal.training.muon import orthogonal
 from foveal.training.optim import Optimizer, is_hidden_matrix, is_matrix
 
 STEPS, RATE, DECAY = 10, 0.05, 0.1
@@ -89,7 +90,9 @@ def test_equals_the_equation(name: str) -> None:
         torch.testing.assert_close(weight.detach(), wanted, rtol=1e-12, atol=1e-12)
 
 
-def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere() -> None:
+def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch's is in bfloat16 everywhere."""
+    monkeypatch.setattr("foveal.training.muon.fast_bfloat16", lambda device: True)
     ours, theirs = Net(), Net()
     run_ours(ours, config("muon"))
     muon = torch.optim.Muon(
@@ -106,6 +109,23 @@ def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere() -> None:
             start = list(Net().parameters())[index].detach()
             wanted = equation("adamw", start, [step[index] for step in parts])
             torch.testing.assert_close(weight.detach(), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (8, 3), (3, 8)], ids=str)
+@pytest.mark.parametrize("low", [False, True])
+def test_muon_brings_singular_values_near_one(shape: tuple[int, int], low: bool) -> None:
+    x = torch.randn(shape) * 1e3
+    before, after = torch.linalg.svd(x, full_matrices=False), orthogonal(x, low).float()
+    values = torch.linalg.svdvals(after)
+    assert values.min() > 0.6
+    assert values.max() < 1.3
+    # The singular vectors are x's: between them nothing but a diagonal is left.
+    core = before.U.T @ after @ before.Vh.T
+    assert (core - core.diag().diag()).abs().max() < (0.05 if low else 1e-3)
+
+
+def test_muon_of_zeros() -> None:
+    assert orthogonal(torch.zeros(3, 4), low=False).eq(0).all()
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (3, 4, 2)], ids=["only", "none"])

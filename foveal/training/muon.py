@@ -1,0 +1,55 @@
+"""Muon: steps along the momentum with all its singular values brought near 1 (Jordan 2024)."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from foveal.core.runtime import fast_bfloat16
+
+A, B, C = 3.4445, -4.7750, 2.0315
+"""Of the polynomial whose slope at zero is steepest; it brings singular values to 0.7 .. 1.2, not to 1."""
+STEPS, EPSILON = 5, 1e-7
+
+
+class Muon(torch.optim.Optimizer):
+    """`m += (1 - momentum) (g - m)`, `w -= rate (decay w + 0.2 sqrt(max(D, E)) orthogonal(u))` with
+    Nesterov's `u = g + momentum (m - g)`, for matrices (D, E).
+
+    The factor gives an update AdamW's size, so that one rate serves both (Liu et al. 2025, 2.2). It is
+    torch's Muon but for the precision: products in bfloat16 only where the machine multiplies it.
+    """
+
+    def __init__(self, groups: list[dict[str, Any]], lr: float, momentum: float, weight_decay: float):
+        super().__init__(groups, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            rate, momentum = group["lr"], group["momentum"]
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                state = self.state[weight]
+                if not state:
+                    state["momentum_buffer"] = torch.zeros_like(weight)
+                mean = state["momentum_buffer"].lerp_(weight.grad, 1 - momentum)
+                update = orthogonal(weight.grad.lerp(mean, momentum), fast_bfloat16(weight.device))
+                weight.mul_(1 - rate * group["weight_decay"])
+                weight.add_(update, alpha=-rate * 0.2 * math.sqrt(max(weight.shape)))
+
+
+def orthogonal(x: Float[Tensor, "D E"], low: bool) -> Float[Tensor, "D E"]:
+    """About `U V^T` of `x = U S V^T`, by five steps of `x <- A x + (B G + C G^2) x`, `G = x x^T` (Newton and
+    Schulz); in bfloat16 if `low`."""
+    y = x.bfloat16() if low else x.clone()
+    tall = x.shape[0] > x.shape[1]
+    y = y.T if tall else y
+    y.div_(y.norm().clamp(min=EPSILON))
+    for _ in range(STEPS):
+        gram = y @ y.T
+        y = torch.addmm(y, torch.addmm(gram, gram, gram, beta=B, alpha=C), y, beta=A)
+    return y.T if tall else y
