@@ -52,4 +52,8 @@ class _RMSNorm(torch.autograd.Function):
         normal, scale, gain = ctx.saved_tensors
         both = dy * normal
         mean = (both @ gain)[..., None].div_(len(gain))
-        return (dy * gain).addcmul_(normal, mean, value=-1).mul_(scale), both.view(-1, len(gain)).sum(0), None
+        return (
+            (dy * gain).addcmul_(normal, mean, value=-1).mul_(scale),
+            both.reshape(-1, len(gain)).sum(0),
+            None,
+        )

@@ -9,7 +9,7 @@ from foveal.ops.normalization import fused_rms_norm, rms_norm
 @pytest.mark.parametrize("shape", [(5,), (3, 7), (2, 3, 192)], ids=str)
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_rms_norm(shape, scale):
-    x = (scale * torch.randn(shape)).requires_grad_()
+    x = (scale * torch.randn(*shape[::-1]).permute(*reversed(range(len(shape))))).requires_grad_()
     gain, dy = torch.rand(shape[-1], requires_grad=True), torch.randn(shape)
     ours, theirs = fused_rms_norm(x, gain, 1e-5), rms_norm(x.double(), gain.double(), 1e-5)
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=1e-6)
