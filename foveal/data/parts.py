@@ -12,7 +12,7 @@ from foveal.data.catalogue import located
 from foveal.data.examples import Examples
 from foveal.data.prepared import Prepared
 from foveal.data.rows import Aside, Row
-from foveal.data.splits import part_of_row
+from foveal.data.splits import content, overlap, split_rows
 from foveal.data.tables import SUFFIXES
 from foveal.data.tokenizers import Tokenizer
 
@@ -168,31 +168,26 @@ def _read_parts(
     shares = {} if len(files) > 1 else {"valid": config.valid, "test": config.test}
     shares = {part: share for part, share in shares.items() if share}
     rows: dict[str, list[Row]] = {part: [] for part in PARTS}
-    for row in form.read(files["train"], config, aside):
-        rows[part_of_row(json.dumps(row.fields["source"]), shares)].append(row)
+    for part, row in split_rows(form.read(files["train"], config, aside), shares):
+        rows[part].append(row)
     for part, path in files.items():
         if part != "train":
             rows[part] = list(form.read(path, config, aside))
     for part in shares:
         if not rows[part]:  # few rows: one source is better than none
-            sources = sorted({_digest(row) for row in rows["train"]})
+            sources = sorted({content(row) for row in rows["train"]})
             if len(sources) > 1:
-                rows[part] = [row for row in rows["train"] if _digest(row) == sources[0]]
-                rows["train"] = [row for row in rows["train"] if _digest(row) != sources[0]]
+                rows[part] = [row for row in rows["train"] if content(row) == sources[0]]
+                rows["train"] = [row for row in rows["train"] if content(row) != sources[0]]
     for part in (*files, *shares):
         if not rows[part]:
             raise UserError(nothing_in(part, files.get(part, files["train"]), aside))
     return rows
 
 
-def _digest(row: Row) -> bytes:
-    return hashlib.sha256(json.dumps(row.fields["source"]).encode()).digest()
-
-
 def _say_overlap(rows: dict[str, list[Row]], say: Say) -> None:
     """A held-out row that was trained on flatters the score."""
-    seen = {json.dumps(row.fields["source"]) for row in rows["train"]}
     for part in ("valid", "test"):
-        again = sum(json.dumps(row.fields["source"]) in seen for row in rows[part])
+        again = overlap(rows["train"], rows[part])
         if again:
             say(f"{part}: {again:,} of {len(rows[part]):,} sources are in the training part too")

@@ -2,27 +2,23 @@
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.core.tap import Tapped
-from foveal.layers.linear import Linear
 from foveal.layers.mixer import check_input
-from foveal.ops.attention import attention, attention_weights, rotate, seen
+from foveal.layers.multihead import MultiHead
+from foveal.ops.attention import attention_weights
 from foveal.ops.cached_attention import cached_attention
 from foveal.ops.cached_attention import usable as cached_usable
 from foveal.ops.dispatch import choose
 from foveal.ops.padding import zero_padding
 
 
-class SelfAttention(Tapped):
-    """H heads in parallel, each `softmax(q k^T / sqrt(K)) v` with K = width / H (Vaswani et al. 2017, 3.2).
-
-    A query sees itself and what came before, or with a `window` w itself and the w - 1 before. With
-    `rotary`, queries and keys are turned by their positions. All weights start normal with deviation
-    0.02, biases at zero.
+class SelfAttention(MultiHead):
+    """Each position looks back: a query sees itself and what came before, or with a `window` w itself and the
+    w - 1 before. With `rotary`, queries and keys are turned by their positions.
 
     State: `count` (B,) inputs seen by each row, and their `keys` and `values` (B, C, H, K). Without a window
     row b's input j lies in slot j, and `filled` bounds the slots in use by any row; with one C = w - 1,
@@ -30,26 +26,13 @@ class SelfAttention(Tapped):
     """
 
     def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):
-        super().__init__()
-        if width % heads:
-            raise ValueError(f"width {width} is not a multiple of {heads} heads")
-        self.d_in = self.d_out = self.width = width
-        self.heads, self.window, self.rotary = heads, window, rotary
+        super().__init__(width, heads, width)
+        self.window, self.rotary = window, rotary
         self.bounded = window > 0
         cached = (window - 1 if window else -1, heads, width // heads)
         self.shapes: dict[str, tuple[int, ...] | None] = {"keys": cached, "values": cached, "count": ()}
         if not window:
             self.shapes["filled"] = None
-        self.query = Linear(width, width)
-        self.key = Linear(width, width)
-        self.value = Linear(width, width)
-        self.output = Linear(width, width)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        for linear in (self.query, self.key, self.value, self.output):
-            nn.init.normal_(linear.weight, std=0.02)
-            nn.init.zeros_(linear.bias)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         slots = self.window - 1 if self.window else capacity or 0
@@ -65,13 +48,12 @@ class SelfAttention(Tapped):
         B, T, _ = x.shape
         check_input(x, state, self.shapes, self.key.weight)
         x = zero_padding(x, lengths)
-        together = self._project(x).view(B, T, 3 * self.heads, -1)
-        turned, v = together[:, :, : 2 * self.heads], together[:, :, 2 * self.heads :]
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
+        positions = None
         if self.rotary:
             first = x.new_zeros(1, dtype=torch.long) if state is None else before
-            turned = rotate(turned, first[:, None] + torch.arange(T, device=x.device))
-        q, k = turned.chunk(2, 2)
+            positions = first[:, None] + torch.arange(T, device=x.device)
+        q, k, v = self._queries_keys_values(x, positions)
         added = before.new_full((B,), T) if lengths is None else lengths
         after: dict[str, State] = {"count": before + added}
         one = T == 1 and lengths is None and state is not None and not self.window
@@ -88,20 +70,8 @@ class SelfAttention(Tapped):
             k, v, visible, cache = self._append(k, v, state, before)
         # What `_append` says is all there is to say; else a query sees what came before it, in its window.
         causal = self.window > 0 or visible is None
-        q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
-        mask = None if visible is None else visible[:, None]
-        y = attention(q, k, v, mask, causal, self.window)
-        self.tap("weights", lambda: attention_weights(q, k, seen(q, k, mask, causal, self.window)))
-        y = self.output(y.transpose(1, 2).flatten(2))
+        y = self._attend(q, k, v, visible, causal, self.window)
         return zero_padding(y, lengths), cache | after
-
-    def _project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T E"]:
-        """Queries, keys and values side by side: by one product, or for one position without a copy of W."""
-        parts = (self.query, self.key, self.value)
-        if x.shape[1] == 1:
-            return torch.cat([part(x) for part in parts], 2)
-        weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
-        return F.linear(x, weight, bias)
 
     def _attend_cached(
         self, q: Float[Tensor, "B 1 H K"], k: Tensor, v: Tensor, state: State

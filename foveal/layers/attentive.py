@@ -15,11 +15,11 @@ from foveal.layers.linear import Linear
 from foveal.layers.mixer import Shapes, check_input
 from foveal.layers.reader import contents, refuse_nothing
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.ops.attention import masked_softmax
 from foveal.ops.attention_steps import (
     additive_scores,
     context,
     dot_scores,
-    masked_softmax,
     scaled_dot_scores,
 )
 from foveal.ops.linear import linear

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.ops.attention import attention_reference, attention_weights
+from foveal.ops.attention import attention_reference, attention_weights, masked_softmax
 
 
 def additive_scores(
@@ -52,16 +52,6 @@ def general_scores(
 def scaled_dot_scores(s: Float[Tensor, "*B K"], h: Float[Tensor, "*#B S K"]) -> Float[Tensor, "*B S"]:
     """`e_i = s . h_i / sqrt(K)`: of unit variance if those of s and h are (Vaswani et al. 2017, 3.2.1)."""
     return dot_scores(s / math.sqrt(s.shape[-1]), h)
-
-
-def masked_softmax(
-    e: Float[Tensor, "*B S"], present: Bool[Tensor, "*#B S"] | None = None
-) -> Float[Tensor, "*B S"]:
-    """`a_i = exp(e_i) / sum_j exp(e_j)` over what is present; zeros, not NaN, where nothing is."""
-    if present is None:
-        return e.softmax(-1)
-    # The least finite number, not -inf: the softmax of a row where nothing is stays finite.
-    return e.masked_fill(~present, torch.finfo(e.dtype).min).softmax(-1).masked_fill(~present, 0.0)
 
 
 def context(a: Float[Tensor, "B S"], h: Float[Tensor, "B S D"]) -> Float[Tensor, "B D"]:
