@@ -48,7 +48,8 @@ class DataConfig(Strict):
     seconds: Rate = 60.0
     """Of the longest recording; longer ones are set aside."""
     longest: Size = 256
-    """Tokens of a source or target: longer pairs are set aside, longer texts to classify are cut."""
+    """Tokens of a source or target, steps of a series: longer ones are set aside, longer texts to classify
+    are cut."""
     order: Literal["streams", "windows"] = "windows"
     """Contiguous streams with carried state, or random windows."""
     restart: Fraction = 0.0
@@ -154,12 +155,15 @@ class StackConfig(Strict):
     positions: PositionConfig = PositionConfig()
 
 
+EncoderName = Literal["none", "text", "pyramid", "convolution", "vectors"]
+
+
 class EncoderConfig(StackConfig):
     """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
 
-    kind: Literal["none", "text", "pyramid", "convolution"] = "none"
-    """Text, or frames of sound: a pyramid of bidirectional LSTMs (of the settings here it has width, layers
-    and dropout), or strided convolutions before the stack."""
+    kind: EncoderName = "none"
+    """Text; vectors of measured series; or frames of sound: a pyramid of bidirectional LSTMs (of the settings
+    here it has width, layers and dropout), or strided convolutions before the stack."""
     bidirectional: bool = False
     """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
     side, or of the whole width and added where a mixer can't change its width."""
@@ -188,7 +192,21 @@ class ModelConfig(StackConfig):
     encoder: EncoderConfig = EncoderConfig()
 
 
-TaskName = Literal["language", "translate", "transduce", "transcribe", "classify", "tag", "mask"]
+TaskName = Literal[
+    "language", "translate", "transduce", "transcribe", "classify", "tag", "mask", "series", "steps"
+]
+ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
+    "language": ("none",),
+    "translate": ("text",),
+    "transduce": ("text",),
+    "transcribe": ("pyramid", "convolution"),
+    "classify": ("text",),
+    "tag": ("text",),
+    "mask": ("text",),
+    "series": ("vectors",),
+    "steps": ("vectors",),
+}
+"""The kinds of encoder that read what a task is given."""
 
 
 class TaskConfig(Strict):
@@ -275,13 +293,13 @@ class Config(Strict):
         check_stack("model", model)
         if model.encoder.kind != "none":
             check_stack("model.encoder", model.encoder)
-        if (self.task.name == "language") != (model.encoder.kind == "none"):
-            need = (
-                "no encoder: set model.encoder.kind=none"
-                if self.task.name == "language"
-                else ("an encoder: take a preset of that task, or set model.encoder.kind=text")
+        fitting = ENCODERS[self.task.name]
+        if model.encoder.kind not in fitting:
+            need = "no encoder" if fitting == ("none",) else "an encoder of what it reads"
+            raise ValueError(
+                f"task.name={self.task.name} needs {need}: take a preset of that task, or set "
+                f"model.encoder.kind={' or '.join(fitting)}"
             )
-            raise ValueError(f"task.name={self.task.name} needs {need}")
         windowless = "attention" in model.mixers and model.attention.window == 0
         if self.task.name == "language" and data.order == "streams" and windowless:
             raise ValueError(
