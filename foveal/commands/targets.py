@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from foveal.build import Loaded
-from foveal.build.writing import ALPHA
+from foveal.build.writing import ALPHA, BEAM
 from foveal.commands.console import ERROR, result_line, say
+from foveal.commands.decoding import Searching
 from foveal.core.errors import UserError
 from foveal.data.buckets import HeldOutExamples, gather
 from foveal.data.examples import Examples, Ragged
@@ -20,19 +21,14 @@ from foveal.tasks.sequence import SequenceTask
 
 
 def write_targets(
-    loaded: Loaded,
-    sources: list[str],
-    beam: int,
-    best: int,
-    length_penalty: float | None,
-    attention: Path | None,
-    json: bool,
+    loaded: Loaded, sources: list[str], searching: Searching, attention: Path | None, json: bool
 ) -> None:
-    """Print the `best` targets of each source, a line each, and draw the attention of the likeliest."""
+    """Print the best targets of each source, a line each, and draw the attention of the likeliest."""
     inputs: PairInputs = loaded.inputs
     task: SequenceTask = loaded.task
     examples = _examples(loaded, sources)
-    alpha = ALPHA if length_penalty is None else length_penalty
+    beam, best = searching.beam or BEAM, searching.best
+    alpha = ALPHA if searching.length_penalty is None else searching.length_penalty
     began = time.perf_counter()
     found: list[list[Hypothesis]] = [[]] * len(sources)
     order = HeldOutExamples(examples, max(1, loaded.config.data.batch_tokens // beam))

@@ -170,7 +170,7 @@ def test_transcribe() -> None:
         "missing",
     }
     assert succeed("predict", "run", "tones/1.wav").out.count("\n") == 1
-    assert "foveal predict run FOLDER" in refuse("generate", "run", "--prompt", "a")
+    assert "foveal predict run DATA" in refuse("generate", "run", "--prompt", "a")
     assert "silent.wav: silent" in refuse("predict", "run", "tones/silent.wav")
 
 

@@ -1,0 +1,117 @@
+"""`foveal generate` with a language model: texts that go on from prompts."""
+
+import sys
+import time
+from typing import Any
+
+from foveal.build import Loaded
+from foveal.build.language import unit_of
+from foveal.commands.console import ERROR, result_line
+from foveal.commands.decoding import SEARCHING, Drawing, Searching
+from foveal.core.errors import UserError
+from foveal.generation.text import Generation, beam_text, generate_text, prompt_tokens
+
+TOKENS = 500
+
+
+def write_continuations(
+    loaded: Loaded, prompts: list[str], tokens: int | None, drawing: Drawing, searching: Searching, json: bool
+) -> None:
+    """Print what each prompt goes on with: a single text as it comes, others one after the other."""
+    if not searching.beam and searching != SEARCHING:
+        raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
+    if tokens is None:
+        tokens = _room(loaded, prompts)
+    live = not (json or searching.beam or len(prompts) * drawing.samples > 1)
+    began = time.perf_counter()
+    if searching.beam:
+        found = _searched(loaded, prompts, tokens, searching)
+    else:
+        found = _drawn(loaded, prompts, tokens, drawing, live)
+    seconds = time.perf_counter() - began
+    written = sum(len(one.tokens) for texts in found for one in texts)
+    if json:
+        result_line(_result(loaded, prompts, found, written, seconds))
+        return
+    if not live:
+        _print_found(prompts, found)
+    unit = unit_of(loaded.inputs.kind)
+    ERROR.print(f"{written:,} {unit} at {written / seconds:,.0f} a second", style="dim")
+
+
+def _room(loaded: Loaded, prompts: list[str]) -> int:
+    """As many tokens as are written by default, where learned positions leave so many after the prompts."""
+    if loaded.model.limit is None:
+        return TOKENS
+    longest = max(len(prompt_tokens(loaded.inputs, prompt)) for prompt in prompts)
+    return max(1, min(TOKENS, loaded.model.limit - longest + 1))  # the last token is not read
+
+
+def _searched(
+    loaded: Loaded, prompts: list[str], tokens: int, searching: Searching
+) -> list[list[Generation]]:
+    return beam_text(
+        loaded.model,
+        loaded.inputs,
+        prompts,
+        tokens,
+        beam=searching.beam,
+        best=searching.best,
+        alpha=searching.length_penalty or 0.0,
+    )
+
+
+def _drawn(
+    loaded: Loaded, prompts: list[str], tokens: int, drawing: Drawing, live: bool
+) -> list[list[Generation]]:
+    """The texts of each prompt; a single one is printed while it is written if `live`."""
+    samples, whole = drawing.samples, dict[int, Generation]()
+    heading = prompts[0]
+    pieces = generate_text(
+        loaded.model,
+        loaded.inputs,
+        prompts,
+        tokens,
+        drawing.sampling,
+        samples=samples,
+        stops=drawing.stop,
+    )
+    for piece in pieces:
+        if live:
+            _write(heading + piece.text)
+            heading = ""
+        if piece.whole is not None:
+            whole[piece.row] = piece.whole
+    if live:
+        _write("\n")
+    return [[whole[i * samples + j] for j in range(samples)] for i in range(len(prompts))]
+
+
+def _print_found(prompts: list[str], found: list[list[Generation]]) -> None:
+    for prompt, texts in zip(prompts, found, strict=True):
+        for number, one in enumerate(texts, 1):
+            if len(found) * len(texts) > 1:
+                ERROR.rule(f"{number}  (log p = {one.log_probability:.2f})", align="left", style="dim")
+            _write(f"{prompt}{one.text}\n")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _result(
+    loaded: Loaded, prompts: list[str], found: list[list[Generation]], written: int, seconds: float
+) -> dict[str, Any]:
+    texts = [
+        {"prompt": prompt, "text": one.text, "log_probability": one.log_probability, "reason": one.reason}
+        for prompt, several in zip(prompts, found, strict=True)
+        for one in several
+    ]
+    return {
+        "run": str(loaded.run.path),
+        "samples": texts,
+        "tokens": written,
+        "seconds": seconds,
+        "tokens_per_second": written / seconds,
+    }
