@@ -43,7 +43,7 @@ class Searching:
     beam: int = 0
     """Search with this many hypotheses instead of sampling."""
     best: int = 1
-    """How many of the beam's hypotheses to show."""
+    """How many of the beam's hypotheses to show, or of a gap's tokens."""
     length_penalty: float | None = None
     """The beam's preference for longer texts (alpha of Wu et al. 2016); 0 if not given, 1 for targets."""
 

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from foveal.build import load
 from foveal.commands.continuations import write_continuations
 from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, check
+from foveal.commands.gaps import fill_gaps
 from foveal.commands.targets import write_targets
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
@@ -28,14 +29,15 @@ def generate(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Write text with RUN, or its target for a source (a translation). With --json one object at the end.
+    """Write text with RUN, its target for a source, or what a text's gaps hide. With --json one object.
 
     Parameters
     ----------
     run
         The run folder.
     prompt
-        The text to continue, a new line if not given; or the source to write a target for.
+        The text to continue, a new line if not given; the source to write a target for; or for a masked
+        language model a text with [MASK] for each token to guess.
     input_
         A UTF-8 file with one prompt a line.
     tokens
@@ -64,6 +66,10 @@ def generate(
                         "--prompt, --input, --beam, --best, --length-penalty, --attention"
                     )
                 write_targets(loaded, prompts, searching, attention, json)
+            case "mask":
+                if not plain or attention is not None or searching != Searching(best=searching.best):
+                    raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")
+                fill_gaps(loaded, prompts, searching.best, json)
             case other:
                 raise UserError(f"{run} answers what it reads (task {other}): foveal predict {run} DATA")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -10,15 +11,17 @@ from torch.nn import functional as F
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.batching import ExampleBatch
-from foveal.data.marks import Marks
+from foveal.data.marks import Marks, framed
 from foveal.data.order import HeldOut, Windows
-from foveal.data.tokenizers import Tokenizer
+from foveal.data.tokenizers import Ids, Tokenizer
 from foveal.data.tokens import TokenArray
 
 SHARE = 0.15
 """Of each window's tokens, one at least."""
 MASKED, RANDOM = 0.8, 0.1
 """Of those: `mask` stands in their place, or a random token; the others stay as they are."""
+GAP = "[MASK]"
+"""How a user writes a token that is to be guessed."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,20 @@ def corrupted(
     others = torch.randint(marks.size, tokens.shape, generator=chance)
     seen = torch.where(hidden & (draws < MASKED), marks.mask, tokens)
     return torch.where(hidden & (draws >= MASKED) & (draws < MASKED + RANDOM), others, seen)
+
+
+def with_gaps(text: str, tokenizer: Tokenizer) -> Ids:
+    """The tokens of a source (S,), framed by marks, with `mask` for each GAP of its text.
+
+    Where tokens begin with the space before a word, that before a gap is a part of what is to be guessed.
+    Errors: UserError for text that the tokens can't spell.
+    """
+    *before, last = text.split(GAP)
+    if any(len(piece) > 1 and piece.startswith(b" ") for piece in tokenizer.pieces):
+        before = [part.removesuffix(" ") for part in before]
+    gap = np.array([Marks(tokenizer.size).mask])
+    parts = [tokens for part in before for tokens in (tokenizer.encode(part), gap)]
+    return framed(np.concatenate([*parts, tokenizer.encode(last)]), tokenizer)
 
 
 def _room(text: RunningText, context: int) -> int:

@@ -10,8 +10,8 @@ from torch import Tensor
 from foveal.core.errors import UserError
 from foveal.data.batching import ExampleBatch
 from foveal.data.marks import Marks
-from foveal.data.masked import Masked, RunningText
-from foveal.data.tokenizers import ByteTokenizer
+from foveal.data.masked import Masked, RunningText, with_gaps
+from foveal.data.tokenizers import BPETokenizer, ByteTokenizer, WordTokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.heads.guess import Guesser
 from foveal.layers.bidirectional import Bidirectional
@@ -193,3 +193,18 @@ def test_it_learns_what_stands_between() -> None:
     right, total = result.metrics["accuracy"]
     assert losses[0] == pytest.approx(math.log(MARKS.vocabulary), abs=0.1)
     assert right / total > 0.9
+
+
+def test_gaps_are_where_training_has_them() -> None:
+    """With the space before a word if that is in its token, so that the tokens around are those of the text."""
+    whole = "the cat sat on the mat"
+    pairs = BPETokenizer.train([f"{whole} " * 20], 290)
+    tokens = pairs.encode(whole)
+    at = [pairs.decode([token]) for token in tokens].index(" cat")
+    expected = [Marks(pairs.size).mask if i == at else token for i, token in enumerate(tokens)]
+    assert with_gaps("the [MASK] sat on the mat", pairs).tolist() == [*expected, Marks(pairs.size).stop]
+    first, last, gap, end = MARKS.start, MARKS.stop, MARKS.mask, ord("a")
+    assert with_gaps("a [MASK]", Opened()).tolist() == [first, end, ord(" "), gap, last]
+    assert with_gaps("[MASK][MASK]a", ByteTokenizer()).tolist() == [gap, gap, end, last]
+    words = WordTokenizer(["red", "cat"])
+    assert with_gaps("red [MASK] cat", words).tolist() == [1, Marks(2).mask, 0, Marks(2).stop]
