@@ -15,6 +15,8 @@ from foveal.training.plan import Plan
 ERROR = Console(stderr=True, highlight=False)
 """Everything but results goes to standard error."""
 OUTPUT = Console(highlight=False)
+PREVIEW = 144
+"""Characters of a line of a preview on the screen, where it then takes two."""
 
 
 def say(message: str) -> None:
@@ -35,6 +37,11 @@ def result_line(result: dict[str, Any]) -> None:
 
     clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in result.items()}
     print(json.dumps(clean), file=sys.stdout, flush=True)
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
 def duration(seconds: float) -> str:
@@ -136,7 +143,7 @@ class Screen:
         if step == 0:
             ERROR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
-            ERROR.print(Text(f"    {line}", style="italic"), soft_wrap=True)
+            ERROR.print(Text(f"    {_fitted(line)}", style="italic"), soft_wrap=True)
 
     def saved(self, step: int, path: Path) -> None:
         pass
@@ -153,3 +160,11 @@ class Screen:
 
     def _left(self, record: dict[str, Any], done: float) -> float:
         return float(record["seconds"] / done - record["seconds"]) if done else 0.0
+
+
+def _fitted(line: str) -> str:
+    """A line of a preview; of one that is too long, each side of its arrow is cut."""
+    if len(line) <= PREVIEW:
+        return line
+    sides = line.split(" -> ", 1)
+    return " -> ".join(shortened(side, PREVIEW // len(sides)) for side in sides)

@@ -11,7 +11,7 @@ from torch import nn
 
 from foveal.build import build_task, held_out_order, kind_of, load_run_weights, training_order
 from foveal.build.kind import Judged
-from foveal.commands.console import ERROR, Screen, duration, facts_table, result_line
+from foveal.commands.console import ERROR, Screen, duration, facts_table, result_line, shortened
 from foveal.data.prepared import Prepared
 from foveal.inspection.curves import draw_curves
 from foveal.scores.report import Report, make_report
@@ -21,7 +21,7 @@ from foveal.training.plan import parse_budget
 from foveal.training.run import Run
 from foveal.training.trainer import FinishedError, Trainer
 
-WRITERS = ("language", "translate", "transduce")
+WRITERS = ("language", "translate", "transduce", "mask")
 """Tasks whose runs write; the others answer, with predict."""
 WORST, SHOWN = 3, 160
 """Of the worst examples so many are shown, and so many characters of each."""
@@ -108,13 +108,8 @@ def show_report(report: Report, console: Console) -> None:
             ("right", example.reference),
             ("found", example.output),
         ):
-            console.print(Text.assemble((name.ljust(8), "cyan"), shortened(text)), soft_wrap=True)
+            console.print(Text.assemble((name.ljust(8), "cyan"), shortened(text, SHOWN)), soft_wrap=True)
         console.print()
-
-
-def shortened(text: str) -> str:
-    """At most a screen's width of a text."""
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
 
 
 def _use(run: Run) -> str:
