@@ -1,96 +1,22 @@
-"""Tokenizers: text to token numbers and back. Each token stands for a string of bytes of UTF-8.
+"""The tokenizers that a run may have, made of its training text or read back.
 
 Character: one token for each character of the training text. Word: for each word between white space (for
-signs and commands, not for prose). Byte: the 256 bytes. BPE: byte-level
-byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), trained on the training text, by the
-`tokenizers` library. Byte and BPE encode any text and give back exactly it. WordPiece comes with a BERT.
+signs and commands, not for prose). Byte: the 256 bytes. BPE: byte-level byte-pair encoding (Sennrich et al.
+2016; Radford et al. 2019). Byte and BPE encode any text and give back exactly it. WordPiece comes with a
+BERT.
 """
 
-import codecs
-import hashlib
 import json
-import re
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foveal.config import TokenizerName
-from foveal.core.durable import write_new
 from foveal.core.errors import UserError
-
-FILE = "tokenizer.json"
-PART = 4096
-"""Characters that byte-pair encoding is given at a time, to the end of a word."""
-WORD_END = re.compile(r"(?<=\S)(?=[ \n])")
-Ids = NDArray[np.int64]
-
-
-class Tokenizer(ABC):
-    """`pieces[i]` are the bytes that token i stands for."""
-
-    kind: str
-    opened = False
-    """Whether a source in its tokens begins with the mark `start`, as it ends with `stop`."""
-
-    def __init__(self, pieces: Sequence[bytes]):
-        self.pieces = tuple(pieces)
-        continued = [sum(0x80 <= byte < 0xC0 for byte in piece) for piece in pieces]
-        self.characters: Ids = np.array([len(piece) for piece in pieces], np.int64) - continued
-        """(V,): the characters each token stands for; the token with a character's first byte has it."""
-
-    @property
-    def size(self) -> int:
-        """V, the number of tokens."""
-        return len(self.pieces)
-
-    @abstractmethod
-    def encode(self, text: str) -> Ids:
-        """(N,) token numbers. Errors: UserError for text that the tokens can't spell."""
-
-    def encode_known(self, text: str) -> tuple[Ids, Counter[str]]:
-        """Like `encode`, with the characters that have no token left out and counted."""
-        return self.encode(text), Counter()
-
-    def decode(self, ids: Iterable[SupportsIndex]) -> str:
-        """The text; bytes that are no UTF-8 become U+FFFD."""
-        return b"".join(self.pieces[i] for i in ids).decode(errors="replace")
-
-    def decoder(self) -> "Decoder":
-        """For text that appears token by token."""
-        return Decoder(self.pieces)
-
-    @abstractmethod
-    def to_json(self) -> str:
-        """All there is to know about it."""
-
-    @property
-    def digest(self) -> str:
-        """Equal for tokenizers that give equal tokens."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
-
-    def save(self, folder: Path) -> None:
-        write_new(folder / FILE, self.to_json().encode())
-
-
-class Decoder:
-    """Holds back the bytes of an unfinished character until it is whole."""
-
-    def __init__(self, pieces: Sequence[bytes]):
-        self._pieces = pieces
-        self._utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-    def push(self, token: int) -> str:
-        return self._utf8.decode(self._pieces[token])
-
-    def flush(self) -> str:
-        """What is left at the end: nothing, or U+FFFD for an unfinished character."""
-        return self._utf8.decode(b"", final=True)
+from foveal.data.subwords import BPETokenizer, WordPieceTokenizer
+from foveal.data.tokenizer import FILE, Decoder, Ids, Tokenizer, utf8
 
 
 class CharacterTokenizer(Tokenizer):
@@ -137,7 +63,7 @@ class ByteTokenizer(Tokenizer):
         super().__init__([bytes([byte]) for byte in range(256)])
 
     def encode(self, text: str) -> Ids:
-        return np.frombuffer(_utf8(text), np.uint8).astype(np.int64)
+        return np.frombuffer(utf8(text), np.uint8).astype(np.int64)
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind})
@@ -166,75 +92,6 @@ class WordTokenizer(Tokenizer):
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary})
-
-
-class BPETokenizer(Tokenizer):
-    """Byte-level byte-pair encoding. `fast` is a `tokenizers.Tokenizer`."""
-
-    kind = "bpe"
-
-    def __init__(self, fast: Any):
-        self._fast = fast
-        byte_of = {letter: byte for byte, letter in enumerate(byte_letters())}
-        added = fast.get_added_tokens_decoder()  # written as they are
-        letters = [fast.id_to_token(i) for i in range(fast.get_vocab_size())]
-        super().__init__(
-            [
-                token.encode() if i in added else bytes(byte_of[letter] for letter in token)
-                for i, token in enumerate(letters)
-            ]
-        )
-
-    @classmethod
-    def train(cls, texts: Iterable[str], vocabulary: int) -> "BPETokenizer":
-        """At most `vocabulary` tokens: the 256 bytes, and pairs merged most frequent first."""
-        from tokenizers import Tokenizer as Fast
-        from tokenizers import decoders, models, pre_tokenizers, trainers
-
-        fast = Fast(models.BPE())
-        fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        fast.decoder = decoders.ByteLevel()
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-        trainer = trainers.BpeTrainer(
-            vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False, special_tokens=[]
-        )
-        fast.train_from_iterator((list(_words(text)) for text in texts), trainer)
-        return cls(fast)
-
-    def encode(self, text: str) -> Ids:
-        return _encode(self._fast, text)
-
-    def to_json(self) -> str:
-        return str(self._fast.to_str())
-
-
-class WordPieceTokenizer(Tokenizer):
-    """BERT's: words and signs of a list, others of its pieces, the longest first (Devlin et al. 2019).
-
-    It may change case and accents, and knows no white space, so a text does not come back as it was: it is
-    written with a space before each word. What can't be spelt is one token. `fast` is a
-    `tokenizers.Tokenizer`.
-    """
-
-    kind = "wordpiece"
-    opened = True
-
-    def __init__(self, fast: Any):
-        self._fast = fast
-        prefix = str(fast.model.continuing_subword_prefix)
-        words = [str(fast.id_to_token(i)) for i in range(fast.get_vocab_size())]
-        super().__init__(
-            [
-                (word.removeprefix(prefix) if word.startswith(prefix) else f" {word}").encode()
-                for word in words
-            ]
-        )
-
-    def encode(self, text: str) -> Ids:
-        return _encode(self._fast, text)
-
-    def to_json(self) -> str:
-        return str(self._fast.to_str())
 
 
 def make_tokenizer(kind: TokenizerName, vocabulary: int, texts: Iterable[str]) -> Tokenizer:
@@ -277,38 +134,16 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         raise UserError(f"{path}: not a tokenizer's file ({error}); get the run's folder anew") from None
 
 
-def _encode(fast: Any, text: str) -> Ids:
-    _utf8(text)
-    found = fast.encode_batch_fast(list(_words(text)), add_special_tokens=False)
-    return np.fromiter(chain.from_iterable(encoding.ids for encoding in found), np.int64)
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        half = text[error.start]
-        raise UserError(
-            f"the text holds half a surrogate pair ({half!r}) at {error.start}; leave it out"
-        ) from None
-
-
-def _words(text: str) -> Iterator[str]:
-    """The text in short parts that give the same tokens as the whole, faster and in less memory.
-
-    A token of byte-level BPE may begin with white space but never goes on to it, so a part may end there.
-    Only a word of thousands of characters is cut: its pairs would be merged in quadratic time.
-    """
-    start = 0
-    while start < len(text):
-        end = WORD_END.search(text, start + PART, start + 2 * PART)
-        stop = end.start() if end else start + 2 * PART
-        yield text[start:stop]
-        start = stop
-
-
-def byte_letters() -> str:
-    """The letters that byte-level BPE writes its bytes in: printable ones as they are, others from U+0100."""
-    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = count(0x100)
-    return "".join(chr(byte if byte in plain else next(others)) for byte in range(256))
+__all__ = [
+    "FILE",
+    "BPETokenizer",
+    "ByteTokenizer",
+    "CharacterTokenizer",
+    "Decoder",
+    "Ids",
+    "Tokenizer",
+    "WordPieceTokenizer",
+    "WordTokenizer",
+    "load_tokenizer",
+    "make_tokenizer",
+]

@@ -5,13 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.data.tokenizers import (
-    BPETokenizer,
-    ByteTokenizer,
-    CharacterTokenizer,
-    Tokenizer,
-    byte_letters,
-)
+from foveal.data.subwords import byte_letters
+from foveal.data.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, Tokenizer
 from foveal.interop.folder import TOKENIZER, read_json
 
 ANY_CHARACTER = r"[\s\S]"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
-from foveal.data import tokenizers as module
+from foveal.data import subwords as module
 from foveal.data.tokenizers import (
     BPETokenizer,
     ByteTokenizer,
