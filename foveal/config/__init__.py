@@ -13,22 +13,24 @@ from foveal.config.files import (
     read_preset,
     to_toml,
 )
-from foveal.config.sections import (
+from foveal.config.model import (
     AttentionConfig,
     AttentiveConfig,
-    Config,
     ConvolutionConfig,
-    DataConfig,
     EncoderConfig,
     ExpertsConfig,
     MambaConfig,
     ModelConfig,
-    OptimizerConfig,
     PositionConfig,
     RecurrentConfig,
     S5Config,
-    ScheduleConfig,
     StackConfig,
+)
+from foveal.config.sections import (
+    Config,
+    DataConfig,
+    OptimizerConfig,
+    ScheduleConfig,
     TaskConfig,
     TaskName,
     TokenizerName,

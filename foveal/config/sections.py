@@ -2,21 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-LARGEST = 1 << 20
-"""Of all sizes: what is larger is a slip."""
-
-Positive = Annotated[int, Field(gt=0)]
-Size = Annotated[int, Field(gt=0, le=LARGEST)]
-Fraction = Annotated[float, Field(ge=0, lt=1)]
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, coerce_numbers_to_str=True)
-
+from foveal.config.model import EncoderName, ModelConfig, check_stack
+from foveal.config.values import Fraction, NotNegative, Positive, Rate, Size, Strict
 
 TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece"]
 
@@ -62,134 +51,6 @@ class DataConfig(Strict):
     """Share held out to choose the best weights, where no --valid is given."""
     test: Fraction = 0.05
     """Share held out for the reported figure, where neither --valid nor --test is given."""
-
-
-class AttentionConfig(Strict):
-    heads: Size = 4
-    window: Annotated[int, Field(ge=0, le=LARGEST)] = 0
-    """Keys a query sees, itself included; 0 means all before it."""
-
-
-class RecurrentConfig(Strict):
-    nonlinearity: Literal["tanh", "relu"] = "tanh"
-    """The Elman network's."""
-    reset: Literal["before", "after"] = "after"
-    """The GRU's reset gate multiplies before the recurrent product (Cho) or after it (cuDNN, torch)."""
-    learned_start: bool = False
-
-
-class ConvolutionConfig(Strict):
-    kernel: Size = 3
-    """Inputs that an output sees."""
-    dilations: str = "1"
-    """Steps from one of them to the next, a pattern repeated over the layers: `1,2,4,8`."""
-
-    @field_validator("dilations")
-    @classmethod
-    def _numbers(cls, pattern: str) -> str:
-        for step in pattern.split(","):
-            if not (step.strip().isdecimal() and 1 <= int(step) <= LARGEST):
-                raise ValueError(f"expected numbers from 1 to {LARGEST}, such as 1,2,4,8")
-        return pattern
-
-
-class S5Config(Strict):
-    states: Size = 64
-    """Complex states, half of as many conjugate pairs."""
-    blocks: Size = 4
-    """Blocks of the first state matrix, each a HiPPO matrix of its own."""
-
-
-class MambaConfig(Strict):
-    expansion: Size = 2
-    """Inner width over the model's."""
-    states: Size = 16
-    """States of each inner channel."""
-    kernel: Size = 4
-    """Inputs that the short convolution sees."""
-
-
-class ExpertsConfig(Strict):
-    count: Size = 8
-    active: Size = 2
-    """Experts that each vector is sent to."""
-    balance: NotNegative = 0.01
-    """Coefficient of the load balance in the objective."""
-
-
-class PositionConfig(Strict):
-    kind: Literal["none", "rotary", "learned", "sinusoidal"] = "none"
-    join: Literal["add", "concatenate"] = "add"
-
-
-class StackConfig(Strict):
-    """What comes in, and a stack of blocks."""
-
-    mixers: str = "lstm"
-    """Pattern of mixers, repeated over the layers: `lstm`, `lstm,attention`; `attention+cross` are two in a
-    layer, one after the other."""
-    layers: Size = 2
-    width: Size = 256
-    embedding: Annotated[int, Field(ge=-1, le=LARGEST)] = 0
-    """Width of the embedding: 0 is the model's width, -1 is one-hot."""
-    embedding_norm: bool = False
-    """A norm of what comes in: behind the embedding (RWKV's), or behind added positions (BERT's)."""
-    feedforward: Literal["none", "mlp", "swiglu", "highway", "experts", "channel-mixing"] = "none"
-    expansion: Annotated[float, Field(gt=0, le=1024)] = 4.0
-    """Width of the feed-forward layer over the model's (SwiGLU takes 2/3 of it: same parameters)."""
-    activation: Literal["gelu", "gelu-tanh", "relu"] = "gelu"
-    """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
-    norm: Literal["none", "layer", "rms"] = "none"
-    norm_place: Literal["pre", "post"] = "pre"
-    norm_epsilon: Rate = 1e-5
-    """Added to the variance in every norm."""
-    residual: bool = False
-    dropout: Fraction = 0.0
-    """Share of each mixer's and feed-forward layer's outputs that is dropped while training."""
-    attention: AttentionConfig = AttentionConfig()
-    recurrent: RecurrentConfig = RecurrentConfig()
-    convolution: ConvolutionConfig = ConvolutionConfig()
-    s5: S5Config = S5Config()
-    mamba: MambaConfig = MambaConfig()
-    experts: ExpertsConfig = ExpertsConfig()
-    positions: PositionConfig = PositionConfig()
-
-
-EncoderName = Literal["none", "text", "pyramid", "convolution", "vectors"]
-
-
-class EncoderConfig(StackConfig):
-    """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
-
-    kind: EncoderName = "none"
-    """Text; vectors of measured series; or frames of sound: a pyramid of bidirectional LSTMs (of the settings
-    here it has width, layers and dropout), or strided convolutions before the stack."""
-    bidirectional: bool = False
-    """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
-    side, or of the whole width and added where a mixer can't change its width."""
-    summary: Literal["mean", "last", "ends"] = "mean"
-    """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
-    second (where a bidirectional mixer's two directions end)."""
-
-
-class AttentiveConfig(Strict):
-    """A recurrent decoder's cell, and how it reads the memory."""
-
-    cell: Literal["rnn", "lstm", "gru"] = "gru"
-    score: Literal["summary", "additive", "dot", "scaled", "general"] = "additive"
-    """How a state and a vector of the memory are compared; summary does not attend (the bottleneck)."""
-
-
-class ModelConfig(StackConfig):
-    """The stack that the head stands on, and the encoder before it, if any."""
-
-    tied: bool = False
-    """The projection to the vocabulary shares the embedding's table."""
-    projection_bias: bool = True
-    attentive: AttentiveConfig = AttentiveConfig()
-    pooling: Literal["mean", "last", "max", "attention"] = "mean"
-    """How a classifier makes one vector of the memory's."""
-    encoder: EncoderConfig = EncoderConfig()
 
 
 TaskName = Literal[
@@ -311,30 +172,3 @@ class Config(Strict):
         if self.task.loss == "sum" and self.task.positions == "last":
             raise ValueError("task.loss=sum adds up a chunk's positions; with task.positions=last use mean")
         return self
-
-
-def check_stack(name: str, stack: StackConfig) -> None:
-    """Raise ValueError for sizes of a stack that don't divide, or leave nothing."""
-    heads, experts = stack.attention.heads, stack.experts
-    if any(mixer in stack.mixers for mixer in ("attention", "cross")):
-        if stack.width % heads:
-            raise ValueError(
-                f"{name}.width={stack.width} is not a multiple of {name}.attention.heads={heads}"
-            )
-        if stack.positions.kind == "rotary" and stack.width // heads % 2:
-            raise ValueError(
-                "rotary positions need an even head width, "
-                f"not {stack.width}/{heads} = {stack.width // heads}"
-            )
-    if stack.feedforward not in ("none", "highway") and stack.expansion * stack.width < 1:
-        raise ValueError(
-            f"{name}.expansion={stack.expansion:g} of {name}.width={stack.width} leaves no hidden unit"
-        )
-    if stack.feedforward == "experts" and experts.active > experts.count:
-        raise ValueError(
-            f"{name}.experts.active={experts.active} is more than {name}.experts.count={experts.count}"
-        )
-    if "s5" in stack.mixers and stack.s5.states % stack.s5.blocks:
-        raise ValueError(
-            f"{name}.s5.states={stack.s5.states} is not a multiple of {name}.s5.blocks={stack.s5.blocks}"
-        )
