@@ -9,13 +9,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from foveal.config import DataConfig, nearest
+from foveal.config import DataConfig
 from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import replace_file
 from foveal.core.errors import RunFailed, UserError
-from foveal.data import catalogue
+from foveal.data.catalogue import located
 from foveal.data.prepared import Prepared
-from foveal.data.sources import Document, Folder, NotFoundError, Source, open_source
+from foveal.data.sources import Document, Folder, Source, open_source
 from foveal.data.splits import Part, Shares, split
 from foveal.data.tokenizers import Tokenizer, make_tokenizer
 from foveal.data.tokens import Reading, Store, TokenArray, build_store, open_store
@@ -107,15 +107,7 @@ def prepare_held_out(
 
 def _find(data: str, column: str, say: Say) -> Source:
     """What DATA names: an existing path, else an entry of the catalogue."""
-    names = [entry.name for entry in catalogue.list_entries()]
-    if data in names and not Path(data).exists():
-        return open_source(catalogue.get(data, say), column)
-    try:
-        return open_source(Path(data), column)
-    except NotFoundError as error:
-        raise UserError(
-            f"{error}, and no data set of that name{nearest(data, names)} (foveal data list)"
-        ) from None
+    return open_source(Path(located(data, say)), column)
 
 
 def _stored(

@@ -13,10 +13,6 @@ from foveal.data.tables import SUFFIXES, read_table
 from foveal.data.text import NotTextError, read_text
 
 
-class NotFoundError(UserError):
-    """A path where there is nothing."""
-
-
 @dataclass(frozen=True)
 class Document:
     """A text that belongs together; `pieces` are read when asked for, once, and join to the whole."""
@@ -122,7 +118,7 @@ def open_source(path: Path, column: str) -> Source:
     try:
         status = path.stat()
     except FileNotFoundError:
-        raise NotFoundError(f"{path}: no such file or folder") from None
+        raise UserError(f"{path}: no such file or folder") from None
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     if stat.S_ISDIR(status.st_mode):

@@ -11,6 +11,7 @@ import pytest
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data import catalogue
 from foveal.data import prepare as module
 from foveal.data import tokens as tokens_module
 from foveal.data.prepare import Text, prepare, prepare_held_out
@@ -228,7 +229,7 @@ def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
 def test_a_catalogue_name_is_found_and_an_unknown_one_refused(
     tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module.catalogue, "get", lambda name, say: path)
+    monkeypatch.setattr(catalogue, "get", lambda name, say: path)
     monkeypatch.chdir(tmp_path)
     assert text_of(prepared("shakespeare", valid=0, test=0), "train") == TEXT
     (tmp_path / "shakespeare").write_text("a path comes first\n" * 20)
