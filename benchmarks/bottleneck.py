@@ -23,6 +23,7 @@ from foveal.build import kind_of, load
 from foveal.data import catalogue
 from foveal.data.buckets import HeldOutExamples
 from foveal.data.generated import TESTED
+from foveal.data.room import Room
 from foveal.scores.recognition import cer, exact
 
 TASKS = ("copy", "reverse")
@@ -110,7 +111,7 @@ def train(name: str, task: str, runs: Path, budget: str) -> None:
 def measure(run: Path, table: Path, length: int) -> dict[str, float]:
     """The share of strings that are right in every letter, and of wrong letters, written greedily."""
     loaded = load(run)
-    inputs = replace(loaded.inputs, limit=length + length // 5 + 1)
+    inputs = replace(loaded.inputs, room=Room(length + length // 5 + 1))
     kind = kind_of(loaded.config)
     data, _ = kind.prepare_held_out(loaded.config, str(table), inputs, print)
     work, outputs = kind.task(loaded.config, loaded.model, inputs), [""] * len(data)

@@ -19,6 +19,7 @@ from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import Buckets, gather
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import Marks
+from foveal.data.room import Room
 from foveal.models.encoder import Encoded
 from foveal.ops.padding import present
 from foveal.tasks.sequence import SequenceTask
@@ -42,7 +43,7 @@ def pairs(count: int) -> Examples:
 
 def our_training(model: Encoded, batches: list[ExampleBatch]) -> Callable[[], float]:
     config = load_config("translate")
-    task = SequenceTask(model, MARKS, 60, smoothing=0.1)
+    task = SequenceTask(model, MARKS, Room(60), smoothing=0.1)
     optimizer = Optimizer(model, from_tables({"optimizer": {"name": "adamw"}}).optimizer)
     precision = settled(config.training.precision, torch.device("cpu"))
     step = 0
@@ -115,7 +116,7 @@ def translating(quick: bool) -> list[Figure]:
     model = ours(MARKS.vocabulary).eval()
     with torch.no_grad():
         model.head.projection.weight[MARKS.stop] = 0.0
-    task, theirs, examples = SequenceTask(model, MARKS, steps), marian(model, MARKS).eval(), pairs(8)
+    task, theirs, examples = SequenceTask(model, MARKS, Room(steps)), marian(model, MARKS).eval(), pairs(8)
     figures = []
     for beam, rows, goal in ((5, 1, 1.5), (1, 8, 1.4)):
         batch = gather(examples, np.arange(rows))

@@ -36,7 +36,7 @@ class WritingKind(ExampleKind, ABC):
             batch = gather(shown.examples, rows)
             previews = Shown(batch, [shown.sources[row] for row in rows], inputs.target.decode)
         marks = Marks(inputs.target.size)
-        return SequenceTask(model, marks, inputs.limit, config.task.smoothing, previews)
+        return SequenceTask(model, marks, inputs.room, config.task.smoothing, previews)
 
     def judge(
         self, config: Config, model: Encoded, inputs: Inputs, data: Part, poll: Callable[[], None]

@@ -1,6 +1,5 @@
 """Sentence pairs: two columns of a table, or two aligned files, to tokens of two vocabularies."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,22 +15,25 @@ from foveal.data.aligned import read_aligned
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import Marks, framed
 from foveal.data.parts import hashed
+from foveal.data.room import FILE as ROOM
+from foveal.data.room import Room, read_room
 from foveal.data.rows import Aside, Row, read_rows
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
-LIMIT = "limit.json"
+SAMPLED = 1000
+"""Pairs that the ratio of lengths is measured on, spread over all."""
 
 
 @dataclass(frozen=True)
 class PairInputs:
     """The tokenizers of source and target (one and the same if the vocabulary is joint).
 
-    `limit` tokens are the most that is written: half as many again as the longest target of training has.
+    `room` says how long a target may become.
     """
 
     source: Tokenizer
     target: Tokenizer
-    limit: int
+    room: Room
 
     @property
     def joint(self) -> bool:
@@ -47,16 +49,16 @@ class PairInputs:
     def files(self) -> dict[str, bytes]:
         sides = {"text": self.source} if self.joint else {"source": self.source, "target": self.target}
         files = {f"{side}/{FILE}": tokenizer.to_json().encode() for side, tokenizer in sides.items()}
-        return files | {LIMIT: json.dumps({"limit": self.limit}).encode()}
+        return files | {ROOM: self.room.to_json().encode()}
 
 
 def open_inputs(folder: Path) -> PairInputs:
     """What `PairInputs.files` gave, below `folder`."""
-    limit = int(json.loads((folder / LIMIT).read_bytes())["limit"])
+    room = read_room(folder)
     if (folder / "text").is_dir():
         joint = load_tokenizer(folder / "text")
-        return PairInputs(joint, joint, limit)
-    return PairInputs(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), limit)
+        return PairInputs(joint, joint, room)
+    return PairInputs(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), room)
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,13 @@ def make_inputs(
         other = kind if config.target_tokenizer == "same" else config.target_tokenizer
         source, target = source or make_tokenizer(kind, size, sources), make_tokenizer(other, size, targets)
     longest = len(target.encode(max(targets, key=len)))
-    return PairInputs(source, target, min(config.longest, longest * 3 // 2 + 1))
+    some = slice(None, None, len(rows) // SAMPLED + 1)
+    ratio = _tokens(target, targets[some]) / _tokens(source, sources[some])
+    return PairInputs(source, target, Room.measured(longest, ratio, config.longest))
+
+
+def _tokens(tokenizer: Tokenizer, texts: list[str]) -> int:
+    return sum(len(tokenizer.encode_known(text)[0]) for text in texts) or 1
 
 
 def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]) -> Pairs:

@@ -1,6 +1,5 @@
 """Recordings with their text: a folder with metadata, to frames and tokens."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,21 +17,22 @@ from foveal.data.examples import Examples, Ragged
 from foveal.data.folders import read_folder
 from foveal.data.marks import Marks
 from foveal.data.parts import hashed
+from foveal.data.room import FILE as ROOM
+from foveal.data.room import Room, read_room
 from foveal.data.rows import Aside, Row
 from foveal.data.standardize import Statistics, Values
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
-LIMIT = "limit.json"
 SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
 
 
 @dataclass(frozen=True)
 class SpeechInputs:
-    """Frames of a recording, and the tokenizer of its text; `limit` tokens are the most that is written."""
+    """Frames of a recording, and the tokenizer of its text; `room` says how long that may become."""
 
     audio: AudioFeatures
     target: Tokenizer
-    limit: int
+    room: Room
 
     def encode_target(self, text: str) -> Ids:
         return np.append(self.target.encode_known(text)[0], Marks(self.target.size).stop)
@@ -41,14 +41,14 @@ class SpeechInputs:
         return {
             f"audio/{FEATURES}": self.audio.to_json().encode(),
             f"target/{FILE}": self.target.to_json().encode(),
-            LIMIT: json.dumps({"limit": self.limit}).encode(),
+            ROOM: self.room.to_json().encode(),
         }
 
 
 def open_inputs(folder: Path) -> SpeechInputs:
     """What `SpeechInputs.files` gave, below `folder`."""
-    limit = int(json.loads((folder / LIMIT).read_bytes())["limit"])
-    return SpeechInputs(AudioFeatures.load(folder / "audio"), load_tokenizer(folder / "target"), limit)
+    audio, target = AudioFeatures.load(folder / "audio"), load_tokenizer(folder / "target")
+    return SpeechInputs(audio, target, read_room(folder))
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,17 @@ def make_inputs(
 ) -> SpeechInputs:
     """A recording has no tokens, so there is no tokenizer of a source to be used again."""
     settings = MelSettings(config.rate, config.bins, config.seconds)
-    frames = (_frames(settings, row) for row in rows)
+    frames = [_frames(settings, row) for row in rows]
     usable = [values for values in frames if not isinstance(values, str)]
     if not usable:
-        raise UserError(f"{data}: no recording can be used, the first: {_frames(settings, rows[0])}")
+        raise UserError(f"{data}: no recording can be used, the first: {frames[0]}")
     texts = [row.fields["target"] for row in rows]
     target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
     longest = len(target.encode(max(texts, key=len)))
+    spoken = (text for text, values in zip(texts, frames, strict=True) if not isinstance(values, str))
+    ratio = sum(len(target.encode(text)) for text in spoken) / sum(map(len, usable))
     audio = AudioFeatures(settings, Statistics.of(usable))
-    return SpeechInputs(audio, target, min(config.longest, longest * 3 // 2 + 1))
+    return SpeechInputs(audio, target, Room.measured(longest, ratio, config.longest))
 
 
 def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]) -> Recordings:

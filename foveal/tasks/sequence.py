@@ -15,6 +15,7 @@ from foveal.core.tap import capture
 from foveal.data.batching import ExampleBatch
 from foveal.data.examples import Ragged
 from foveal.data.marks import Marks
+from foveal.data.room import Room
 from foveal.generation.beam import Hypothesis, beam_search
 from foveal.layers.attentive import Attentive
 from foveal.layers.memory_attention import CrossAttention
@@ -27,13 +28,14 @@ class SequenceTask:
     """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, the last of them stop.
 
     Columns of a batch: `source`, `target` (with its stop). `smoothing` is the share of the training target
-    that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it.
+    that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it. `room`
+    says how many tokens are written at most.
     """
 
     def __init__(
-        self, model: Encoded, marks: Marks, limit: int, smoothing: float = 0.0, shown: Shown | None = None
+        self, model: Encoded, marks: Marks, room: Room, smoothing: float = 0.0, shown: Shown | None = None
     ):
-        self.model, self.marks, self.limit = model, marks, limit
+        self.model, self.marks, self.room = model, marks, room
         self.smoothing, self.shown = smoothing, shown
         self.aux_names = sorted({*model.encoder.aux_names, *model.head.aux_names})
 
@@ -79,7 +81,7 @@ class SequenceTask:
         return beam_search(
             self.model.head,
             prompts,
-            self.limit,
+            self.room.of(int(batch.lengths["source"].max())),
             beam=beam,
             best=best,
             alpha=alpha,

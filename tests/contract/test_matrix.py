@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.core.result import Result
 from foveal.data.batching import ExampleBatch
 from foveal.data.marks import Marks
+from foveal.data.room import Room
 from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
 from foveal.models.encoder import Encoded, text_encoder
@@ -84,7 +85,7 @@ def made(encoder: str, head: str) -> Any:
     reader = text_encoder(config.model.encoder, marks.vocabulary, LONGEST)
     if head in DECODERS:
         writer = decoder(config.model, marks.vocabulary, LONGEST, reader.width)
-        return SequenceTask(Encoded(reader, writer).double(), marks, LONGEST)
+        return SequenceTask(Encoded(reader, writer).double(), marks, Room(LONGEST))
     if head == "tag":
         return TagTask(Encoded(reader, Tagger(reader.width, CLASSES)).double(), ("a", "b", "c"))
     pooling: Any = head.split()[1]
