@@ -144,8 +144,8 @@ def _announce(
     told = kind.describe(config, prepared)
     order = training_order(config, prepared.train)
     task = build_task(config, network, prepared.inputs)
-    first = preflight(network, task, order.batch(0, 0), config.training.precision, config.training.seed)
-    step = first.seconds * config.training.accumulate
+    first = preflight(network, task, order.batch(0, 0), config)
+    step = first.seconds * config.training.accumulate + first.update
     parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
     aside = [("set aside", _set_aside(prepared, folder))] if prepared.aside else []
     facts_table(

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from foveal.core.runtime import Precision, autocast, seed_everything
+from foveal.config import Config
+from foveal.core.runtime import autocast, seed_everything
+from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batch, Task
 from foveal.training.step import begin, objective, total_weights
 
@@ -18,12 +20,15 @@ class Preflight:
     """The first loss, as the task reports it."""
     seconds: float
     """One forward and backward pass over one micro-batch."""
+    update: float
+    """Seconds of one update of the weights."""
     bytes: int
     """Weights, gradients, the optimizer's two moments, and what the forward pass keeps for the backward."""
 
 
-def preflight(model: nn.Module, task: Task, batch: Batch, precision: Precision, seed: int) -> Preflight:
-    """Run the first batch forward and backward twice (the first warms up); weights stay as they are."""
+def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Preflight:
+    """Run the first batch forward and backward twice (the first warms up), and update twice; weights stay as
+    they are."""
     model.train()
     device = next(model.parameters()).device
     kept: dict[int, int] = {}
@@ -36,16 +41,33 @@ def preflight(model: nn.Module, task: Task, batch: Batch, precision: Precision, 
     seconds, metrics = 0.0, dict[str, Any]()
     for _ in range(2):
         model.zero_grad(set_to_none=True)
-        seed_everything(seed, "preflight")
+        seed_everything(config.training.seed, "preflight")
         kept.clear()
         started = time.perf_counter()
-        with autocast(device, precision), torch.autograd.graph.saved_tensors_hooks(keep, lambda kept: kept):
+        saving = torch.autograd.graph.saved_tensors_hooks(keep, lambda kept: kept)
+        with autocast(device, config.training.precision), saving:
             result, _ = task(batch, begin(task, batch, None))
         objective(result, total_weights(task, [batch])).backward()  # type: ignore[no-untyped-call]
         seconds = time.perf_counter() - started
         metrics = result.metrics
+    update = _update_seconds(model, config)
     model.zero_grad(set_to_none=True)
     weights = {p.data_ptr(): p.nbytes for p in model.parameters()}
     activations = sum(size for pointer, size in kept.items() if pointer not in weights)
     total, weight = metrics["loss"]
-    return Preflight(total / weight, seconds, 4 * sum(weights.values()) + activations)
+    return Preflight(total / weight, seconds, update, 4 * sum(weights.values()) + activations)
+
+
+def _update_seconds(model: nn.Module, config: Config) -> float:
+    """What the second update takes (the first makes the moments); the weights are put back."""
+    optimizer, seconds = Optimizer(model, config.optimizer), 0.0
+    before = [(weight, weight.detach().clone()) for weight in optimizer.named.values()]
+    for _ in range(2):
+        started = time.perf_counter()
+        norm, _ = optimizer.measure()
+        optimizer.step(config.optimizer.rate, norm)
+        seconds = time.perf_counter() - started
+    with torch.no_grad():
+        for weight, value in before:
+            weight.copy_(value)
+    return seconds
