@@ -1,4 +1,4 @@
-"""What the kinds that learn from examples (pairs, labelled texts, tagged sentences) have in common."""
+"""What the kinds that learn from examples (pairs, labelled texts and series) have in common."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,15 +12,24 @@ from foveal.config import Config
 from foveal.data import parts
 from foveal.data.buckets import Buckets, HeldOutExamples
 from foveal.data.examples import Examples
+from foveal.data.marks import Marks
 from foveal.data.parts import Form, Part
 from foveal.data.prepared import Prepared
 from foveal.data.tokenizers import Tokenizer
+from foveal.encoders.text import TextEncoder
+from foveal.models.encoder import text_encoder
 from foveal.training.protocols import Task
 
 
 def usual_vocabulary(config: Config) -> int:
     """How many tokens such a tokenizer has on usual texts."""
     return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocabulary)
+
+
+def reader_of(config: Config, source: Tokenizer | None) -> TextEncoder:
+    """The encoder of a tokenizer's texts; of usual ones, if none is given."""
+    size = usual_vocabulary(config) if source is None else source.size
+    return text_encoder(config.model.encoder, Marks(size).vocabulary, config.data.longest)
 
 
 class ExampleKind(ABC):

@@ -1,6 +1,5 @@
 """Texts with a label each: two columns of a table, to tokens and class numbers."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import questions
+from foveal.data.classes import class_names, names_to_json, numbering, open_names
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
@@ -33,12 +33,12 @@ class LabelInputs:
         return framed(self.source.encode_known(text)[0], self.source, longest)
 
     def files(self) -> dict[str, bytes]:
-        return {f"text/{FILE}": self.source.to_json().encode(), LABELS: json.dumps(self.labels).encode()}
+        return {f"text/{FILE}": self.source.to_json().encode(), LABELS: names_to_json(self.labels)}
 
 
 def open_inputs(folder: Path) -> LabelInputs:
     """What `LabelInputs.files` gave, below `folder`."""
-    return LabelInputs(load_tokenizer(folder / "text"), tuple(json.loads((folder / LABELS).read_bytes())))
+    return LabelInputs(load_tokenizer(folder / "text"), open_names(folder / LABELS))
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ class Labelled:
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each source."""
+        return [len(text.split()) for text in self.sources]
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -88,12 +93,12 @@ def encode_questions(rows: list[Row], inputs: LabelInputs, config: DataConfig) -
 def make_inputs(
     data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
 ) -> LabelInputs:
-    labels = sorted({row.fields["label"] for row in rows})
-    if len(labels) < 2:
-        raise UserError(
-            f"{data}: all {len(rows):,} rows to train on have the label '{labels[0]}': at least two classes "
-            "are needed (data.label=NAME is the column)"
-        )
+    labels = class_names(
+        data,
+        (row.fields["label"] for row in rows),
+        f"all {len(rows):,} rows to train on have the label",
+        " (data.label=NAME is the column)",
+    )
     if len(labels) > len(rows) // 2 and len(rows) > 4:
         raise UserError(
             f"{data}: {len(labels):,} labels in {len(rows):,} rows: is '{config.label}' the column of the "
@@ -101,23 +106,23 @@ def make_inputs(
         )
     texts = (row.fields["source"] for row in rows)
     source = source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
-    return LabelInputs(source, tuple(labels))
+    return LabelInputs(source, labels)
 
 
 def encode(rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list[Aside]) -> Labelled:
-    numbers = {label: number for number, label in enumerate(inputs.labels)}
+    number = numbering(inputs.labels)
     kept = []
+    numbers: list[int] = []
     for row in rows:
-        if row.fields["label"] in numbers:
-            kept.append(row.fields)
+        found = number([row.fields["label"]])
+        if isinstance(found, str):
+            aside.append(Aside(row.place, found))
         else:
-            aside.append(
-                Aside(row.place, f"the label '{row.fields['label']}' is not among those of training")
-            )
+            kept.append(row.fields)
+            numbers.extend(found.tolist())
     columns: dict[str, Column] = {
         "source": Ragged.from_rows(inputs.encode(fields["source"], config.longest) for fields in kept),
-        "label": np.array([numbers[fields["label"]] for fields in kept], np.int64),
+        "label": np.array(numbers, np.int64),
     }
-    return Labelled(
-        [fields["source"] for fields in kept], [fields["label"] for fields in kept], Examples(columns)
-    )
+    sources, labels = ([fields[name] for fields in kept] for name in ("source", "label"))
+    return Labelled(sources, labels, Examples(columns))

@@ -1,6 +1,5 @@
 """Sentences with a tag a word: CoNLL or JSON lines, to tokens, each word's place in them, and tag numbers."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import questions
+from foveal.data.classes import class_names, names_to_json, numbering, open_names
 from foveal.data.conll import read_tagged
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import framed
@@ -27,7 +27,7 @@ class TagInputs:
     """The tokenizer of the words, and the tags in the order of their numbers."""
 
     source: Tokenizer
-    tags: tuple[str, ...]
+    labels: tuple[str, ...]
 
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
         """The tokens of all words, each behind a space, and the marks; where each word's own first token is.
@@ -50,12 +50,12 @@ class TagInputs:
         return framed(np.concatenate(tokens), self.source), found + int(self.source.opened)
 
     def files(self) -> dict[str, bytes]:
-        return {f"text/{FILE}": self.source.to_json().encode(), TAGS: json.dumps(self.tags).encode()}
+        return {f"text/{FILE}": self.source.to_json().encode(), TAGS: names_to_json(self.labels)}
 
 
 def open_inputs(folder: Path) -> TagInputs:
     """What `TagInputs.files` gave, below `folder`."""
-    return TagInputs(load_tokenizer(folder / "text"), tuple(json.loads((folder / TAGS).read_bytes())))
+    return TagInputs(load_tokenizer(folder / "text"), open_names(folder / TAGS))
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,20 @@ class Tagged:
     """A part: words and tags as they are, and columns `source`, `places` and `target` (tag numbers)."""
 
     words: list[list[str]]
-    tags: list[list[str]]
+    labels: list[list[str]]
     examples: Examples
 
     def __len__(self) -> int:
         return len(self.words)
+
+    @property
+    def sources(self) -> list[str]:
+        return [" ".join(words) for words in self.words]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each sentence."""
+        return [len(words) for words in self.words]
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -75,9 +84,9 @@ class Tagged:
         assert isinstance(source, Ragged)
         return {
             "examples": len(self),
-            "words": sum(map(len, self.words)),
+            "words": sum(self.lengths),
             "tokens": int(source.offsets[-1]),
-            "sha256": hashed(zip(self.words, self.tags, strict=True)),
+            "sha256": hashed(zip(self.words, self.labels, strict=True)),
         }
 
 
@@ -112,24 +121,21 @@ def encode_questions(rows: list[Row], inputs: TagInputs, config: DataConfig) -> 
 
 
 def make_inputs(data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None) -> TagInputs:
-    tags = sorted({tag for row in rows for tag in row.fields["target"]})
-    if len(tags) < 2:
-        raise UserError(
-            f"{data}: all words have the tag '{tags[0]}': at least two are needed (data.tags=NAME)"
-        )
+    found = (tag for row in rows for tag in row.fields["target"])
+    tags = class_names(data, found, "all words have the tag", " (data.tags=NAME)")
     texts = (" " + " ".join(row.fields["source"]) for row in rows)
     source = source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
-    return TagInputs(source, tuple(tags))
+    return TagInputs(source, tags)
 
 
 def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[Aside]) -> Tagged:
-    numbers = {tag: number for number, tag in enumerate(inputs.tags)}
-    kept, sources, places, longest = [], [], [], config.longest
+    number, longest = numbering(inputs.labels), config.longest
+    kept, sources, places, targets = [], [], [], []
     for row in rows:
-        unseen = [tag for tag in row.fields["target"] if tag not in numbers]
+        target = number(row.fields["target"])
         source, place = inputs.encode(row.fields["source"])
-        if unseen:
-            aside.append(Aside(row.place, f"the tag '{unseen[0]}' is not among those of training"))
+        if isinstance(target, str):
+            aside.append(Aside(row.place, target))
         elif len(source) > longest:
             aside.append(
                 Aside(row.place, f"{len(source)} tokens, and data.longest={longest}: raise it to use the row")
@@ -138,12 +144,11 @@ def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[A
             kept.append(row.fields)
             sources.append(source)
             places.append(place)
-    targets = (np.array([numbers[tag] for tag in fields["target"]], np.int64) for fields in kept)
+            targets.append(target)
     columns = {
         "source": Ragged.from_rows(sources),
         "places": Ragged.from_rows(places),
         "target": Ragged.from_rows(targets),
     }
-    return Tagged(
-        [fields["source"] for fields in kept], [fields["target"] for fields in kept], Examples(columns)
-    )
+    words, tags = ([fields[name] for fields in kept] for name in ("source", "target"))
+    return Tagged(words, tags, Examples(columns))

@@ -1,10 +1,12 @@
-"""Scores of a tag a word: accuracy over words, and F1 over entities (nervaluate's strict counts)."""
+"""Scores of a tag a word: accuracy and macro F1 over words, F1 over entities (nervaluate's strict counts)."""
 
 import re
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from foveal.core.errors import UserError
-from foveal.scores.score import Score, check_pairs, success_rate
+from foveal.scores.score import Rows, Score, check_pairs, success_rate
 
 Span = tuple[str, int, int]
 """An entity: its type, its first word and its last."""
@@ -17,6 +19,30 @@ def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
     pairs = list(zip(references, outputs, strict=True))
     errors = [sum(a != b for a, b in zip(gold, found, strict=True)) for gold, found in pairs]
     return success_rate("accuracy", errors, [len(gold) for gold in references])
+
+
+def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> Score:
+    """The mean of the tags' F1 over words, each tag counting alike. `each`: the share of right words.
+
+    The tags of a selection are those that it has, or that its outputs name.
+    """
+    _check_sentences(references, outputs)
+    names = sorted({tag for side in (references, outputs) for tags in side for tag in tags})
+    number = {name: i for i, name in enumerate(names)}
+    right, both = np.zeros((2, len(references), len(names)), np.int64)
+    for row, sides in enumerate(zip(references, outputs, strict=True)):
+        gold, found = (np.array([number[tag] for tag in tags], np.int64) for tags in sides)
+        right[row] = np.bincount(gold[gold == found], minlength=len(names))
+        both[row] = np.bincount(np.concatenate([gold, found]), minlength=len(names))
+
+    def of(rows: Rows) -> float:
+        shared, there = right[rows].sum(0), both[rows].sum(0)
+        f1 = 2 * shared[there > 0] / there[there > 0]
+        return float(f1.mean()) if len(f1) else 1.0
+
+    every = np.arange(len(references))
+    each = 2 * right.sum(1) / both.sum(1).clip(1)
+    return Score("macro_f1", of(every), each, of)
 
 
 def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> Score:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
-from foveal.scores.tags import are_entity_tags, entity_f1, spans, tag_accuracy
+from foveal.scores.labels import macro_f1
+from foveal.scores.tags import are_entity_tags, entity_f1, spans, tag_accuracy, tag_macro_f1
 
 TAGS = ["O", *(f"{kind}-{label}" for kind in "BIES" for label in ("PER", "LOC"))]
 sentences = st.lists(st.sampled_from(TAGS), max_size=12)
@@ -89,6 +90,19 @@ def test_a_word_is_an_example_of_its_sentence() -> None:
     assert score.value == pytest.approx(5 / 6)
 
 
+@given(st.lists(st.tuples(sentences, st.randoms(use_true_random=False)), min_size=1, max_size=5))
+def test_macro_f1_is_that_of_all_words(drawn) -> None:
+    """As of labels, each word an example; sentences are selected whole."""
+    gold = [tags for tags, _ in drawn]
+    found = [[tag if draw.random() < 0.6 else draw.choice(TAGS) for tag in tags] for tags, draw in drawn]
+    score = tag_macro_f1(gold, found)
+    for rows in (range(len(gold)), (0, 0), (len(gold) - 1,)):
+        sides = [[tag for row in rows for tag in side[row]] for side in (gold, found)]
+        assert score.of(np.array(rows)) == pytest.approx(macro_f1(*sides).value if sides[0] else 1)
+    right = [[a == b for a, b in zip(*pair, strict=True)] for pair in zip(gold, found, strict=True)]
+    assert score.each == pytest.approx([np.mean(words or [0]) for words in right])
+
+
 def test_which_tags_mark_entities() -> None:
     assert are_entity_tags(["O", "B-PER", "I-PER"])
     assert are_entity_tags(["S-PER"])
@@ -101,6 +115,6 @@ def test_which_tags_mark_entities() -> None:
 
 
 def test_sentences_of_unequal_length_are_refused() -> None:
-    for score in (tag_accuracy, entity_f1):
+    for score in (tag_accuracy, tag_macro_f1, entity_f1):
         with pytest.raises(ValueError, match="sentence 2 has 2 words and 1 tags"):
             score([["O"], ["O", "O"]], [["O"], ["O"]])

@@ -1,0 +1,122 @@
+"""What kinds that choose among classes have in common: one for the whole source, or one for each place."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from torch import nn
+
+from foveal.build.examples import ExampleKind
+from foveal.build.kind import Judged
+from foveal.config import Config
+from foveal.data.batching import ExampleBatch
+from foveal.data.buckets import HeldOutExamples
+from foveal.data.examples import Examples
+from foveal.heads.classify import Classifier
+from foveal.heads.tag import Tagger
+from foveal.models.encoder import Encoded
+from foveal.scores.labels import accuracy, macro_f1
+from foveal.scores.tags import are_entity_tags, entity_f1, tag_accuracy, tag_macro_f1
+from foveal.tasks.classify import ClassifyTask
+from foveal.tasks.tag import TagTask
+
+
+class ChoosingKind(ExampleKind, ABC):
+    """An encoder, and a head that chooses among the labels of its inputs, whatever is read."""
+
+    usual: ClassVar[int]
+    """Classes of an outline."""
+
+    def model(self, config: Config, inputs: Any) -> Encoded:
+        return self._of_classes(config, self.encoder(config, inputs), len(inputs.labels))
+
+    def outline(self, config: Config) -> Encoded:
+        return self._of_classes(config, self.encoder(config), self.usual)
+
+    def _of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
+        return Encoded(encoder, self.head(config, encoder.width, classes))
+
+    def choices(
+        self, config: Config, model: Encoded, inputs: Any, examples: Examples, poll: Callable[[], None]
+    ) -> list[list[str]]:
+        """The labels of each source, in their order."""
+        work, order = self.task(config, model, inputs), HeldOutExamples(examples, config.data.batch_tokens)
+        outputs: list[list[str]] = [[]] * len(examples)
+        for index in range(order.per_epoch):
+            poll()
+            batch = order.batch(0, index)
+            for row, numbers in zip(batch.rows.tolist(), self.chosen(work, batch), strict=True):
+                outputs[row] = [inputs.labels[number] for number in numbers]
+        return outputs
+
+    def found(
+        self, config: Config, model: Encoded, inputs: Any, examples: Examples, poll: Callable[[], None]
+    ) -> list[str]:
+        return [" ".join(labels) for labels in self.choices(config, model, inputs, examples, poll)]
+
+    @abstractmethod
+    def encoder(self, config: Config, inputs: Any = None) -> nn.Module:
+        """What reads such inputs; usual ones, if none are given."""
+
+    @abstractmethod
+    def head(self, config: Config, width: int, classes: int) -> nn.Module: ...
+
+    @abstractmethod
+    def chosen(self, work: Any, batch: ExampleBatch) -> list[list[int]]:
+        """The numbers of the labels that the task chooses for each row."""
+
+
+class WholeKind(ChoosingKind, ABC):
+    """One label for each source."""
+
+    usual = 2
+
+    def head(self, config: Config, width: int, classes: int) -> Classifier:
+        return Classifier(width, classes, config.model.pooling, config.model.dropout)
+
+    def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:
+        return ClassifyTask(model, inputs.labels, config.task.smoothing)
+
+    def chosen(self, work: ClassifyTask, batch: ExampleBatch) -> list[list[int]]:
+        numbers: list[list[int]] = work.predict(batch).argmax(1, keepdim=True).tolist()
+        return numbers
+
+    def judge(
+        self, config: Config, model: Encoded, inputs: Any, data: Any, poll: Callable[[], None]
+    ) -> Judged:
+        """The likeliest label: accuracy and macro F1."""
+        outputs = self.found(config, model, inputs, data.examples, poll)
+        scores = [accuracy(data.labels, outputs), macro_f1(data.labels, outputs)]
+        return Judged(data.sources, data.labels, outputs, data.lengths, scores)
+
+
+class PlacesKind(ChoosingKind, ABC):
+    """A label for each place that is asked for: a word, a step."""
+
+    usual = 17
+
+    def head(self, config: Config, width: int, classes: int) -> Tagger:
+        return Tagger(width, classes, config.model.dropout)
+
+    def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> TagTask:
+        return TagTask(model, inputs.labels, config.task.smoothing)
+
+    def chosen(self, work: TagTask, batch: ExampleBatch) -> list[list[int]]:
+        rows = zip(work.predict(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
+        return [numbers[:places] for numbers, places in rows]
+
+    def judge(
+        self, config: Config, model: Encoded, inputs: Any, data: Any, poll: Callable[[], None]
+    ) -> Judged:
+        """The likeliest labels: accuracy and macro F1 over places, and F1 over the entities they may mark."""
+        outputs = self.choices(config, model, inputs, data.examples, poll)
+        scores = [tag_accuracy(data.labels, outputs), tag_macro_f1(data.labels, outputs)]
+        if are_entity_tags(inputs.labels):
+            scores.append(entity_f1(data.labels, outputs))
+        right, found = ([" ".join(row) for row in rows] for rows in (data.labels, outputs))
+        return Judged(data.sources, right, found, data.lengths, scores)
+
+
+def some(names: tuple[str, ...]) -> str:
+    """How many, and the first of them."""
+    return f"{len(names):,} ({', '.join(names[:6])}{' ...' if len(names) > 6 else ''})"
