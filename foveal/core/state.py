@@ -16,6 +16,8 @@ from torch import Tensor
 
 State = Any
 """A tree of tensors (B, ...), numbers and None."""
+OF_MEMORY = "memory_"
+"""How names begin of what is made of a memory once, and stays."""
 
 
 def map_state(leaf: Callable[..., Any], state: State, *others: State) -> State:
@@ -30,6 +32,18 @@ def map_state(leaf: Callable[..., Any], state: State, *others: State) -> State:
 def select(state: State, rows: Int[Tensor, " R"]) -> State:
     """The state of `rows`, in their order, repeats allowed, in fresh storage (beam search, dropping rows)."""
     return map_state(lambda leaf: leaf.index_select(0, rows) if isinstance(leaf, Tensor) else leaf, state)
+
+
+def reorder(state: State, rows: Int[Tensor, " R"]) -> State:
+    """`select`, where each place goes on from a row of the same source: what is kept of a memory, under names
+    that begin with `memory_`, is alike there and stays as it is."""
+    if isinstance(state, dict):
+        return {
+            name: part if name.startswith(OF_MEMORY) else reorder(part, rows) for name, part in state.items()
+        }
+    if isinstance(state, (tuple, list)):
+        return type(state)(reorder(part, rows) for part in state)
+    return select(state, rows)
 
 
 def detach(state: State) -> State:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
-from foveal.core.state import select
+from foveal.core.state import reorder, select
 from foveal.generation.decode import Head, Prompt, next_logits, prefill
 
 
@@ -89,12 +90,12 @@ def beam_search(
     results: dict[int, list[Hypothesis]] = {}
 
     while True:
-        log_probabilities = next_logits(head, features).log_softmax(-1).view(len(beams), beam, -1)
-        totals, parents, tokens = _best_continuations(log_probabilities, list(beams.values()))
+        chances, tokens = _likeliest(next_logits(head, features), beam)
+        totals, parents, chosen = _best_continuations(chances, tokens, list(beams.values()))
         going_on, rows = {}, []
         for place, (prompt, paths) in enumerate(beams.items()):
             grown = []
-            for total, parent, token in zip(totals[place], parents[place], tokens[place], strict=True):
+            for total, parent, token in zip(totals[place], parents[place], chosen[place], strict=True):
                 path = paths[parent]
                 if total < math.inf:  # else it has ended, and keeps its place
                     path = _Path(path, token, path.length + 1, total, token in end and total > -math.inf)
@@ -109,39 +110,44 @@ def beam_search(
             return [results[prompt] for prompt in range(len(prompts))]
         last = torch.tensor([[path.token] for paths in beams.values() for path in paths], device=device)
         if rows != list(range(len(totals) * beam)):  # else all go on as they stand: nothing to copy
-            state = select(state, torch.tensor(rows, device=device))
+            move = reorder if len(beams) == len(totals) else select
+            state = move(state, torch.tensor(rows, device=device))
         features, state, _ = head(last, state)
         features = features[:, 0]
 
 
-def _best_continuations(
-    log_probabilities: Tensor, beams: list[list[_Path]]
-) -> tuple[list[list[float]], list[list[int]], list[list[int]]]:
-    """Of each prompt, the best `beam` (total, parent, token); (P, beam, V) -> three times (P, beam).
+def _likeliest(logits: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
+    """Log-probabilities in float64 and tokens of the `count` likeliest, or of all if there are fewer.
 
-    A path that has ended has one continuation, itself, of total inf. -inf marks a place left empty.
+    Of equal ones the first, as in greedy decoding. Top-k promises nothing about equal ones, so where there
+    are some all are sorted, which takes as long as a decoder's step.
     """
-    beam, V = log_probabilities.shape[1:]
-    past = [[path.log_probability for path in paths] for paths in beams]
-    ended = torch.tensor([[path.ended for path in paths] for paths in beams], device=log_probabilities.device)
-    totals = log_probabilities + log_probabilities.new_tensor(past)[:, :, None]
+    more = min(count + 1, logits.shape[1])
+    ordered, tokens = logits.topk(more, -1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        ordered, tokens = logits.sort(dim=-1, descending=True, stable=True)
+    ordered, tokens = ordered[:, :count], tokens[:, :count]
+    return ordered.double() - logits.logsumexp(-1, keepdim=True), tokens
+
+
+def _best_continuations(
+    chances: Float[Tensor, "R N"], tokens: Int[Tensor, "R N"], beams: list[list[_Path]]
+) -> tuple[list[list[float]], list[list[int]], list[list[int]]]:
+    """Of each prompt, the best `beam` (total, parent, token), three times (P, beam).
+
+    Only the likeliest tokens of each path can be among them. A path that has ended has one continuation,
+    itself, of total inf. -inf marks a place left empty.
+    """
+    beam, N = len(beams[0]), chances.shape[1]
+    past = [[path.log_probability] for paths in beams for path in paths]
+    ended = torch.tensor([path.ended for paths in beams for path in paths], device=chances.device)
+    totals = chances + chances.new_tensor(past)
     totals[ended] = -math.inf
-    totals[:, :, 0].masked_fill_(ended, math.inf)
-    ordered, index = _highest(totals.flatten(1), beam)
-    return ordered.tolist(), (index // V).tolist(), (index % V).tolist()
-
-
-def _highest(totals: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` highest of each row and where they are, the first of equal ones as argmax takes in greedy
-    decoding. Top-k alone promises nothing about equal ones; sorting a vocabulary costs a decoder's step."""
-    lowest = totals.topk(count, -1).values[:, -1:]
-    _, places = (totals >= lowest).nonzero(as_tuple=True)
-    if len(places) == totals.shape[0] * count:
-        places = places.view(-1, count)
-        ordered, order = totals.gather(1, places).sort(dim=-1, descending=True, stable=True)
-        return ordered, places.gather(1, order)
-    ordered, places = totals.sort(dim=-1, descending=True, stable=True)
-    return ordered[:, :count], places[:, :count]
+    totals[:, 0].masked_fill_(ended, math.inf)
+    ordered, index = totals.reshape(-1, beam * N).sort(dim=-1, descending=True, stable=True)
+    index = index[:, :beam]
+    chosen = tokens.reshape(-1, beam * N).gather(1, index)
+    return ordered[:, :beam].tolist(), (index // N).tolist(), chosen.tolist()
 
 
 def _decided(paths: list[_Path], limit: int, best: int, alpha: float) -> bool:

@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
+from foveal.core.runtime import at_least_single
 from foveal.core.state import State, select
 from foveal.generation.sampling import Noise, Sampling, choose
 
@@ -88,7 +89,8 @@ def generate(
             if seen is None and sampling.repetition_penalty != 1:
                 seen = _marks(prompts, logits.shape[-1])[copies.cpu()].to(logits.device)
             tokens = choose(logits, sampling, seen, uniform)
-            chances = logits.log_softmax(-1).gather(-1, tokens[:, None]).squeeze(-1).tolist()
+            exact = logits.double()
+            chances = (exact.gather(-1, tokens[:, None]).squeeze(-1) - exact.logsumexp(-1)).tolist()
         live = []
         for place, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
             reason: Reason | None = None
@@ -142,8 +144,8 @@ def prefill(
 
 
 def next_logits(head: Head, features: Float[Tensor, "R D"]) -> Float[Tensor, "R V"]:
-    """The logits in float64. Raises `RunFailed` if a row has no finite highest one."""
-    logits = head.project(features).double()
+    """The logits, in float32 at least. Raises `RunFailed` if a row has no finite highest one."""
+    logits = at_least_single(head.project(features))
     if not logits.amax(-1).isfinite().all():
         raise RunFailed("the model's output is not finite (NaN or infinite): these weights can't write")
     return logits

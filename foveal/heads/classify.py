@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.tap import Tapped
+from foveal.layers.dropout import Dropout
 from foveal.layers.moe import Aux
 
 Pooling = Literal["mean", "last", "max", "attention"]
@@ -27,7 +28,7 @@ class Classifier(Tapped):
         self.width, self.classes = width, classes
         self.pooling: Pooling = pooling
         self.query = nn.Parameter(torch.empty(width)) if pooling == "attention" else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.projection = nn.Linear(width, classes)
         self.reset_parameters()
 

@@ -9,6 +9,7 @@ from foveal.layers.block import Stack
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.linear import Linear
 from foveal.layers.moe import Aux, aux_names
+from foveal.ops.cross_entropy import Losses, linear_cross_entropy
 
 
 class Generator(nn.Module):
@@ -66,3 +67,10 @@ class Generator(nn.Module):
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """Logits of the next token."""
         return self.projection(features)
+
+    def losses(
+        self, features: Float[Tensor, "N D"], targets: Int[Tensor, " N"], smoothing: float = 0.0
+    ) -> Losses:
+        """Of `targets` as the next tokens, without all logits of `project` at once."""
+        weight, bias = self.projection.weight, self.projection.bias
+        return linear_cross_entropy(features, weight, bias, targets, smoothing)

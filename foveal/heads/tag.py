@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.layers.dropout import Dropout
 from foveal.layers.moe import Aux
 
 
@@ -16,7 +17,7 @@ class Tagger(nn.Module):
     def __init__(self, width: int, tags: int, dropout: float = 0.0):
         super().__init__()
         self.width, self.tags = width, tags
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.projection = nn.Linear(width, tags)
         self.reset_parameters()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
@@ -26,6 +26,7 @@ from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrence import recur
 
+MEMORY = ("memory_keys", "memory_values", "memory_mask")
 CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
 
 
@@ -79,8 +80,8 @@ class Attentive(Tapped):
     *summary* does not look: c_t is the memory's summary at every step (Cho et al. 2014), the bottleneck that
     attention widens. In all of them `s_0 = tanh(W summary + b)`, an LSTM's cells start at zero.
 
-    State: the cell's, and what stays as it is: the memory's vectors as `values` (B, S, M), their `keys`
-    (B, S, width), made once, and `mask` (B, S); or the `summary` (B, M).
+    State: the cell's, and what stays as it is: `memory_keys` (B, S, width), made once, the memory's vectors
+    as `memory_values` (B, S, M), `memory_mask` (B, S); or `memory_summary` (B, M).
     """
 
     bounded = True
@@ -98,9 +99,10 @@ class Attentive(Tapped):
         self.recurrent = Recurrent(CELLS[cell](d_in + memory_width, width))
         self.first = Linear(memory_width, width)
         self.score = _make_score(score, width, memory_width)
-        given: Shapes = {"summary": (memory_width,)}
+        given: Shapes = {"memory_summary": (memory_width,)}
         if self.score is not None:
-            given = {"keys": (-1, width), "values": (-1, memory_width), "mask": (-1,)}
+            sizes = (-1, width), (-1, memory_width), (-1,)
+            given = dict(zip(MEMORY, sizes, strict=True))
         self.shapes: Shapes = {**self.recurrent.shapes, **given}
         self.reset_parameters()
 
@@ -117,8 +119,8 @@ class Attentive(Tapped):
         start = self.recurrent.init_state(batch)
         start["h"] = self.first(memory.summary).tanh().to(start["h"].dtype)
         if self.score is None:
-            return start | {"summary": memory.summary.clone()}
-        return start | {"keys": self.score.key(vectors), "values": vectors, "mask": mask}
+            return start | {"memory_summary": memory.summary.clone()}
+        return start | dict(zip(MEMORY, (self.score.key(vectors), vectors, mask), strict=True))
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
@@ -127,24 +129,23 @@ class Attentive(Tapped):
         check_input(x, state, self.shapes, self.first.weight)
         before = {name: state[name] for name in self.recurrent.shapes}
         if self.score is None:
-            summary = state["summary"][:, None].expand(-1, x.shape[1], -1)
+            summary = state["memory_summary"][:, None].expand(-1, x.shape[1], -1)
             y, after = self.recurrent(torch.cat([x, summary], 2), before, lengths=lengths)
         else:
-            y, after = self._look(x, before, state["keys"], state["values"], state["mask"], lengths)
+            y, after = self._look(x, before, [state[name] for name in MEMORY], lengths)
         return y, state | after
 
     def _look(
         self,
         x: Float[Tensor, "B T D"],
         before: dict[str, Tensor],
-        keys: Float[Tensor, "B S E"],
-        values: Float[Tensor, "B S M"],
-        mask: Bool[Tensor, "B S"],
+        memory: list[Tensor],
         lengths: Int[Tensor, " B"] | None,
     ) -> tuple[Float[Tensor, "B T E"], dict[str, Tensor]]:
         assert self.score is not None
         score: Callable[..., Tensor] = self.score
         p, join = self._joining(zero_padding(x, lengths))
+        keys, values, mask = memory
         keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would do it again at every step
 
         def step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:

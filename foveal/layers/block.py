@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import Tapped
+from foveal.layers.dropout import Dropout
 from foveal.layers.mixer import Mixer, Shapes, check_input
 from foveal.layers.moe import Aux, Routed
 from foveal.layers.norm import make_norm
@@ -46,7 +47,7 @@ class Block(Tapped):
         self.pre, self.residual = place == "pre", residual
         self.mixer_norm = make_norm(norm, d_in if self.pre else d_out, epsilon)
         self.feedforward_norm = make_norm(norm, d_out, epsilon) if feedforward is not None else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return self.mixer.init_state(batch, capacity, memory)
@@ -124,8 +125,10 @@ class Stack(nn.Module):
         assert self.positioned is not None
         T = x.shape[1]
         count = x.new_zeros(x.shape[0], dtype=torch.long) if state is None else state["count"]
-        filled = T + (0 if state is None else state["filled"])
+        before = 0 if state is None else state["filled"]
+        filled = T + before
         refuse_past(self.limit, filled)
-        x = zero_padding(self.positioned(x, count), lengths)
+        first = count if before else count[:1]  # at the start all rows have the same positions
+        x = zero_padding(self.positioned(x, first), lengths)
         added = T if lengths is None else lengths
         return x, {"count": count + added, "filled": filled}

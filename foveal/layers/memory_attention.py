@@ -48,7 +48,7 @@ class CrossAttention(MultiHead):
     (Vaswani et al. 2017, 3.2.3: encoder-decoder attention.) Where a row of the memory is empty, the heads
     give zeros.
 
-    State: the memory's `keys` and `values` (B, S, H, K), projected once, and its `mask` (B, S). They stay
+    State: `memory_keys` and `memory_values` (B, S, H, K), projected once, and `memory_mask` (B, S). They stay
     as they are, so the state that is returned is the one that was passed.
     """
 
@@ -57,12 +57,12 @@ class CrossAttention(MultiHead):
     def __init__(self, width: int, heads: int, memory_width: int):
         super().__init__(width, heads, memory_width)
         cached = (-1, heads, width // heads)
-        self.shapes: Shapes = {"keys": cached, "values": cached, "mask": (-1,)}
+        self.shapes: Shapes = {"memory_keys": cached, "memory_values": cached, "memory_mask": (-1,)}
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         vectors, mask = contents(memory, batch)
         keys, values = self._project(vectors, self.key, self.value).chunk(2, 2)
-        return {"keys": keys, "values": values, "mask": mask}
+        return {"memory_keys": keys, "memory_values": values, "memory_mask": mask}
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
@@ -70,5 +70,6 @@ class CrossAttention(MultiHead):
         refuse_nothing(state)
         check_input(x, state, self.shapes, self.key.weight)
         x = zero_padding(x, lengths)
-        y = self._attend(self._project(x, self.query), state["keys"], state["values"], state["mask"][:, None])
+        keys, values, mask = (state[name] for name in self.shapes)
+        y = self._attend(self._project(x, self.query), keys, values, mask[:, None])
         return zero_padding(y, lengths), state

@@ -6,7 +6,6 @@ from typing import Literal
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 from foveal.core.result import Result, Term
@@ -63,28 +62,23 @@ class LanguageTask:
         targets, lengths = batch.targets, batch.lengths
         if self.positions == "last":
             features, targets, lengths = last_position(features, targets, lengths)
-        nats = self.token_losses(features, targets)
-        if lengths is not None:
+        if lengths is None:
+            features, targets = features.flatten(0, 1), targets.flatten()
+        else:
             scored = present(lengths, targets.shape[1])
-            nats = torch.where(scored, nats, 0.0)
-            targets = targets[scored]
-        total = nats.sum()
+            features, targets = features[scored], targets[scored]
+        losses = self.model.losses(features, targets)
         weights = self.weights(batch)
-        terms = {"loss": Term(total, weights["loss"])}
+        terms = {"loss": Term(losses.smoothed, weights["loss"])}
         for name, sums in aux.items():
             terms[name] = Term(sums.sum(), weights[name])
-        loss = float(total.detach())
+        loss = float(losses.nats)
         characters = int(self._characters[targets].sum())
         metrics = {
             "loss": (loss, float(targets.numel())),
             "bits_per_character": (loss / math.log(2), float(characters)),
         }
         return Result(terms, metrics), state if self.carry else None
-
-    def token_losses(self, features: Float[Tensor, "B T D"], targets: Tensor) -> Float[Tensor, "B T"]:
-        """`-log p` of each target, in nats."""
-        logits = self.model.project(features).flatten(0, 1)
-        return F.cross_entropy(logits, targets.flatten(), reduction="none").view_as(targets)
 
     def preview(self, step: int) -> str:
         """A short text from the model as it is; the same noise each time, so that progress shows."""

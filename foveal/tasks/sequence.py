@@ -3,13 +3,11 @@
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
 from foveal.core.result import Result, Term
-from foveal.core.runtime import at_least_single
 from foveal.core.state import State
 from foveal.core.tap import capture
 from foveal.data.batching import ExampleBatch
@@ -55,17 +53,14 @@ class SequenceTask:
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
         features, _, more = self.model.head(inputs, state, lengths)
         scored = present(lengths, targets.shape[1])
-        smoothed, nats = token_losses(
-            self.model.head.project(features[scored]),
-            targets[scored],
-            self.smoothing if self.model.training else 0.0,
-        )
+        smoothing = self.smoothing if self.model.training else 0.0
+        losses = self.model.head.losses(features[scored], targets[scored], smoothing)
         weights = self.weights(batch)
-        terms = {"loss": Term(smoothed.sum(), weights["loss"])}
+        terms = {"loss": Term(losses.smoothed, weights["loss"])}
         for name in self.aux_names:
             sums = [part[name] for part in (aux, more) if name in part]
             terms[name] = Term(torch.stack(sums).sum(), weights[name])
-        return Result(terms, {"loss": (float(nats.detach().sum()), weights["loss"])}), None
+        return Result(terms, {"loss": (float(losses.nats), weights["loss"])}), None
 
     def memory(self, batch: ExampleBatch) -> Memory:
         """What the encoder makes of the sources; the model is to be in evaluation mode."""
@@ -121,15 +116,3 @@ class SequenceTask:
     def spell(self, hypothesis: Hypothesis) -> list[int]:
         """Its tokens without stop, and without marks that an untrained model may write."""
         return [token for token in hypothesis.tokens if token < self.marks.size]
-
-
-def token_losses(
-    logits: Float[Tensor, "N V"], targets: Tensor, smoothing: float
-) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
-    """`-sum_v q_v log p_v` with `q = (1 - smoothing) onehot + smoothing / V`, and `-log p` of the target."""
-    logits = at_least_single(logits)
-    total = logits.logsumexp(-1)
-    nats = total - logits.gather(-1, targets[:, None]).squeeze(-1)
-    if not smoothing:
-        return nats, nats
-    return (1 - smoothing) * nats + smoothing * (total - logits.mean(-1)), nats

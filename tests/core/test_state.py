@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from foveal.core.state import detach, finite_rows, map_state, pack, reset, select, unpack
+from foveal.core.state import detach, finite_rows, map_state, pack, reorder, reset, select, unpack
 
 B = 3
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
@@ -55,6 +55,18 @@ def test_pack_and_unpack(tree):
     assert alike(again, tree)
     places = {leaf.data_ptr() for leaf in leaves(tree) if leaf.numel()}
     assert not places & {tensor.data_ptr() for tensor in tensors.values() if tensor.numel()}
+
+
+def test_reorder_leaves_what_is_of_a_memory():
+    """All else is selected, at any depth."""
+    keys, h = torch.randn(B, 2), torch.randn(B, 4)
+    state = {"blocks": ({"memory_keys": keys, "h": h}, [h]), "filled": 3}
+    rows = torch.tensor([2, 0, 0])
+    moved = reorder(state, rows)
+    assert moved["blocks"][0]["memory_keys"] is keys
+    assert moved["filled"] == 3
+    assert alike(moved["blocks"][0]["h"], h[rows])
+    assert alike(moved["blocks"][1], [h[rows]])
 
 
 @given(trees, st.lists(st.integers(0, B - 1), min_size=1, max_size=5))

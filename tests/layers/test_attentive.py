@@ -158,7 +158,9 @@ def test_the_memory_is_projected_once(score):
     state = mixer.init_state(B, memory=memory_of())
     _, after = mixer(torch.randn(B, T, D), state)
     given = state.keys() - {"h"}
-    assert given == ({"summary"} if score == "summary" else {"keys", "values", "mask"})
+    assert given == (
+        {"memory_summary"} if score == "summary" else {"memory_keys", "memory_values", "memory_mask"}
+    )
     assert all(after[name] is state[name] for name in given)
 
 
@@ -207,13 +209,21 @@ def test_what_is_refused():
     mixer, memory = Attentive("gru", D, 6, M, "additive"), memory_of()
     state = mixer.init_state(B, memory=memory)
     refused(mixer, None, "can't go on from nothing: begin with init_state")
-    refused(mixer, Recurrent(LSTM(D, 6)).init_state(B), "it has c, h; needed: h, keys, mask, values")
     refused(
-        mixer, Attentive("gru", D, 6, M, "summary").init_state(B, memory=memory), "it has h, summary; needed"
+        mixer,
+        Recurrent(LSTM(D, 6)).init_state(B),
+        "it has c, h; needed: h, memory_keys, memory_mask, memory_values",
+    )
+    refused(
+        mixer,
+        Attentive("gru", D, 6, M, "summary").init_state(B, memory=memory),
+        "it has h, memory_summary; needed",
     )
     refused(mixer, select(state, torch.tensor([0, 1])), r"\(2, 6\); needed: \(3, 6\)")
     refused(Attentive("gru", D, 9, M, "additive"), state, r"h has the shape \(3, 6\); needed: \(3, 9\)")
-    refused(mixer, {**state, "values": state["values"].double()}, "float64; needed: torch.float32")
+    refused(
+        mixer, {**state, "memory_values": state["memory_values"].double()}, "float64; needed: torch.float32"
+    )
     with pytest.raises(ValueError, match="can't begin without one"):
         mixer.init_state(B)
     with pytest.raises(ValueError, match="as wide as the memory, not 6 and 7: take general"):

@@ -203,10 +203,14 @@ def test_what_is_refused():
     assert full.init_state(B, 7) is None
     refused(full, state, "can't go on from a state")
     refused(cross, None, "can't go on from nothing: begin with init_state")
-    refused(cross, Recurrent(LSTM(D, D)).init_state(B), "it has c, h; needed: keys, mask, values")
+    refused(
+        cross,
+        Recurrent(LSTM(D, D)).init_state(B),
+        "it has c, h; needed: memory_keys, memory_mask, memory_values",
+    )
     refused(CrossAttention(D, 4, M), state, r"keys has the shape \(3, 4, 2, 4\); needed: \(3, any, 4, 2\)")
     refused(cross, select(state, torch.tensor([0])), r"\(1, 4, 2, 4\); needed: \(3, any, 2, 4\)")
-    refused(cross, {**state, "keys": state["keys"].double()}, "float64; needed: torch.float32")
+    refused(cross, {**state, "memory_keys": state["memory_keys"].double()}, "float64; needed: torch.float32")
     with pytest.raises(ValueError, match="can't begin without one: begin with init_state"):
         cross.init_state(B)
     with pytest.raises(ValueError, match="a memory of 3 rows; needed: 2"):

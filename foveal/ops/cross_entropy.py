@@ -1,0 +1,121 @@
+"""Cross-entropy behind a projection: `-log softmax(W h + b)` of the targets."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from foveal.core.runtime import at_least_single
+from foveal.ops.dispatch import choose
+
+FEW = 1024
+"""With fewer outcomes all logits fit in the cache, and nothing is won by making them piece by piece."""
+PIECE = 1 << 21
+"""Logits in a piece."""
+
+
+class Losses(NamedTuple):
+    """Sums over all rows."""
+
+    smoothed: Float[Tensor, ""]
+    """What is trained on: `-sum_v q_v log p_v` with `q = (1 - smoothing) onehot + smoothing / V`."""
+    nats: Float[Tensor, ""]
+    """`-log p` of the targets; no gradient goes through it."""
+
+
+def cross_entropy_reference(
+    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float = 0.0
+) -> Losses:
+    """Label smoothing as in Szegedy et al. 2016, section 7."""
+    logits = at_least_single(logits)
+    total = logits.logsumexp(-1)
+    nats = total - logits.gather(-1, targets[:, None]).squeeze(-1)
+    smoothed = nats if not smoothing else (1 - smoothing) * nats + smoothing * (total - logits.mean(-1))
+    return Losses(smoothed.sum(), nats.detach().sum())
+
+
+def linear_cross_entropy(
+    h: Float[Tensor, "N D"],
+    weight: Float[Tensor, "V D"],
+    bias: Float[Tensor, " V"] | None,
+    targets: Int[Tensor, " N"],
+    smoothing: float = 0.0,
+) -> Losses:
+    """`cross_entropy_reference` of `W h + b`; of many outcomes the logits are never there all at once."""
+    if not choose("cross_entropy", "pieces", weight.shape[0] >= FEW and not torch.compiler.is_compiling()):
+        return cross_entropy_reference(F.linear(h, weight, bias), targets, smoothing)
+    device = h.device.type
+    if torch.is_autocast_enabled(device):
+        low = torch.get_autocast_dtype(device)
+        h, weight, bias = h.to(low), weight.to(low), None if bias is None else bias.to(low)
+    found = _Pieces.apply(h, weight, bias, targets, smoothing, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
+    return Losses(*found)
+
+
+class _Pieces(torch.autograd.Function):
+    """Rows piece by piece: logits, loss, and, while they are in the cache, their gradients.
+
+    `d smoothed / d logits = softmax - q`: nothing about it waits for the way back but one factor, so it goes
+    into the gradients of h, W and b at once, and nothing of size N x V is kept or made a second time.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        h: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        smoothing: float,
+        grad: bool,
+    ) -> tuple[Tensor, Tensor]:
+        (N, _), V, exact = h.shape, len(weight), torch.promote_types(h.dtype, torch.float32)
+        smoothed, nats = h.new_zeros((), dtype=exact), h.new_zeros((), dtype=exact)
+        size = max(1, PIECE // V)
+        needed = [grad and need for need in ctx.needs_input_grad[:3]]
+        dh = torch.empty_like(h) if needed[0] else None
+        dw = torch.zeros_like(weight, dtype=exact) if needed[1] else None
+        db = torch.zeros_like(bias, dtype=exact) if bias is not None and needed[2] else None
+        with torch.autocast(h.device.type, enabled=False):
+            for part in (slice(first, first + size) for first in range(0, N, size)):
+                logits = F.linear(h[part], weight, bias).to(exact)
+                places = targets[part, None]
+                right = logits.gather(1, places).squeeze(1)
+                mean = logits.mean(1) if smoothing else right
+                top = logits.amax(1, keepdim=True)
+                powers = logits.sub_(top).exp_()
+                sums = powers.sum(1, keepdim=True)
+                total = (sums.log() + top).squeeze(1)
+                nats += (total - right).sum()
+                smoothed += (total - (1 - smoothing) * right - smoothing * mean).sum()
+                if not any(needed):
+                    continue
+                dlogits = powers.div_(sums)
+                if smoothing:
+                    dlogits.sub_(smoothing / V)
+                dlogits.scatter_add_(1, places, dlogits.new_full((), smoothing - 1).expand_as(places))
+                if db is not None:
+                    db += dlogits.sum(0)
+                dlogits = dlogits.to(h.dtype)
+                if dh is not None:
+                    torch.mm(dlogits, weight, out=dh[part])
+                if dw is not None and dw.dtype == h.dtype:
+                    dw.addmm_(dlogits.mT, h[part])
+                elif dw is not None:
+                    dw += dlogits.mT @ h[part]
+        ctx.mark_non_differentiable(nats)
+        ctx.save_for_backward(dh, dw, db)
+        ctx.dtypes = [None if x is None else x.dtype for x in (h, weight, bias)]
+        return smoothed, nats
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, given: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        found = (
+            None if x is None else (x * given).to(dtype)
+            for x, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
+        )
+        return (*found, None, None, None)
