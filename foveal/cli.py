@@ -19,7 +19,7 @@ COMMANDS = {
     "train": "Train a model on text, pairs, labelled or tagged texts, or a named data set.",
     "resume": "Go on with a run that was stopped, exactly where it was.",
     "evaluate": "Measure a run on its held-out data, or on other data.",
-    "generate": "Write text with a trained run, or the target for a source.",
+    "generate": "Write text with a trained run, the target for a source, or what the gaps of a text hide.",
     "predict": "Write a run's answer for each row of a file.",
     "import": "Make a run of a model folder of Hugging Face's.",
     "export": "Write a run as a model folder of Hugging Face's.",
