@@ -1,9 +1,13 @@
 """Presets can be compared: those of one mixer each have about a million parameters."""
 
+from typing import get_args
+
 import pytest
 import torch
 
-from foveal.config import load_config, preset_names
+from foveal.build import kind_of
+from foveal.commands.train import PRESETS
+from foveal.config import TaskName, load_config, preset_names
 from foveal.models.language import language_model
 from foveal.models.stack import MIXERS
 
@@ -22,3 +26,11 @@ def test_about_a_million_parameters(name):
 def test_the_others_are_few():
     models = {name for name in preset_names() if load_config(name).task.name == "language"}
     assert models - COMPARED == {"demo", "min-char-rnn"}
+
+
+@pytest.mark.parametrize("task", get_args(TaskName))
+def test_every_task_has_a_preset_of_its_own(task):
+    config = load_config(PRESETS[task])
+    assert config.task.name == task
+    with torch.device("meta"):
+        assert sum(parameter.numel() for parameter in kind_of(config).outline(config).parameters())

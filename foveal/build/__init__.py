@@ -13,6 +13,7 @@ from foveal.build import language, masked
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
 from foveal.build.pairs import PairKind
+from foveal.build.series import SeriesKind, StepsKind
 from foveal.build.speech import SpeechKind
 from foveal.build.tags import TagKind
 from foveal.config import Config, TaskName
@@ -32,6 +33,8 @@ KINDS: dict[TaskName, Kind] = {
     "classify": LabelKind(),
     "tag": TagKind(),
     "mask": masked,
+    "series": SeriesKind(),
+    "steps": StepsKind(),
 }
 
 

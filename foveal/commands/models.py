@@ -13,6 +13,8 @@ from foveal.config import Config, StackConfig, load_config, preset_names, to_tom
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
+CHOOSING = ("classify", "tag", "mask", "series", "steps")
+"""Tasks whose head is no decoder."""
 
 
 @app.default
@@ -43,11 +45,18 @@ def describe(name: str, /, *, json: Json = False) -> None:
     facts_table([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], OUTPUT)
 
 
+def stacks_of(config: Config) -> list[tuple[str, StackConfig]]:
+    """The stacks of a model, and what to call them: a model that chooses has none but its encoder."""
+    model, encoder = config.model, config.model.encoder
+    if encoder.kind == "none":
+        return [("", model)]
+    if config.task.name in CHOOSING:
+        return [("encoder ", encoder)]
+    return [("encoder ", encoder), ("decoder ", model)]
+
+
 def _facts(config: Config) -> dict[str, Any]:
-    model = config.model
-    encoder, writes = model.encoder, config.task.name not in ("classify", "tag", "mask")
-    stacks: list[StackConfig] = [encoder] if encoder.kind != "none" else []
-    stacks += [model] if writes else []
+    stacks = [stack for _, stack in stacks_of(config)]
     return {
         "task": config.task.name,
         "mixers": " > ".join(stack.mixers for stack in stacks),

@@ -20,6 +20,7 @@ from foveal.build import (
     training_order,
 )
 from foveal.commands.console import duration, facts_table, say, size
+from foveal.commands.models import stacks_of
 from foveal.commands.report import train_and_report
 from foveal.config import Config, StackConfig, TaskName, load_config
 from foveal.core.errors import UserError
@@ -40,6 +41,8 @@ PRESETS: dict[TaskName, str] = {
     "classify": "classify",
     "tag": "tag",
     "mask": "mask",
+    "series": "series",
+    "steps": "steps",
 }
 """The preset of a task where none is given."""
 
@@ -58,13 +61,13 @@ def train(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Train a model on DATA: text, pairs of texts, or a named data set.
+    """Train a model on DATA: text, pairs of texts, labelled texts or series, or a named data set.
 
     Parameters
     ----------
     data
-        An existing path (any text, a folder, .jsonl .csv .tsv .parquet), two aligned files as `a.en,b.de`,
-        else a name from `foveal data list`.
+        An existing path (any text, a folder, .jsonl .csv .tsv .parquet .ts .npz), two aligned files as
+        `a.en,b.de`, else a name from `foveal data list`.
     overrides
         Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3.
     task
@@ -174,8 +177,7 @@ def _set_aside(prepared: Prepared[Any, Any], folder: Path) -> str:
 
 def _model(config: Config, network: nn.Module) -> str:
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    model, encoder = config.model, config.model.encoder
-    stacks = [("", model)] if encoder.kind == "none" else [("encoder ", encoder), ("decoder ", model)]
+    stacks = stacks_of(config)
     parts = (f"{name}{stack.layers} x {stack.mixers}, width {stack.width}" for name, stack in stacks)
     trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
     some = f", {trained:,} of them trained" if trained < parameters else ""

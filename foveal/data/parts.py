@@ -12,12 +12,15 @@ from foveal.data.catalogue import located
 from foveal.data.examples import Examples
 from foveal.data.prepared import Prepared
 from foveal.data.rows import Aside, Row
+from foveal.data.series import READERS
 from foveal.data.splits import content, overlap, split_rows
 from foveal.data.tables import SUFFIXES
 from foveal.data.tokenizers import Tokenizer
 
 Say = Callable[[str], None]
 PARTS = ("train", "valid", "test")
+FORMS = {*SUFFIXES, *READERS}
+"""Suffixes of the files that may be a part."""
 
 
 @runtime_checkable
@@ -139,7 +142,7 @@ def part_files(data: str) -> dict[str, str]:
     Errors: UserError for such files of several forms.
     """
     inside = sorted(Path(data).glob("*.*"))
-    tables = [path for path in inside if path.stem in PARTS and path.suffix.lower() in SUFFIXES]
+    tables = [path for path in inside if path.stem in PARTS and path.suffix.lower() in FORMS]
     if not any(path.stem == "train" for path in tables):
         return {"train": data}
     if len({path.suffix for path in tables}) > 1:

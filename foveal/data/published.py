@@ -80,3 +80,10 @@ def reviews(files: Files) -> Parts:
             part = "test" if number % 10 == 0 else "valid" if number % 20 == 5 else "train"
             parts[part].append((text, ("negative", "positive")[int(row["label"])]))
     return parts
+
+
+def measured(files: Files) -> Iterator[tuple[str, bytes]]:
+    """`NAME_TRAIN.ts` and `NAME_TEST.ts` of the UEA archive, as the parts that they are."""
+    for name, content in files:
+        part = PurePosixPath(name).stem.rpartition("_")[2].lower()
+        yield f"{part}.ts", content

@@ -5,6 +5,7 @@ A row has `values` (T, C) in float32 and, where the file has any, one `label` or
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from foveal.data.text import open_file
 
 LONGEST = 1 << 26
 """Bytes of the longest line that is taken."""
+HEADER = 1000
+"""Lines in which the header of a `.ts` file ends."""
 
 
 def read_series(path: Path) -> Iterator[Row | Aside]:
@@ -41,6 +44,14 @@ def read_series(path: Path) -> Iterator[Row | Aside]:
         return _unlike(fields, first) or fields
 
     return checked(str(path), read(path), check)
+
+
+def is_series(path: Path) -> bool:
+    """Whether a file holds arrays, or is a `.ts` file of series, not of TypeScript."""
+    if path.suffix.lower() != ".ts":
+        return path.suffix.lower() == ".npz"
+    with open_file(path) as file:
+        return any(line.strip().lower() == b"@data" for line in islice(file, HEADER))
 
 
 def _series(found: Fields) -> Fields | str:

@@ -7,6 +7,7 @@ from torch import nn
 from foveal.config import ConfigError, EncoderConfig
 from foveal.encoders.audio import ConvEncoder, PyramidEncoder
 from foveal.encoders.text import TextEncoder
+from foveal.encoders.vectors import VectorEncoder
 from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.norm import make_norm
@@ -48,6 +49,12 @@ def text_encoder(config: EncoderConfig, vocabulary: int, longest: int) -> TextEn
     stack = make_stack(mixers, embedding.width, longest)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
     return TextEncoder(embedding, stack, config.width, last, first, config.summary)
+
+
+def vector_encoder(config: EncoderConfig, channels: int, longest: int) -> VectorEncoder:
+    """An encoder of series with `channels` numbers a step; a learned position table has `longest` places."""
+    stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, longest)
+    return VectorEncoder(channels, stack, config.width, make_last_norm(config), config.summary)
 
 
 def audio_encoder(config: EncoderConfig, bins: int) -> PyramidEncoder | ConvEncoder:

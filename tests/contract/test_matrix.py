@@ -14,7 +14,7 @@ from foveal.data.marks import Marks
 from foveal.data.room import Room
 from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
-from foveal.models.encoder import Encoded, text_encoder
+from foveal.models.encoder import Encoded, text_encoder, vector_encoder
 from foveal.models.language import decoder
 from foveal.ops.padding import present
 from foveal.tasks.classify import ClassifyTask
@@ -23,7 +23,7 @@ from foveal.tasks.tag import TagTask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
-WIDTH, WORDS, CLASSES, LONGEST = 8, 6, 3, 9
+WIDTH, WORDS, CHANNELS, CLASSES, LONGEST = 8, 6, 5, 3, 9
 AROUND = {"norm": "layer", "residual": True, "feedforward": "mlp"}
 SMALL: dict[str, Any] = {
     "width": WIDTH,
@@ -45,6 +45,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "rwkv": {"mixers": "rwkv", "norm": "layer", "residual": True, "feedforward": "channel-mixing"},
     "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
     "experts": {"mixers": "attention", **AROUND, "feedforward": "experts"},
+    "vectors": {"mixers": "gru", "bidirectional": True, "summary": "ends"},
 }
 DECODERS: dict[str, dict[str, Any]] = {
     "transformer": {"mixers": "attention+cross", "positions": {"kind": "sinusoidal"}, **AROUND},
@@ -82,7 +83,10 @@ def made(encoder: str, head: str) -> Any:
     """The task, its model in float64."""
     torch.manual_seed(0)
     config, marks = config_of(encoder, head), Marks(WORDS)
-    reader = text_encoder(config.model.encoder, marks.vocabulary, LONGEST)
+    if encoder == "vectors":
+        reader: Any = vector_encoder(config.model.encoder, CHANNELS, LONGEST)
+    else:
+        reader = text_encoder(config.model.encoder, marks.vocabulary, LONGEST)
     if head in DECODERS:
         writer = decoder(config.model, marks.vocabulary, LONGEST, reader.width)
         return SequenceTask(Encoded(reader, writer).double(), marks, Room(LONGEST))
@@ -93,7 +97,7 @@ def made(encoder: str, head: str) -> Any:
     return ClassifyTask(Encoded(reader, classes).double(), ("a", "b", "c"))
 
 
-def batch_of(rows: int = 4) -> ExampleBatch:
+def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float64) -> ExampleBatch:
     """Ragged sources, and every column that some task asks for."""
     torch.manual_seed(1)
     sources, targets = torch.tensor([5, 6, 7, 1])[:rows], torch.tensor([2, 6, 4, 1])[:rows]
@@ -102,6 +106,9 @@ def batch_of(rows: int = 4) -> ExampleBatch:
         "target": torch.randint(CLASSES, (rows, int(targets.max()))).where(present(targets, 6), 0),
         "label": torch.arange(rows) % CLASSES,
     }
+    if encoder == "vectors":
+        steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
+        columns["source"] = steps.where(present(sources, 7)[:, :, None], 0)
     columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(present(targets, 6), 0)
     lengths = {"source": sources, "target": targets, "places": targets}
     return ExampleBatch(torch.arange(rows), columns, lengths, int(targets.sum()))
@@ -124,14 +131,14 @@ def loss_of(task: Any, batch: ExampleBatch) -> Tensor:
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_laws(encoder: str, head: str) -> None:
     """Batch: the loss is the sum of the rows' own. Padding: what lies there changes no loss, no gradient."""
-    task, batch = made(encoder, head), batch_of()
+    task, batch = made(encoder, head), batch_of(encoder)
     task.model.eval()
     loss = loss_of(task, batch)
     rows = torch.stack([loss_of(task, alone(batch, row)) for row in range(4)])
     torch.testing.assert_close(rows.sum(), loss, rtol=1e-9, atol=1e-9)
     parameters = dict(task.model.named_parameters())
     gradients = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
-    dirty = batch_of()
+    dirty = batch_of(encoder)
     for name in ("source", "target"):
         padding = ~present(dirty.lengths[name], dirty.columns[name].shape[1])
         dirty.columns[name][padding] = 1
@@ -156,11 +163,13 @@ def test_laws(encoder: str, head: str) -> None:
         ("bi-gru", "gru summary"),
         ("bi-mamba", "classify attention"),
         ("rotary", "tag"),
+        ("vectors", "classify attention"),
+        ("vectors", "tag"),
     ],
 )
 def test_learns(encoder: str, head: str) -> None:
     """A batch is learned by heart."""
-    task, batch = made(encoder, head), batch_of()
+    task, batch = made(encoder, head), batch_of(encoder, dtype=torch.float32)
     nn.Module.float(task.model)
     optimizer = Optimizer(task.model, from_tables({"optimizer": {"name": "adam"}}).optimizer)
     losses = []

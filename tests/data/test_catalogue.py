@@ -54,7 +54,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def test_the_entries_are_pinned() -> None:
     entries = list_entries()
-    assert len({entry.name for entry in entries}) == len(entries) == 7
+    assert len({entry.name for entry in entries}) == len(entries) == 9
     for entry in entries:
         assert all((entry.what, entry.licence, entry.size, entry.version))
         if entry.wheel is not None:
@@ -217,8 +217,8 @@ def test_what_a_table_says_is_read_back(cache: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_every_name_has_its_task() -> None:
-    named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare")
-    assert [infer_task(name) for name in named] == [*["transduce"] * 4, "classify", "language"]
+    named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare", "basic-motions")
+    assert [infer_task(name) for name in named] == [*["transduce"] * 4, "classify", "language", "series"]
 
 
 def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

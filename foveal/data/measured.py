@@ -1,0 +1,204 @@
+"""Measured series as examples: standardised channels, with a label for each series or for each step."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
+from foveal.data.examples import Column, Examples, Ragged
+from foveal.data.parts import hashed
+from foveal.data.rows import Aside, Row
+from foveal.data.series import read_series
+from foveal.data.standardize import FILE as CHANNELS
+from foveal.data.standardize import Statistics, Values
+from foveal.data.tokenizers import Tokenizer
+
+LABELS = "labels.json"
+LABELLED = {
+    "label": "one label for the whole series (--task series)",
+    "labels": "a label for each step (--task steps)",
+}
+"""By its fields, how a series is labelled, and the task for that."""
+
+
+@dataclass(frozen=True)
+class SeriesInputs:
+    """The statistics of the channels, and the classes in the order of their numbers."""
+
+    statistics: Statistics
+    labels: tuple[str, ...]
+
+    @property
+    def channels(self) -> int:
+        return len(self.statistics.mean)
+
+    def encode(self, values: Values, longest: int) -> Values | str:
+        """(T, C) standardised; or why the model can't read it."""
+        if values.shape[1] != self.channels:
+            return f"{values.shape[1]} channels, and the model reads {self.channels}; give it those"
+        return _too_long(values, longest) or self.statistics.standardize(values)
+
+    def files(self) -> dict[str, bytes]:
+        return {CHANNELS: self.statistics.to_json().encode(), LABELS: names_to_json(self.labels)}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A part: where each series stands, its label or labels, the sha256 of its values; and columns.
+
+    `source` are the steps (T, C), standardised; beside it `label`, or `places` and `target` of each step.
+    """
+
+    sources: list[str]
+    labels: list[Any]
+    contents: list[str]
+    examples: Examples
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Steps of each series."""
+        source = self.examples.columns["source"]
+        assert isinstance(source, Ragged)
+        lengths: list[int] = source.lengths.tolist()
+        return lengths
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "examples": len(self),
+            "steps": sum(self.lengths),
+            "sha256": hashed(zip(self.contents, self.labels, strict=True)),
+        }
+
+
+class MeasuredForm(ABC):
+    """A `Form`; what a series is labelled with is the subclass's."""
+
+    field: ClassVar[str]
+    """Where a row has what is needed."""
+    needed: ClassVar[str]
+
+    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """The labelled series of a file: fields `source` (the sha256 of the values), `values` and `label`.
+
+        Errors: UserError if they are not labelled so.
+        """
+        for row in _rows(data, aside):
+            values: Values = row.fields["values"]
+            if self.field not in row.fields:
+                has = next((told for field, told in LABELLED.items() if field in row.fields), "no labels")
+                raise UserError(f"{row.place}: has {has}, and {self.needed} is needed")
+            content = hashlib.sha256(values.tobytes()).hexdigest()
+            yield Row(row.place, {"source": content, "values": values, "label": row.fields[self.field]})
+
+    def make_inputs(
+        self, data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+    ) -> SeriesInputs:
+        """A series has no tokens, so there is no tokenizer of a source to be used again."""
+        usable = [row for row in rows if not _too_long(row.fields["values"], config.longest)]
+        if not usable:
+            why = _too_long(rows[0].fields["values"], config.longest)
+            raise UserError(f"{data}: no series can be used, the first: {rows[0].place}: {why}")
+        labels = (label for row in usable for label in self.listed(row.fields["label"]))
+        names = class_names(data, labels, f"all of the {len(usable):,} series to train on have the label")
+        return SeriesInputs(Statistics.of(row.fields["values"] for row in usable), names)
+
+    def encode(
+        self, rows: list[Row], inputs: SeriesInputs, config: DataConfig, aside: list[Aside]
+    ) -> Measured:
+        number = numbering(inputs.labels)
+        kept, steps, numbers = [], [], []
+        for row in rows:
+            found = number(self.listed(row.fields["label"]))
+            values = inputs.encode(row.fields["values"], config.longest)
+            if isinstance(values, str):
+                aside.append(Aside(row.place, values))
+            elif isinstance(found, str):
+                aside.append(Aside(row.place, found))
+            else:
+                kept.append(row)
+                steps.append(values)
+                numbers.append(found)
+        columns = self.columns(Ragged.from_rows(steps), numbers)
+        labels, contents = ([row.fields[name] for row in kept] for name in ("label", "source"))
+        return Measured([row.place for row in kept], labels, contents, Examples(columns))
+
+    def open_inputs(self, folder: Path) -> SeriesInputs:
+        """What `SeriesInputs.files` gave, below `folder`."""
+        return SeriesInputs(Statistics.load(folder), open_names(folder / LABELS))
+
+    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """Series, labelled or not."""
+        for row in _rows(data, aside):
+            yield Row(row.place, {"source": row.place, "values": row.fields["values"]})
+
+    def encode_questions(self, rows: list[Row], inputs: SeriesInputs, config: DataConfig) -> Examples:
+        """Errors: UserError for a series that the model can't read."""
+        steps: list[Values] = []
+        for row in rows:
+            values = inputs.encode(row.fields["values"], config.longest)
+            if isinstance(values, str):
+                raise UserError(f"{row.place}: {values}")
+            steps.append(values)
+        return Examples(self.columns(Ragged.from_rows(steps), []))
+
+    @abstractmethod
+    def listed(self, label: Any) -> list[str]:
+        """What a row's `label` holds."""
+
+    @abstractmethod
+    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+        """Of the `source`, and of the numbers of its labels where they are known."""
+
+
+class OneLabel(MeasuredForm):
+    """One label for each series."""
+
+    field, needed = "label", "one for the whole series"
+
+    def listed(self, label: str) -> list[str]:
+        return [label]
+
+    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+        return {"source": source} | ({"label": np.concatenate(numbers)} if numbers else {})
+
+
+class LabelEachStep(MeasuredForm):
+    """One label for each step: step i is place i."""
+
+    field, needed = "labels", "one for each step"
+
+    def listed(self, label: list[str]) -> list[str]:
+        return label
+
+    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+        places = Ragged.from_rows(np.arange(length) for length in source.lengths)
+        target = {"target": Ragged.from_rows(numbers)} if numbers else {}
+        return {"source": source, "places": places, **target}
+
+
+def _rows(data: str, aside: list[Aside]) -> Iterator[Row]:
+    """The usable series of a file, the others put into the list."""
+    for row in read_series(Path(data)):
+        if isinstance(row, Aside):
+            aside.append(row)
+        else:
+            yield row
+
+
+def _too_long(values: Values, longest: int) -> str:
+    """Why a series is left out; empty if it is not."""
+    if len(values) <= longest:
+        return ""
+    return f"{len(values):,} steps, and data.longest={longest}: raise it, or cut the series"

@@ -1,0 +1,158 @@
+"""Measured series, labelled whole or step by step: from a file to a run that is resumed and used."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.commands.calling import call, refuse, succeed
+from tests.commands.strike import at
+
+SMALL = (
+    "model.encoder.width=16",
+    "model.encoder.layers=1",
+    "model.encoder.dropout=0",
+    "model.dropout=0",
+    "data.batch_tokens=200",
+    "data.valid=0.2",
+    "data.test=0.2",
+    "training.evaluate_every=10",
+    "optimizer.rate=1e-2",
+)
+RISING = "\n".join(["@problemName Slopes", "@univariate false", "@classLabel true up down", "@data", ""])
+
+
+def slopes(count: int = 60, seed: int = 0) -> list[tuple[np.ndarray, str]]:
+    """Two noisy channels, of which the first rises or falls."""
+    draw, found = np.random.default_rng(seed), []
+    for number in range(count):
+        steps, name = draw.integers(5, 12), ("up", "down")[number % 2]
+        values = draw.normal(size=(steps, 2)) * 0.2 + 30
+        values[:, 0] += np.arange(steps) * (1 if name == "up" else -1)
+        found.append((values, name))
+    return found
+
+
+def write_ts(path: str = "slopes.ts", **given: int) -> str:
+    rows = (
+        ":".join([*(",".join(map(str, channel)) for channel in values.T), name])
+        for values, name in slopes(**given)
+    )
+    Path(path).write_text(RISING + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+def write_steps(path: str = "signs.npz", count: int = 60) -> str:
+    """One channel, and for each step whether what came before it is above 0 too."""
+    draw = np.random.default_rng(0)
+    lengths = draw.integers(4, 10, count)
+    x = draw.normal(size=(lengths.sum(), 1))
+    y = np.where((x > 0) & (np.roll(x, 1, 0) > 0), "both", "not")[:, 0]
+    np.savez(path, x=x, y=y, lengths=lengths)
+    return path
+
+
+def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[str, Any]:
+    told = succeed("train", data, *SMALL, "--budget", f"{steps}steps", "--run", run, "--json", *more)
+    result: dict[str, Any] = json.loads(told.out)
+    return result
+
+
+def predictions(*arguments: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
+    return found
+
+
+def test_a_label_for_each_series() -> None:
+    told = succeed("train", write_ts(), *SMALL, "--budget", "60steps", "--run", "run", "--json")
+    result = json.loads(told.out)
+    assert "series: 2 (down, up) from 2 channels" in told.err
+    assert "encoder 1 x gru, width 16; " in told.err
+    assert result["split"] == "test"
+    assert result["accuracy"] == result["macro_f1"] == 1.0
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert again["loss"] == pytest.approx(result["loss"], rel=1e-5)
+    other = json.loads(succeed("evaluate", "run", write_ts("more.ts", count=40, seed=1), "--json").out)
+    assert (other["examples"], other["accuracy"]) == (40, 1.0)
+    bare = [{"values": values.tolist()} for values, _ in slopes(6, seed=1)]
+    Path("bare.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in bare))
+    assert predictions("run", "bare.jsonl") == [
+        {"source": f"bare.jsonl, line {number}", "output": ("up", "down")[number % 2 - 1]}
+        for number in range(1, 7)
+    ]
+
+
+def test_a_label_for_each_step() -> None:
+    result = train(write_steps(), steps=150)
+    assert {"accuracy", "macro_f1", "accuracy_interval", "worst", "by_length"} <= result.keys()
+    assert result["accuracy"] > 0.9
+    found = predictions("run", "signs.npz")
+    lengths = np.load("signs.npz")["lengths"]
+    assert [len(row["output"].split()) for row in found] == lengths.tolist()
+    assert found[0]["source"] == "signs.npz, series 1"
+
+
+def test_stopped_and_resumed_it_ends_alike() -> None:
+    data = write_ts()
+    train(data, run="whole", steps=20)
+    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = call("train", data, *SMALL, "--budget", "20steps", "--run", "run")
+    assert told.code == 130
+    succeed("resume", "run")
+    weights = [Path(run, "model.safetensors").read_bytes() for run in ("run", "whole")]
+    assert weights[0] == weights[1]
+    write_ts(seed=1)
+    assert "has changed since run was made" in refuse("evaluate", "run")
+
+
+def test_a_test_file_and_a_head_on_new_series() -> None:
+    data, test = write_ts(), write_ts("test.ts", count=20, seed=1)
+    assert train(data, "--test", test, steps=4)["split"] == "test"
+    facts = json.loads(Path("run/run.json").read_text())["data"]["facts"]["parts"]
+    assert {part: found["examples"] for part, found in facts.items()} == {"train": 60, "test": 20}
+    more = ("--from", "run", "--budget", "2steps", "--run", "second")
+    assert "all weights of run" in succeed("train", test, *SMALL, *more).err
+
+
+def test_bad_input() -> None:
+    data, small = write_ts(), (*SMALL, "--budget", "2steps", "--run", "run")
+    assert "one for each step is needed" in refuse("train", data, *small, "--task", "steps")
+    text = Path(data).read_text()
+    Path("one.ts").write_text(text.replace(":down", ":up"))
+    assert "at least two classes are needed" in refuse("train", "one.ts", *small)
+    Path("header.ts").write_text(RISING)
+    assert "header.ts: no row that can be used" in refuse("train", "header.ts", *small)
+    wide = RISING + "".join(f"1,2:2,3:3,{number}:up\n" for number in range(9))
+    Path("wide.ts").write_text(wide)
+    line = refuse("train", data, *small, "--test", "wide.ts")
+    assert "no rows for the test set (9 can't be used, the first: wide.ts, line 5: 3 channels, and" in line
+    Path("holes.ts").write_text(text + "?,2:1,2:up\n1,2:1,2:left\n")
+    told = succeed("train", "holes.ts", *small)
+    assert "2 rows, all in run/set_aside.jsonl" in told.err
+    why = [json.loads(line)["why"] for line in Path("run/set_aside.jsonl").read_text().splitlines()]
+    assert [reason.split(";")[0] for reason in why] == [
+        "a value is missing or not finite",
+        "its label 'left' is not among the header's",
+    ]
+    assert "wide.ts, line 5: 3 channels, and the model reads 2" in refuse("predict", "run", "wide.ts")
+    assert "3 channels, and the model reads 2" in refuse("evaluate", "run", "wide.ts")
+
+
+MISFITS = {
+    ("series", "tag"): "needs an encoder of what it reads: take a preset of that task, or set "
+    "model.encoder.kind=vectors",
+    ("steps", "lstm"): "model.encoder.kind=vectors",
+    ("tag", "series"): "model.encoder.kind=text",
+    ("transcribe", "classify"): "model.encoder.kind=pyramid or convolution",
+    ("translate", "listen"): "model.encoder.kind=text",
+    ("language", "steps"): "task.name=language needs no encoder",
+}
+
+
+@pytest.mark.parametrize(("task", "preset"), MISFITS)
+def test_an_encoder_of_something_else_is_refused(task: str, preset: str) -> None:
+    assert MISFITS[task, preset] in refuse("train", "text.txt", "--task", task, "--model", preset)
