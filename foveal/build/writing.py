@@ -51,7 +51,8 @@ class WritingKind(ExampleKind, ABC):
         self, config: Config, model: Encoded, inputs: Inputs, examples: Examples, poll: Callable[[], None]
     ) -> list[str]:
         work = self.task(config, model, inputs)
-        order = HeldOutExamples(examples, max(1, config.data.batch_tokens // BEAM))
+        # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
+        order = HeldOutExamples(examples, config.data.batch_tokens)
         outputs = [""] * len(examples)
         for index in range(order.per_epoch):
             poll()

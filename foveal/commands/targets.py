@@ -31,7 +31,7 @@ def write_targets(
     alpha = ALPHA if searching.length_penalty is None else searching.length_penalty
     began = time.perf_counter()
     found: list[list[Hypothesis]] = [[]] * len(sources)
-    order = HeldOutExamples(examples, max(1, loaded.config.data.batch_tokens // beam))
+    order = HeldOutExamples(examples, loaded.config.data.batch_tokens)
     for index in range(order.per_epoch):
         batch = order.batch(0, index)
         for row, hypotheses in zip(batch.rows.tolist(), task.write(batch, beam, best, alpha), strict=True):

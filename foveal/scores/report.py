@@ -10,6 +10,8 @@ from foveal.scores.score import Score
 
 BINS = 6
 """Into at most this many ranges of length are examples parted."""
+FEW = 8
+"""So many different lengths are not parted into ranges."""
 Interval = tuple[float, float]
 
 
@@ -36,9 +38,11 @@ class LengthBin:
 
 
 def by_length(scores: Sequence[Score], lengths: Sequence[int]) -> list[LengthBin]:
-    """The scores in ranges of length that hold about as many examples each."""
+    """The scores in ranges of length that hold about as many examples each; few lengths have one each."""
     sizes = np.asarray(lengths)
-    ends = np.unique(np.quantile(sizes, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+    ends = np.unique(sizes)
+    if len(ends) > FEW:
+        ends = np.unique(np.quantile(sizes, np.arange(1, BINS) / BINS, method="inverted_cdf"))
     numbers = np.searchsorted(ends, sizes)
     bins = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
     return [
@@ -104,7 +108,7 @@ class Report:
         ]
         lengths = [
             [
-                f"{part.shortest} to {part.longest}",
+                f"{part.shortest} to {part.longest}" if part.shortest < part.longest else f"{part.longest}",
                 str(part.examples),
                 *(f"{part.values[name]:.4g}" for name in names),
             ]

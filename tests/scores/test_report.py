@@ -61,7 +61,7 @@ def test_scores_are_drawn_together() -> None:
 def test_ranges_of_length_are_disjoint_and_whole(lengths: list[int]) -> None:
     score = accuracy(["a"] * len(lengths), ["a" if size % 2 else "b" for size in lengths])
     bins = by_length([score], lengths)
-    assert 1 <= len(bins) <= 6
+    assert 1 <= len(bins) <= 8
     assert sum(part.examples for part in bins) == len(lengths)
     assert all(one.longest < two.shortest for one, two in pairwise(bins))
     for part in bins:
@@ -73,6 +73,17 @@ def test_ranges_of_length_are_disjoint_and_whole(lengths: list[int]) -> None:
 
 def test_different_lengths_part_evenly() -> None:
     assert [part.examples for part in by_length([errors(0, 60)], list(range(60)))] == [10] * 6
+
+
+def test_few_lengths_have_one_each() -> None:
+    lengths = [20] * 9 + [50] + [100] * 5 + [1000]
+    bins = by_length([errors(0, len(lengths))], lengths)
+    assert [(part.shortest, part.longest, part.examples) for part in bins] == [
+        (20, 20, 9),
+        (50, 50, 1),
+        (100, 100, 5),
+        (1000, 1000, 1),
+    ]
 
 
 def test_the_worst_come_first() -> None:
@@ -114,7 +125,7 @@ def test_a_report_is_json_and_a_table() -> None:
     assert lines[0].split() == ["score", "value", "95", "%", "interval"]
     assert lines[2].split()[:2] == ["exact", "0.3333"]
     assert lines[4].split() == ["length", "examples", "bleu", "exact"]
-    assert lines[5].split() == ["1", "to", "1", "40", "0", "0.5"]
+    assert lines[5].split() == ["1", "40", "0", "0.5"]
 
 
 @pytest.mark.parametrize("metric", [*ALL, confusion, tag_accuracy, entity_f1])

@@ -196,7 +196,7 @@ def test_it_learns_what_stands_between() -> None:
 
 
 def test_gaps_are_where_training_has_them() -> None:
-    """With the space before a word if that is in its token, so that the tokens around are those of the text."""
+    """With the space before a word if that is in its token, so the tokens around are those of the text."""
     whole = "the cat sat on the mat"
     pairs = BPETokenizer.train([f"{whole} " * 20], 290)
     tokens = pairs.encode(whole)
