@@ -16,7 +16,7 @@ APP = cyclopts.App(
 )
 
 COMMANDS = {
-    "train": "Train a model on text, pairs, labelled or tagged texts, or a named data set.",
+    "train": "Train a model on text, pairs, labelled or tagged texts, series, or a named data set.",
     "resume": "Go on with a run that was stopped, exactly where it was.",
     "evaluate": "Measure a run on its held-out data, or on other data.",
     "generate": "Write text with a trained run, the target for a source, or what the gaps of a text hide.",

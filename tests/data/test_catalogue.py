@@ -216,6 +216,11 @@ def test_what_a_table_says_is_read_back(cache: Path, monkeypatch: pytest.MonkeyP
     ] == rows
 
 
+def test_the_parts_of_the_archive_are_the_parts() -> None:
+    files = [("Some_eq_TRAIN.ts", b"one"), ("Some_eq_TEST.ts", b"other")]
+    assert [*published.measured(files)] == [("train.ts", b"one"), ("test.ts", b"other")]
+
+
 def test_every_name_has_its_task() -> None:
     named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare", "basic-motions")
     assert [infer_task(name) for name in named] == [*["transduce"] * 4, "classify", "language", "series"]
