@@ -128,9 +128,9 @@ A recurrent encoder and decoder without attention pass a whole source through on
 can be abbreviated.
 
 Every model has width 128 and is trained on strings of 1 to {TRAINED} letters,
-{BUDGET.removesuffix("Mtokens")} million letters in all. Then it writes 50 test strings of each length; those of more than {TRAINED} letters are longer
-than any it was trained on. In per cent, how many strings are right in every letter, and in brackets how many
-letters are right (100 less the error rate):
+{BUDGET.removesuffix("Mtokens")} million letters in all. Then it writes 50 test strings of each length; those
+of more than {TRAINED} letters are longer than any it was trained on. In per cent, how many strings are right
+in every letter, and in brackets how many letters are right (100 less the error rate):
 
 {tables}
 ![Share of right letters against the length of the string](pictures/bottleneck.png)

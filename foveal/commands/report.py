@@ -101,7 +101,8 @@ def show_report(report: Report, console: Console) -> None:
     for score in report.scores:
         if score.signature:
             console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
-    console.print(Text(f"\nworst by {report.scores[0].name}", style="bold"))
+    if report.worst:
+        console.print(Text(f"\nworst by {report.scores[0].name}", style="bold"))
     for example in report.worst[:WORST]:
         for name, text in (
             ("source", example.source),

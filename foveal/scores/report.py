@@ -70,9 +70,11 @@ class Example:
 def worst(
     score: Score, sources: Sequence[str], references: Sequence[str], outputs: Sequence[str], n: int = 20
 ) -> list[Example]:
-    """The n examples with the worst score, worst first, equal ones in their order."""
+    """The n examples with the worst score, worst first, equal ones in their order; those that are right are
+    not among them."""
     badness = -score.each if score.higher_is_better else score.each
-    rows = np.argsort(-badness, kind="stable")[:n].tolist()
+    ordered = np.argsort(-badness, kind="stable").tolist()
+    rows = [row for row in ordered if outputs[row] != references[row]][:n]
     return [Example(row, float(score.each[row]), sources[row], references[row], outputs[row]) for row in rows]
 
 
