@@ -60,12 +60,9 @@ def generate(
                     raise UserError(f"--attention: {run} is a language model, which reads no source")
                 write_continuations(loaded, prompts, tokens, drawing, searching, json)
             case "translate" | "transduce":
-                if not plain:
-                    raise UserError(
-                        f"{run} writes the likeliest text for a source by beam search: leave out all but "
-                        "--prompt, --input, --beam, --best, --length-penalty, --attention"
-                    )
-                write_targets(loaded, prompts, searching, attention, json)
+                if drawing.stop or tokens is not None:
+                    raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
+                write_targets(loaded, prompts, drawing, searching, attention, json)
             case "mask":
                 if not plain or attention is not None or searching != Searching(best=searching.best):
                     raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")

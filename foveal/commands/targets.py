@@ -10,7 +10,7 @@ import numpy as np
 from foveal.build import Loaded
 from foveal.build.writing import ALPHA, BEAM
 from foveal.commands.console import ERROR, result_line, say
-from foveal.commands.decoding import Searching
+from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching
 from foveal.core.errors import UserError
 from foveal.data.buckets import HeldOutExamples, gather
 from foveal.data.examples import Examples, Ragged
@@ -21,30 +21,45 @@ from foveal.tasks.sequence import SequenceTask
 
 
 def write_targets(
-    loaded: Loaded, sources: list[str], searching: Searching, attention: Path | None, json: bool
+    loaded: Loaded,
+    sources: list[str],
+    drawing: Drawing,
+    searching: Searching,
+    attention: Path | None,
+    json: bool,
 ) -> None:
-    """Print the best targets of each source, a line each, and draw the attention of the likeliest."""
+    """Print the best targets of each source, or drawn ones, a line each; and the attention of the first."""
+    if drawing != DRAWING and searching != SEARCHING:
+        raise UserError(
+            "--best and --length-penalty belong to beam search: leave them out to draw "
+            "(--temperature, --top-k, --top-p, --repetition-penalty, --seed, --samples)"
+        )
     inputs: PairInputs = loaded.inputs
     task: SequenceTask = loaded.task
     examples = _examples(loaded, sources)
-    beam, best = searching.beam or BEAM, searching.best
-    alpha = ALPHA if searching.length_penalty is None else searching.length_penalty
     began = time.perf_counter()
     found: list[list[Hypothesis]] = [[]] * len(sources)
+    alpha = ALPHA if searching.length_penalty is None else searching.length_penalty
     order = HeldOutExamples(examples, loaded.config.data.batch_tokens)
     for index in range(order.per_epoch):
         batch = order.batch(0, index)
-        for row, hypotheses in zip(batch.rows.tolist(), task.write(batch, beam, best, alpha), strict=True):
+        rows = batch.rows.tolist()
+        if drawing == DRAWING:
+            written = task.write(batch, searching.beam or BEAM, searching.best, alpha)
+        else:
+            texts = [sources[row] for row in rows]
+            written = task.draw(batch, texts, drawing.sampling, drawing.samples)
+        for row, hypotheses in zip(rows, written, strict=True):
             found[row] = hypotheses
     seconds = time.perf_counter() - began
-    written = sum(len(hypothesis.tokens) for several in found for hypothesis in several)
-    texts = [[inputs.target.decode(task.spell(one)).strip() for one in several] for several in found]
+    count = sum(len(hypothesis.tokens) for several in found for hypothesis in several)
+    targets = [[inputs.target.decode(task.spell(one)).strip() for one in several] for several in found]
     if json:
-        result_line(_result(loaded, sources, texts, found, written, seconds))
+        result_line(_result(loaded, sources, targets, found, count, seconds))
     else:
-        for several in texts:
+        for several in targets:
             sys.stdout.write("".join(f"{' '.join(text.split())}\n" for text in several))
-        ERROR.print(f"{written:,} tokens at {written / seconds:,.0f} a second", style="dim")
+        ERROR.print(f"{count:,} tokens at {count / seconds:,.0f} a second", style="dim")
     if attention is not None:
         write_alignment(
             attention, [_alignment(task, inputs, examples, row, one[0]) for row, one in enumerate(found)]

@@ -1,5 +1,8 @@
 """Sequence to sequence: from a source in any form, by an encoder, a target token by token."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -15,6 +18,8 @@ from foveal.data.examples import Ragged
 from foveal.data.marks import Marks
 from foveal.data.room import Room
 from foveal.generation.beam import Hypothesis, beam_search
+from foveal.generation.decode import generate
+from foveal.generation.sampling import Sampling
 from foveal.layers.attentive import Attentive
 from foveal.layers.memory_attention import CrossAttention
 from foveal.models.encoder import Encoded
@@ -83,6 +88,24 @@ class SequenceTask:
             memory=self.memory(batch),
             end={self.marks.stop},
         )
+
+    def draw(
+        self, batch: ExampleBatch, texts: Sequence[str], sampling: Sampling, samples: int = 1
+    ) -> list[list[Hypothesis]]:
+        """`samples` targets of each source, drawn token by token; the noise is named by the source's text."""
+        limit = self.room.of(int(batch.lengths["source"].max()))
+        tokens: list[list[int]] = [[] for _ in range(len(texts) * samples)]
+        totals, drawn = [0.0] * len(tokens), [Hypothesis((), 0.0, 0.0, "limit")] * len(tokens)
+        prompts, memory, end = [[self.marks.start]] * len(texts), self.memory(batch), {self.marks.stop}
+        for row, token, chance, reason in generate(
+            self.model.head, prompts, texts, limit, sampling, samples=samples, memory=memory, end=end
+        ):
+            tokens[row].append(token)
+            totals[row] += chance
+            if reason is not None:
+                ended: Literal["end", "limit"] = "end" if reason == "end" else "limit"
+                drawn[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
+        return [drawn[row : row + samples] for row in range(0, len(drawn), samples)]
 
     def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> list[Float[np.ndarray, "H T S"]]:
         """How much of each source token is read while each token of `written` is: by every head of every

@@ -33,6 +33,9 @@ def sentences(count: int = 60) -> list[str]:
     return [" ".join(draw.choices(WORDS, k=draw.randint(2, 6))) for _ in range(count)]
 
 
+GREEDY = (("--temperature", "0"), ("--beam", "1"))
+
+
 def write_pairs(path: str = "pairs.tsv", count: int = 60) -> list[str]:
     rows = sentences(count)
     Path(path).write_text("source\ttarget\n" + "".join(f"{row}\t{row[::-1].upper()}\n" for row in rows))
@@ -91,6 +94,15 @@ def test_translate(preset: str) -> None:
     found = json.loads(succeed("generate", "run", "--prompt", "the cat", "--best", "2", "--json").out)
     assert len(found["samples"]) == 2
     assert found["samples"][0]["source"] == "the cat"
+    drawing = ("generate", "run", "--prompt", "the cat", "--temperature", "1.5", "--samples", "3", "--json")
+    drawn, again = (json.loads(succeed(*drawing).out)["samples"] for _ in range(2))
+    assert len(drawn) == 3
+    assert [one["text"] for one in drawn] == [one["text"] for one in again]
+    greedy = [succeed("generate", "run", "--input", "some.txt", *one) for one in GREEDY]
+    assert greedy[0].out == greedy[1].out
+    assert "belong to beam search" in refuse(
+        "generate", "run", "--prompt", "a", "--top-k", "2", "--best", "2"
+    )
     for suffix in ("png", "html", "json"):
         succeed("generate", "run", "--prompt", "the cat", "--attention", f"drawn.{suffix}")
         assert Path(f"drawn.{suffix}").stat().st_size > 50
