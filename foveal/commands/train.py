@@ -22,10 +22,10 @@ from foveal.build import (
 from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.models import stacks_of
 from foveal.commands.report import train_and_report
-from foveal.config import Config, StackConfig, TaskName, load_config
+from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
-from foveal.data.infer import infer_task
+from foveal.data.infer import NAMING, infer_task
 from foveal.data.prepared import Prepared
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
@@ -91,13 +91,17 @@ def train(
         Print one JSON object with the result on standard output.
     """
     first = None if from_ is None else open_run(from_)
+    named = _named(overrides)
     preset = model or (
-        PRESETS[task or infer_task(data)] if first is None else str(first.path / "config.toml")
+        PRESETS[task or infer_task(data, named)] if first is None else str(first.path / "config.toml")
     )
     settings = [f"training.budget={budget}"] if budget else []
     settings += [f"task.name={task}"] if task else []
     config = load_config(preset, [*overrides, *settings])
     parse_budget(config.training.budget)
+    read = NAMING[config.task.name]
+    if unread := [f"data.{name}" for name in named if name not in read]:
+        say(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
     if first is not None:
         _check_model(first, config)
     chosen = choose_device(device)
@@ -120,6 +124,13 @@ def train(
         _announce(data, config, origin, folder, prepared, network)
         opened = new_run(folder, config, prepared, given, preset, chosen.type, network if first else None)
         train_and_report(opened, network, prepared, signals, json)
+
+
+def _named(overrides: tuple[str, ...]) -> dict[str, object]:
+    """The settings among them that name columns, without their `data.`."""
+    given = parse_overrides(overrides).get("data")
+    names = {name for settings in NAMING.values() for name in settings}
+    return {key: value for key, value in given.items() if key in names} if isinstance(given, dict) else {}
 
 
 def _check_model(first: Run, config: Config) -> None:

@@ -43,7 +43,8 @@ def read_tagged(path: Path, tags: str = "upos") -> Iterator[Row | Aside]:
     elif suffix == ".conll":
         records = _sentences(path, _plain, 0, -1)
     elif suffix in SUFFIXES:
-        records = read_records(path, ["tokens", "tags" if tags in TAGS else tags], "data.tags")
+        mend = "words are in 'tokens', their tags in 'tags', or where data.tags=NAME says"
+        records = read_records(path, ["tokens", "tags" if tags in TAGS else tags], mend)
     else:
         raise UserError(f"{path}: no tagged sentences (.conllu, .conll, {', '.join(SUFFIXES)})")
     yield from checked(str(path), records, as_words)

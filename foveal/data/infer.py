@@ -1,5 +1,6 @@
 """What DATA is for, by what it looks like."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from foveal.config import TaskName
@@ -12,19 +13,27 @@ from foveal.data.series import is_series, read_series
 from foveal.data.tables import SUFFIXES, columns_of
 
 TAGGED = (".conllu", ".conll")
-COLUMNS: dict[TaskName, frozenset[str]] = {
-    "translate": frozenset({"source", "target"}),
-    "classify": frozenset({"text", "label"}),
-    "tag": frozenset({"tokens", "tags"}),
-    "series": frozenset({"values", "label"}),
-    "steps": frozenset({"values", "labels"}),
+NAMING: dict[TaskName, tuple[str, ...]] = {
+    "translate": ("source", "target"),
+    "transduce": ("source", "target"),
+    "classify": ("column", "label"),
+    "tag": ("tags",),
+    "language": ("column",),
+    "mask": ("column",),
+    "transcribe": ("column",),
+    "series": (),
+    "steps": (),
 }
-"""Tables with these columns, named by convention; others are named by settings, and the task by --task."""
+"""The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
 
-def infer_task(data: str) -> TaskName:
-    """The task that DATA is for, a data set of the catalogue says its own; text of any kind is for a language
-    model."""
+def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
+    """The task that DATA is for.
+
+    A data set of the catalogue says its own. `named` are the settings `data.*` that are given: one for a
+    label, a source, a target or tags decides; else a table's columns do. Text of any kind is for a language
+    model.
+    """
     path = Path(data)
     if not path.exists():
         if data in names():
@@ -38,13 +47,28 @@ def infer_task(data: str) -> TaskName:
         return "tag"
     if path.is_file() and is_series(path):
         return _series_task(path)
+    for task, settings in NAMING.items():
+        if any(name in named for name in settings if name != "column"):
+            return task
     if path.is_file() and suffix in SUFFIXES:
         try:
             found = set(columns_of(path))
         except UserError:
             return "language"  # whose reader says what is wrong with the file
-        return next((task for task, columns in COLUMNS.items() if columns <= found), "language")
+        text = str(named.get("column", "text"))
+        return next((task for task, columns in _columns(text).items() if columns <= found), "language")
     return "language"
+
+
+def _columns(text: str) -> dict[TaskName, set[str]]:
+    """By the columns of a table its task, where that of texts is called `text`."""
+    return {
+        "translate": {"source", "target"},
+        "classify": {text, "label"},
+        "tag": {"tokens", "tags"},
+        "series": {"values", "label"},
+        "steps": {"values", "labels"},
+    }
 
 
 def _series_task(path: Path) -> TaskName:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from foveal.config import nearest
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found, no_text
 from foveal.data.lines import LONGEST, Line, Lines
@@ -19,12 +18,18 @@ from foveal.data.text import open_file
 
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 UNLIMITED = 1 << 60
-SETTINGS = "data.column, data.label, data.source or data.target"
+NAMED = "set data.column=NAME, data.label=NAME, data.source=NAME or data.target=NAME"
+TEXT = (
+    "set data.column=NAME, and data.label=NAME beside it to learn labels; "
+    "or data.source=NAME and data.target=NAME to learn pairs (or say --task)"
+)
+MANY, LONG = 20, 40
+"""So many columns are named, and so much of each name."""
 
 
 def read_table(path: Path, column: str) -> Iterator[tuple[str, str]]:
     """Each row's place ("line 7") and text, in order. Errors: UserError names the first row without text."""
-    for place, found in read_records(path, [column], "data.column", UNLIMITED):
+    for place, found in read_records(path, [column], TEXT, UNLIMITED):
         why = found if isinstance(found, str) else no_text(column, found[column])
         if isinstance(found, str) or why:
             raise UserError(f"{path}, {place}: {why}")
@@ -32,14 +37,14 @@ def read_table(path: Path, column: str) -> Iterator[tuple[str, str]]:
 
 
 def read_records(
-    path: Path, columns: Sequence[str], setting: str = SETTINGS, longest: int = LONGEST
+    path: Path, columns: Sequence[str], mend: str = NAMED, longest: int = LONGEST
 ) -> Iterator[Found]:
-    """Each row's `columns`, whatever is in them. `setting` is where a user names the columns.
+    """Each row's `columns`, whatever is in them. `mend` says how a user names the columns.
 
     Errors: UserError for a file that is no such table, or a header without one of the columns.
     """
     read = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}[path.suffix.lower()]
-    return read(path, columns, setting, longest)
+    return read(path, columns, mend, longest)
 
 
 def columns_of(path: Path) -> list[str]:
@@ -50,27 +55,28 @@ def columns_of(path: Path) -> list[str]:
     with open_file(path) as file:
         lines = Lines(file.readline)
         if path.suffix.lower() != ".jsonl":
-            return _header(path, lines, LONGEST)
+            return _header(path, lines, LONGEST)[0]
         rows = (_object(line.text) for line in lines)
         return next((list(row) for row in rows if not isinstance(row, str)), [])
 
 
-def _missing(columns: Sequence[str], known: Sequence[str], setting: str) -> str:
-    """Which of `columns` is not known, and the nearest that is; empty if all are."""
+def _missing(columns: Sequence[str], known: Sequence[str], mend: str, where: str = "") -> str:
+    """Which of `columns` is not known, the known ones, and how to mend that; empty if all are."""
     for column in columns:
         if column not in known:
-            return f"no column '{column}'{nearest(column, known)} (set {setting}=NAME)"
+            names = ", ".join(f"'{name[:LONG]}'" for name in known[:MANY])
+            return f"no column '{column}' among {names}{' ...' if len(known) > MANY else ''}{where}; {mend}"
     return ""
 
 
-def _jsonl(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
+def _jsonl(path: Path, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
     with open_file(path) as file:
         for number, text, why in Lines(file.readline, longest):
             if not why and not text.strip():
                 continue
             row = why or _object(text)
             if not isinstance(row, str):
-                row = _missing(columns, list(row), setting) or {column: row[column] for column in columns}
+                row = _missing(columns, list(row), mend) or {column: row[column] for column in columns}
             yield f"line {number}", row
 
 
@@ -82,17 +88,17 @@ def _object(text: str) -> Fields | str:
     return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
 
 
-def _csv(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
+def _csv(path: Path, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
     with open_file(path) as file:
         lines = Lines(file.readline, longest)
-        header = _header(path, lines, longest)
-        if why := _missing(columns, header, setting):
+        header, separator = _header(path, lines, longest)
+        if why := _missing(columns, header, mend, " (the first line)"):
             raise UserError(f"{path}: {why}")
         places = {column: header.index(column) for column in columns}
         for line in lines:
             if not line.why and not line.text.strip("\r\n"):
                 continue
-            fields = _fields(line, lines, _separator(path), longest)
+            fields = _fields(line, lines, separator, longest)
             if isinstance(fields, str):
                 yield f"line {line.number}", fields
             elif len(fields) == len(header):
@@ -105,17 +111,19 @@ def _csv(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iter
                 )
 
 
-def _separator(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def _header(path: Path, lines: Lines, longest: int) -> list[str]:
+def _header(path: Path, lines: Lines, longest: int) -> tuple[list[str], str]:
+    """The names of the columns, and what separates them: tabs in a `.tsv`; in a `.csv` commas, or if its
+    header has none semicolons or tabs, as spreadsheets write them in many countries."""
     csv.field_size_limit(2**31 - 1)  # of all readers, and too small as Python has it
     first = next(lines, None)
-    header = _fields(first, lines, _separator(path), longest) if first else "empty; give rows"
+    if first is None:
+        raise UserError(f"{path}, line 1: empty; give rows")
+    separators = "\t" if path.suffix.lower() == ".tsv" else ",;\t"
+    separator = next((mark for mark in separators if mark in first.text), separators[0])
+    header = _fields(first, lines, separator, longest)
     if isinstance(header, str):
         raise UserError(f"{path}, line 1: {header}")
-    return header
+    return header, separator
 
 
 def _fields(line: Line, lines: Lines, separator: str, longest: int) -> list[str] | str:
@@ -130,7 +138,7 @@ def _fields(line: Line, lines: Lines, separator: str, longest: int) -> list[str]
     taken: list[Line] = []
     try:
         fields = next(csv.reader(_row(line, lines, taken, longest), delimiter=separator, strict=True))
-        if separator == "," or not any("\t" in field and "\n" in field for field in fields):
+        if separator != "\t" or not any("\t" in field and "\n" in field for field in fields):
             return fields
         why = ""
     except csv.Error as error:
@@ -151,10 +159,10 @@ def _row(line: Line, lines: Lines, taken: list[Line], longest: int) -> Iterator[
         yield more.text
 
 
-def _parquet(path: Path, columns: Sequence[str], setting: str, longest: int) -> Iterator[Found]:
+def _parquet(path: Path, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
     number = 0
     with _open_parquet(path) as table:
-        if why := _missing(columns, table.schema_arrow.names, setting):
+        if why := _missing(columns, table.schema_arrow.names, mend):
             raise UserError(f"{path}: {why}")
         for batch in table.iter_batches(batch_size=1024, columns=[*columns]):
             for values in zip(*(batch.column(name) for name in columns), strict=True):

@@ -24,10 +24,13 @@ FILES: dict[str, tuple[bytes, list[str]]] = {
     "short.txt": (b"abcdefghij\n", ["short.txt: too little text", "set data.valid=0"]),
     "rows.jsonl": (
         b'{"text": "hello"}\n{"txet": "world"}\n',
-        ["rows.jsonl, line 2: no column 'text'", "did you mean 'txet'", "data.column"],
+        ["rows.jsonl, line 2: no column 'text'", "among 'txet'", "data.column=NAME"],
     ),
     "broken.jsonl": (b'{"text": "hello"}\n{"text"\n', ["broken.jsonl, line 2: not JSON"]),
-    "rows.csv": (b"id,body\n1,hello\n", ["rows.csv: no column 'text'", "known: body, id"]),
+    "rows.csv": (
+        b"id,body\n1,hello\n",
+        ["rows.csv: no column 'text' among 'id', 'body'", "--task"],
+    ),
     "ragged.tsv": (b"id\ttext\n1\thello\n2\n", ["ragged.tsv, line 3: 1 fields", "header has 2", "mend"]),
     "table.parquet": (b"PAR1 not really", ["table.parquet", "not readable as Parquet"]),
 }

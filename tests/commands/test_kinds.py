@@ -100,9 +100,9 @@ def test_translate(preset: str) -> None:
     assert [one["text"] for one in drawn] == [one["text"] for one in again]
     greedy = [succeed("generate", "run", "--input", "some.txt", *one) for one in GREEDY]
     assert greedy[0].out == greedy[1].out
-    assert "belong to beam search" in refuse(
-        "generate", "run", "--prompt", "a", "--top-k", "2", "--best", "2"
-    )
+    for drawn_by in (("--top-k", "2"), ("--temperature", "0.8")):  # the default, but asked for
+        line = refuse("generate", "run", "--prompt", "a", *drawn_by, "--best", "2")
+        assert "belong to beam search" in line
     for suffix in ("png", "html", "json"):
         succeed("generate", "run", "--prompt", "the cat", "--attention", f"drawn.{suffix}")
         assert Path(f"drawn.{suffix}").stat().st_size > 50
@@ -184,6 +184,19 @@ def test_transcribe() -> None:
     assert succeed("predict", "run", "tones/1.wav").out.count("\n") == 1
     assert "foveal predict run DATA" in refuse("generate", "run", "--prompt", "a")
     assert "silent.wav: silent" in refuse("predict", "run", "tones/silent.wav")
+
+
+def test_settings_that_name_columns_say_the_task() -> None:
+    write_labels()
+    rows = Path("labels.csv").read_text()
+    Path("reviews.csv").write_text(rows.replace("text,label", "review;mood").replace(",", ";"))
+    named = ("data.column=review", "data.label=mood")
+    assert "accuracy" in train("reviews.csv", *named, steps=2)
+    assert "no column 'mod' among 'review', 'mood'" in refuse(
+        "train", "reviews.csv", named[0], "data.label=mod"
+    )
+    told = succeed("train", "reviews.csv", *SMALL, *named, "--model", "lstm", "--budget", "1steps")
+    assert "data.label: not read, since the task is language (--task)" in told.err
 
 
 def test_rows_that_cannot_be_used_are_listed() -> None:

@@ -223,7 +223,7 @@ def test_the_parts_of_the_archive_are_the_parts() -> None:
 
 def test_every_name_has_its_task() -> None:
     named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare", "basic-motions")
-    assert [infer_task(name) for name in named] == [*["transduce"] * 4, "classify", "language", "series"]
+    assert [infer_task(name, {}) for name in named] == [*["transduce"] * 4, "classify", "language", "series"]
 
 
 def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,27 +187,27 @@ TS = "@problemName Small\n@classLabel true a b\n@data\n1,2:3,4:a\n"
 
 def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
     for field, task in (("label", "series"), ("labels", "steps")):
-        assert infer_task(write(tmp_path / "a.jsonl", field)) == task
+        assert infer_task(write(tmp_path / "a.jsonl", field), {}) == task
     x = np.arange(12.0).reshape(2, 3, 2)
     for shape, task in (((2,), "series"), ((2, 3), "steps"), (None, "series")):
         np.savez(tmp_path / "a.npz", x=x, **({"y": np.zeros(shape, int)} if shape else {}))
-        assert infer_task(str(tmp_path / "a.npz")) == task
+        assert infer_task(str(tmp_path / "a.npz"), {}) == task
     for text in (TS, "# a note\n@timestamps true\n@Data\n1:a\n"):
         (tmp_path / "a.ts").write_text(text)
-        assert infer_task(str(tmp_path / "a.ts")) == "series"
+        assert infer_task(str(tmp_path / "a.ts"), {}) == "series"
     (tmp_path / "b.npz").write_text("no array")
-    assert infer_task(str(tmp_path / "b.npz")) == "series"
+    assert infer_task(str(tmp_path / "b.npz"), {}) == "series"
 
 
 def test_typescript_is_text(tmp_path: Path) -> None:
     for text in ("@Component({})\nexport class App {}\n", "", "const data = 1;\n"):
         (tmp_path / "a.ts").write_text(text)
-        assert infer_task(str(tmp_path / "a.ts")) == "language"
+        assert infer_task(str(tmp_path / "a.ts"), {}) == "language"
 
 
 def test_a_folder_of_parts(tmp_path: Path) -> None:
     (tmp_path / "train.ts").write_text(TS + "1,2:3,4:b\n")
     (tmp_path / "test.ts").write_text(TS)
-    assert infer_task(str(tmp_path)) == "series"
+    assert infer_task(str(tmp_path), {}) == "series"
     found = prepared(OneLabel(), str(tmp_path))
     assert (len(found.train), found.valid, len(found.test)) == (2, None, 1)

@@ -71,8 +71,8 @@ def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
 
 def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "test.tsv")
-    assert infer_task(str(folder)) == "language"
-    assert infer_task(str(write(folder, "train.tsv"))) == "translate"
+    assert infer_task(str(folder), {}) == "language"
+    assert infer_task(str(write(folder, "train.tsv")), {}) == "translate"
 
 
 def test_several_forms_are_refused(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_parquet_text_that_is_not_utf8(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.csv", "texts,label\na,b\n", "no column 'text'; did you mean 'texts'?"),
+        ("a.csv", "texts,label\na,b\n", "no column 'text' among 'texts', 'label' (the first line)"),
         ("a.csv", "", "line 1: empty"),
         ("a.csv", "text,label\n\n", "no row that can be used; give rows"),
         ("a.csv", "text,label\n,a\nb\n", "no row that can be used, the first is line 2: 'text' is empty"),
