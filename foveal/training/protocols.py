@@ -48,7 +48,7 @@ class Task(Protocol):
         """The carry of rows that begin, with the gradient of learned starts; None if nothing is carried."""
 
     def preview(self, step: int) -> str | None:
-        """A short sample of what the model makes now."""
+        """A short sample of what the model makes now. Raises RunFailed if it can make none."""
 
 
 @runtime_checkable

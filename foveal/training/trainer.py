@@ -166,11 +166,7 @@ class Trainer:
         with state.average.in_model() if state.average else nullcontext():
             if self.valid and progress.evaluated < progress.step:
                 means = evaluate(
-                    self.model,
-                    self.task,
-                    self.valid,
-                    precision=self.config.precision,
-                    poll=signals.poll,
+                    self.model, self.task, self.valid, precision=self.config.precision, poll=signals.poll
                 )
                 progress.evaluated = progress.step
                 best = means["loss"] < (math.inf if progress.best_loss is None else progress.best_loss)
@@ -182,14 +178,21 @@ class Trainer:
                 state.metrics.write(record)
                 self.reporter.evaluated(record, best)
             if progress.previewed < progress.step:
-                seed_everything(self.config.seed, "preview", progress.step)
-                self.model.eval()
-                with torch.no_grad():
-                    text = self.task.preview(progress.step)
+                text = self._preview()
                 progress.previewed = progress.step
                 if text is not None:
                     state.samples.write({"step": progress.step, "text": text})
                     self.reporter.sample(progress.step, text)
+
+    def _preview(self) -> str | None:
+        """What the model makes now, or why it makes nothing: whether training goes on the steps decide."""
+        seed_everything(self.config.seed, "preview", self.state.progress.step)
+        self.model.eval()
+        with torch.no_grad():
+            try:
+                return self.task.preview(self.state.progress.step)
+            except RunFailed as failure:
+                return f"no preview: {failure}"
 
     def save(self) -> None:
         """Write a checkpoint of this moment, which is between two steps."""

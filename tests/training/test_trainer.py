@@ -11,6 +11,7 @@ from foveal.core.errors import RunFailed
 from foveal.training.average import Average
 from foveal.training.evaluate import evaluate
 from foveal.training.interrupt import Interrupted, Signals
+from foveal.training.run import open_run
 from foveal.training.sealed import load_weights, open_tensors, weights_of
 from tests.training.same import differences, fingerprint, lines
 from tests.training.toy import ToyBatches, ToyModel, ToyTask, toy_config, toy_trainer, train
@@ -95,6 +96,18 @@ def test_stopped_at_the_first_sample_it_is_written_once(tmp_path: Path, during: 
         stopped.run(signals)
     assert stopped.state.progress.step == during
     assert differences(fingerprint(train(tmp_path / "run")), whole) == []
+
+
+def test_a_preview_that_fails_is_told_and_ends_nothing(tmp_path: Path) -> None:
+    def fail(place: str, calls: int) -> None:
+        if place == "preview" and calls:
+            raise RunFailed("these weights can't write")
+
+    done = train(tmp_path / "run", toy_config(training={"budget": "4steps"}), hook=fail)
+    assert done.state.progress.finished == "budget"
+    told = [text for step, text in done.reporter.samples if step]
+    assert told == ["no preview: these weights can't write"] * 2
+    assert open_run(tmp_path / "run").samples.read_text().count("can't write") == 2
 
 
 def test_the_average_is_evaluated_and_kept_and_the_weights_go_on(tmp_path: Path) -> None:
