@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
@@ -15,6 +15,7 @@ from foveal.layers.linear import Linear
 from foveal.layers.mixer import Shapes, check_input
 from foveal.layers.reader import contents, refuse_nothing
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.ops.additive import additive_attention
 from foveal.ops.attention import masked_softmax
 from foveal.ops.attention_steps import (
     additive_scores,
@@ -28,6 +29,8 @@ from foveal.ops.recurrence import recur
 
 MEMORY = ("memory_keys", "memory_values", "memory_mask")
 CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
+Look = Callable[[Tensor], Tensor]
+"""A cell's h (B, D) to the context (B, M)."""
 
 
 class Additive(nn.Module):
@@ -51,6 +54,17 @@ class Additive(nn.Module):
     def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
         return additive_scores(self.query(s), keys, self.weight)
 
+    def looking(
+        self,
+        keys: Float[Tensor, "B S D"],
+        values: Float[Tensor, "B S M"],
+        mask: Bool[Tensor, "B S"],
+        steps: int,
+    ) -> Look:
+        """For so many steps to come."""
+        context_of = additive_attention(keys, self.weight, values, mask, steps)
+        return lambda s: context_of(self.query(s))
+
 
 class Product(nn.Module):
     """A product of `s` and each key: a vector of the memory, or `W h_i` (Luong et al. 2015)."""
@@ -65,6 +79,16 @@ class Product(nn.Module):
 
     def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
         return self.scores(s, keys)
+
+    def looking(
+        self,
+        keys: Float[Tensor, "B S D"],
+        values: Float[Tensor, "B S M"],
+        mask: Bool[Tensor, "B S"],
+        steps: int,
+    ) -> Look:
+        """As `Additive.looking`; any number of steps is alike."""
+        return lambda s: context(masked_softmax(self(s, keys), mask), values)
 
 
 class Attentive(Tapped):
@@ -147,10 +171,10 @@ class Attentive(Tapped):
         p, join = self._joining(zero_padding(x, lengths))
         keys, values, mask = memory
         keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would do it again at every step
+        look = self.score.looking(keys, values, mask, x.shape[1])
 
         def step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-            c = context(masked_softmax(score(s["h"], keys), mask), values)
-            return self.recurrent.cell.step(join(p, c), s)
+            return self.recurrent.cell.step(join(p, look(s["h"])), s)
 
         y, after = recur(step, p, before, lengths)
 

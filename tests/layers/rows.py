@@ -173,7 +173,7 @@ WHOLE = {
 
 READING = {
     "cross": Row(lambda: CrossAttention(D, 2, M), "attention:fused"),
-    "attentive-additive": Row(lambda: Attentive("gru", D, 6, M, "additive")),
+    "attentive-additive": Row(lambda: Attentive("gru", D, 6, M, "additive"), "additive:kernel"),
     "attentive-dot": Row(lambda: Attentive("lstm", D, M, M, "dot")),
     "attentive-scaled": Row(lambda: Attentive("gru", D, 6, M, "scaled")),
     "attentive-general": Row(lambda: Attentive("rnn", D, 6, M, "general")),

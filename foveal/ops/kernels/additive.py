@@ -1,0 +1,98 @@
+"""`ops.additive`: one query of each row against all keys of its memory, and the way back.
+
+A task is a row. Sizes: S, D, M as there, D and M multiples of 16; a row's weights lie in S numbers filled up
+to whole vectors. What `present` leaves out is never read.
+
+    u_i = tanh(q + k_i)    e_i = v . u_i    a = softmax(e)    c = sum_i a_i h_i
+"""
+
+import math
+
+from foveal.ops.kernels.simd import (
+    LANES,
+    exp,
+    floats,
+    fma,
+    get,
+    load,
+    put,
+    spread,
+    store,
+    tanh,
+    total,
+    word,
+)
+
+
+def forward(task, p):
+    """The context `c`, and the weights."""
+    q, keys, v, values = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
+    present, weights, c = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8))
+    S, D, M = word(p, 9), word(p, 10), word(p, 11)
+    room, highest, sums = (S + LANES - 1) // LANES * LANES, -math.inf, spread(0.0)
+    first, mine = task * S, task * room
+    for i in range(S):
+        score = -math.inf
+        if get(present, first + i) > 0:
+            products = spread(0.0)
+            for j in range(0, D, LANES):
+                u = tanh(load(q, task * D + j) + load(keys, (first + i) * D + j))
+                products = fma(load(v, task * D + j), u, products)
+            score = total(products)
+            highest = max(highest, score)
+        put(weights, mine + i, score)
+    for i in range(S, room):
+        put(weights, mine + i, -math.inf)
+    if highest == -math.inf:
+        highest = 0.0  # nothing is there: all weights are exp(-inf) = 0
+    for i in range(0, room, LANES):
+        weight = exp(load(weights, mine + i) - highest)
+        store(weights, mine + i, weight)
+        sums = sums + weight
+    whole = total(sums)
+    share_of_one = 0.0 if whole == 0 else 1 / whole
+    for j in range(0, M, LANES):
+        store(c, task * M + j, spread(0.0))
+    for i in range(S):
+        if get(present, first + i) > 0:
+            a = get(weights, mine + i) * share_of_one
+            put(weights, mine + i, a)
+            weight = spread(a)
+            for j in range(0, M, LANES):
+                mean = load(c, task * M + j)
+                store(c, task * M + j, fma(weight, load(values, (first + i) * M + j), mean))
+
+
+def backward(task, p):
+    """The gradient of q, and those of keys, v and values added to what is there; `de` is room to work in.
+
+    With `da_i = dc . h_i` that of a score is `de_i = a_i (da_i - sum_j a_j da_j)`.
+    """
+    q, keys, v, values = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
+    present, weights, dc, de = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8)), floats(word(p, 9))
+    dq, dkeys, dv = floats(word(p, 10)), floats(word(p, 11)), floats(word(p, 12))
+    dvalues = floats(word(p, 13))
+    S, D, M = word(p, 14), word(p, 15), word(p, 16)
+    first, mine, mean = task * S, task * ((S + LANES - 1) // LANES * LANES), 0.0
+    for i in range(S):
+        if get(present, first + i) > 0:
+            a, products = get(weights, mine + i), spread(0.0)
+            for j in range(0, M, LANES):
+                at, g = (first + i) * M + j, load(dc, task * M + j)
+                products = fma(g, load(values, at), products)
+                store(dvalues, at, fma(spread(a), g, load(dvalues, at)))
+            da = total(products)
+            put(de, mine + i, da)
+            mean = mean + a * da
+    for j in range(0, D, LANES):
+        store(dq, task * D + j, spread(0.0))
+    for i in range(S):
+        if get(present, first + i) > 0:
+            g = spread(get(weights, mine + i) * (get(de, mine + i) - mean))
+            for j in range(0, D, LANES):
+                at, own = (first + i) * D + j, task * D + j
+                u = tanh(load(q, own) + load(keys, at))
+                d = g * load(v, own) * (1.0 - u * u)
+                store(dq, own, load(dq, own) + d)
+                store(dkeys, at, load(dkeys, at) + d)
+                store(dv, own, fma(g, u, load(dv, own)))
