@@ -7,7 +7,7 @@ from typing import Any
 from foveal.build import Loaded
 from foveal.build.language import unit_of
 from foveal.commands.console import ERROR, result_line
-from foveal.commands.decoding import SEARCHING, Drawing, Searching
+from foveal.commands.decoding import SEARCHING, Drawing, Searching, written
 from foveal.core.errors import UserError
 from foveal.generation.text import Generation, beam_text, generate_text, prompt_tokens
 
@@ -29,14 +29,14 @@ def write_continuations(
     else:
         found = _drawn(loaded, prompts, tokens, drawing, live)
     seconds = time.perf_counter() - began
-    written = sum(len(one.tokens) for texts in found for one in texts)
+    count = sum(len(one.tokens) for texts in found for one in texts)
     if json:
-        result_line(_result(loaded, prompts, found, written, seconds))
+        result_line(written(loaded, _samples(prompts, found), count, seconds))
         return
     if not live:
         _print_found(prompts, found)
     unit = unit_of(loaded.inputs.kind)
-    ERROR.print(f"{written:,} {unit} at {written / seconds:,.0f} a second", style="dim")
+    ERROR.print(f"{count:,} {unit} at {count / seconds:,.0f} a second", style="dim")
 
 
 def _room(loaded: Loaded, prompts: list[str]) -> int:
@@ -100,18 +100,9 @@ def _write(text: str) -> None:
     sys.stdout.flush()
 
 
-def _result(
-    loaded: Loaded, prompts: list[str], found: list[list[Generation]], written: int, seconds: float
-) -> dict[str, Any]:
-    texts = [
+def _samples(prompts: list[str], found: list[list[Generation]]) -> list[dict[str, Any]]:
+    return [
         {"prompt": prompt, "text": one.text, "log_probability": one.log_probability, "reason": one.reason}
         for prompt, several in zip(prompts, found, strict=True)
         for one in several
     ]
-    return {
-        "run": str(loaded.run.path),
-        "samples": texts,
-        "tokens": written,
-        "seconds": seconds,
-        "tokens_per_second": written / seconds,
-    }

@@ -1,12 +1,15 @@
 """The options of `foveal generate`: how text is drawn, and how it is searched for."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from foveal.build import Loaded
 from foveal.core.errors import UserError
 from foveal.generation.sampling import Sampling
+
+TEMPERATURE = 0.8
 
 
 @Parameter(name="*")
@@ -14,8 +17,8 @@ from foveal.generation.sampling import Sampling
 class Drawing:
     """Token by token, by chance."""
 
-    temperature: float = 0.8
-    """Below 1 likelier tokens are preferred; 0 always takes the likeliest (greedy)."""
+    temperature: float | None = None
+    """Below 1 likelier tokens are preferred; 0 always takes the likeliest (greedy); 0.8 if not given."""
     top_k: int = 0
     """Draw from this many likeliest tokens; 0 means all."""
     top_p: float = 1.0
@@ -32,7 +35,8 @@ class Drawing:
     @property
     def sampling(self) -> Sampling:
         """Errors: UserError for a number out of range."""
-        return Sampling(self.temperature, self.top_k, self.top_p, self.repetition_penalty, self.seed)
+        temperature = TEMPERATURE if self.temperature is None else self.temperature
+        return Sampling(temperature, self.top_k, self.top_p, self.repetition_penalty, self.seed)
 
 
 @Parameter(name="*")
@@ -65,3 +69,14 @@ def check(tokens: int | None, drawing: Drawing, searching: Searching) -> None:
     least = min(1 if tokens is None else tokens, drawing.samples, searching.best)
     if least < 1 or searching.beam < 0:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")
+
+
+def written(loaded: Loaded, samples: list[dict[str, Any]], count: int, seconds: float) -> dict[str, Any]:
+    """The result as JSON, of `count` tokens in all."""
+    return {
+        "run": str(loaded.run.path),
+        "samples": samples,
+        "tokens": count,
+        "seconds": seconds,
+        "tokens_per_second": count / seconds,
+    }

@@ -10,7 +10,7 @@ import numpy as np
 from foveal.build import Loaded
 from foveal.build.writing import ALPHA, BEAM
 from foveal.commands.console import ERROR, result_line, say
-from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching
+from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, written
 from foveal.core.errors import UserError
 from foveal.data.buckets import HeldOutExamples, gather
 from foveal.data.examples import Examples, Ragged
@@ -45,17 +45,17 @@ def write_targets(
         batch = order.batch(0, index)
         rows = batch.rows.tolist()
         if drawing == DRAWING:
-            written = task.write(batch, searching.beam or BEAM, searching.best, alpha)
+            hypotheses = task.write(batch, searching.beam or BEAM, searching.best, alpha)
         else:
             texts = [sources[row] for row in rows]
-            written = task.draw(batch, texts, drawing.sampling, drawing.samples)
-        for row, hypotheses in zip(rows, written, strict=True):
-            found[row] = hypotheses
+            hypotheses = task.draw(batch, texts, drawing.sampling, drawing.samples)
+        for row, ranked in zip(rows, hypotheses, strict=True):
+            found[row] = ranked
     seconds = time.perf_counter() - began
     count = sum(len(hypothesis.tokens) for several in found for hypothesis in several)
     targets = [[inputs.target.decode(task.spell(one)).strip() for one in several] for several in found]
     if json:
-        result_line(_result(loaded, sources, targets, found, count, seconds))
+        result_line(written(loaded, _samples(sources, targets, found), count, seconds))
     else:
         for several in targets:
             sys.stdout.write("".join(f"{' '.join(text.split())}\n" for text in several))
@@ -96,23 +96,11 @@ def _pieces(known: tuple[bytes, ...], tokens: Any) -> list[bytes]:
     return [known[token] if token < len(known) else b"<stop>" for token in tokens]
 
 
-def _result(
-    loaded: Loaded,
-    sources: list[str],
-    texts: list[list[str]],
-    found: list[list[Hypothesis]],
-    written: int,
-    seconds: float,
-) -> dict[str, Any]:
-    samples = [
+def _samples(
+    sources: list[str], texts: list[list[str]], found: list[list[Hypothesis]]
+) -> list[dict[str, Any]]:
+    return [
         {"source": source, "text": text, "log_probability": one.log_probability, "reason": one.reason}
         for source, several, hypotheses in zip(sources, texts, found, strict=True)
         for text, one in zip(several, hypotheses, strict=True)
     ]
-    return {
-        "run": str(loaded.run.path),
-        "samples": samples,
-        "tokens": written,
-        "seconds": seconds,
-        "tokens_per_second": written / seconds,
-    }
