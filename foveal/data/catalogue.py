@@ -88,6 +88,7 @@ ENTRIES = (
         size="8.8 MB",
         make=tables(PAIR, lambda _: generated.copies()),
         task="transduce",
+        version="2",
     ),
     Entry(
         name="reverse",
@@ -96,6 +97,7 @@ ENTRIES = (
         size="8.8 MB",
         make=tables(PAIR, lambda _: generated.reversals()),
         task="transduce",
+        version="2",
     ),
     Entry(
         name="scan",
