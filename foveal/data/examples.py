@@ -64,3 +64,10 @@ class Examples:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    def lengths(self, name: str) -> list[int]:
+        """Those of the rows of a ragged column."""
+        column = self.columns[name]
+        assert isinstance(column, Ragged)
+        lengths: list[int] = column.lengths.tolist()
+        return lengths

@@ -68,10 +68,7 @@ class Measured:
     @property
     def lengths(self) -> list[int]:
         """Steps of each series."""
-        source = self.examples.columns["source"]
-        assert isinstance(source, Ragged)
-        lengths: list[int] = source.lengths.tolist()
-        return lengths
+        return self.examples.lengths("source")
 
     @cached_property
     def facts(self) -> dict[str, Any]:

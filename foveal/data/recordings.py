@@ -66,10 +66,7 @@ class Recordings:
     @property
     def lengths(self) -> list[int]:
         """Frames of each recording."""
-        source = self.examples.columns["source"]
-        assert isinstance(source, Ragged)
-        lengths: list[int] = source.lengths.tolist()
-        return lengths
+        return self.examples.lengths("source")
 
     @cached_property
     def facts(self) -> dict[str, Any]:

@@ -117,7 +117,8 @@ def beam_search(
 
 
 def _likeliest(logits: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
-    """Log-probabilities in float64 and tokens of the `count` likeliest, or of all if there are fewer.
+    """Log-probabilities and tokens of the `count` likeliest, or of all if there are fewer. They are as exact
+    as the logits, and float64 so that their sums stay it.
 
     Of equal ones the first, as in greedy decoding. Top-k promises nothing about equal ones, so where there
     are some all are sorted, which takes as long as a decoder's step.

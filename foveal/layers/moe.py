@@ -1,5 +1,7 @@
 """Mixture of experts: many small networks, a few of them for each vector."""
 
+from abc import ABC, abstractmethod
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,7 +16,7 @@ Aux = dict[str, Float[Tensor, " B"]]
 """Sums within each row that reach the task: an expert layer's load balance, say."""
 
 
-class Routed(nn.Module):
+class Routed(nn.Module, ABC):
     """A feed-forward layer that sends vectors different ways, and says how well they are spread.
 
     It is told the lengths, since padding must not count, and returns a sum within each row for every one
@@ -23,10 +25,10 @@ class Routed(nn.Module):
 
     aux_names: tuple[str, ...]
 
+    @abstractmethod
     def forward(
         self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Aux]:
-        raise NotImplementedError
+    ) -> tuple[Float[Tensor, "B T D"], Aux]: ...
 
 
 def aux_names(module: nn.Module) -> list[str]:

@@ -5,6 +5,7 @@ generation and the laws' tests for it (`examples/own_cell.py`).
 """
 
 import math
+from abc import ABC, abstractmethod
 from typing import Literal
 
 import torch
@@ -23,30 +24,30 @@ from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 
 
-class Cell(nn.Module):
+class Cell(nn.Module, ABC):
     """One step of a recurrence. `sizes` names the parts of its state and their widths."""
 
     d_in: int
     d_out: int
     sizes: dict[str, int]
 
+    @abstractmethod
     def reset_parameters(self) -> None:
         """Fill every parameter anew."""
-        raise NotImplementedError
 
+    @abstractmethod
     def project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T P"]:
         """The part of the equations that depends on the input alone, for the whole sequence at once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, p: Float[Tensor, "B P"], state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """`y_t, s_t` from `p_t` and `s_(t-1)`."""
-        raise NotImplementedError
 
     def fused(
         self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The whole sequence by the fast path: outputs, and the state after each row's own length."""
-        raise NotImplementedError
+        """The whole sequence: outputs, and the state after each row's own length; by steps, if not faster."""
+        return recurrence.recur(self.step, self.project(x), state, lengths)
 
     def fast_path(self) -> str:
         """What `fused` does here, in `ops.dispatch`'s words; empty if nothing is faster than the steps."""

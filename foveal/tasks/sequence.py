@@ -81,7 +81,7 @@ class SequenceTask:
         return beam_search(
             self.model.head,
             prompts,
-            self.room.of(int(batch.lengths["source"].max())),
+            self._limit(batch),
             beam=beam,
             best=best,
             alpha=alpha,
@@ -93,12 +93,18 @@ class SequenceTask:
         self, batch: ExampleBatch, texts: Sequence[str], sampling: Sampling, samples: int = 1
     ) -> list[list[Hypothesis]]:
         """`samples` targets of each source, drawn token by token; the noise is named by the source's text."""
-        limit = self.room.of(int(batch.lengths["source"].max()))
         tokens: list[list[int]] = [[] for _ in range(len(texts) * samples)]
         totals, drawn = [0.0] * len(tokens), [Hypothesis((), 0.0, 0.0, "limit")] * len(tokens)
         prompts, memory, end = [[self.marks.start]] * len(texts), self.memory(batch), {self.marks.stop}
         for row, token, chance, reason in generate(
-            self.model.head, prompts, texts, limit, sampling, samples=samples, memory=memory, end=end
+            self.model.head,
+            prompts,
+            texts,
+            self._limit(batch),
+            sampling,
+            samples=samples,
+            memory=memory,
+            end=end,
         ):
             tokens[row].append(token)
             totals[row] += chance
@@ -106,6 +112,10 @@ class SequenceTask:
                 ended: Literal["end", "limit"] = "end" if reason == "end" else "limit"
                 drawn[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
         return [drawn[row : row + samples] for row in range(0, len(drawn), samples)]
+
+    def _limit(self, batch: ExampleBatch) -> int:
+        """The most tokens of a target, for all of the batch."""
+        return self.room.of(int(batch.lengths["source"].max()))
 
     def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> list[Float[np.ndarray, "H T S"]]:
         """How much of each source token is read while each token of `written` is: by every head of every
