@@ -44,8 +44,17 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
+def besides(scores: dict[str, Any]) -> str:
+    """What there is beside the loss, to be told behind it."""
+    bits, accuracy = scores.get("bits_per_character"), scores.get("accuracy")
+    told = "" if bits is None else f", {bits:.4f} bits per character"
+    return told if accuracy is None else f"{told}, accuracy {100 * accuracy:.1f} %"
+
+
 def duration(seconds: float) -> str:
-    """`45 s`, `2:05`, `1:02:05`."""
+    """`under 1 s`, `45 s`, `2:05`, `1:02:05`."""
+    if 0 < seconds < 1:
+        return "under 1 s"
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -132,12 +141,12 @@ class Screen:
     def refused(self, record: dict[str, Any]) -> None:
         ERROR.print(f"[red]step {record['step']}: not applied: {record['culprit']}")
 
-    def evaluated(self, record: dict[str, Any], best: bool) -> None:
+    def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.valid = record["loss"]
-        mark = "  [green]best so far[/]" if best else ""
-        bits = record.get("bits_per_character")
-        more = "" if bits is None else f", {bits:.4f} bits per character"
-        ERROR.print(f"[bold]step {record['step']}[/]  held out {record['loss']:.4f} nats{more}{mark}")
+        better = best_step in (None, record["step"])
+        mark = "" if better else f"  [yellow]not better since step {best_step}[/]"
+        told = f"held out {record['loss']:.4f} nats{besides(record)}{mark}"
+        ERROR.print(f"[bold]step {record['step']}[/]  {told}", soft_wrap=True)
 
     def sample(self, step: int, text: str) -> None:
         if step == 0:

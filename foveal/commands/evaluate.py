@@ -53,13 +53,14 @@ def evaluate(
         order, precision = held_out_order(config, held_out), config.training.precision
         scores = evaluate_batches(loaded.model, loaded.task, order, precision=precision, poll=signals.poll)
         report = judged(kind.judge(config, loaded.model, loaded.inputs, held_out, signals.poll))
-    scores = scored(scores)
+    scores = scored(config.task.name, scores)
     amounts = {key: facts[key] for key in AMOUNTS if key in facts}
     if json:
         more = {} if report is None else report.to_json()
         result_line({"run": str(run), "split": split} | amounts | scores | more)
     else:
         amount = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in amounts.items())
-        facts_table([("run", str(run)), ("data", f"{split}: {amount}"), *score_rows(split, scores)], OUTPUT)
+        rows = score_rows(config.task.name, split, scores)
+        facts_table([("run", str(run)), ("data", f"{split}: {amount}"), *rows], OUTPUT)
         if report is not None:
-            show_report(report, OUTPUT)
+            show_report(config.task.name, report, OUTPUT)

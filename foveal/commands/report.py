@@ -11,7 +11,8 @@ from torch import nn
 
 from foveal.build import build_task, held_out_order, kind_of, load_run_weights, training_order
 from foveal.build.kind import Judged
-from foveal.commands.console import ERROR, Screen, duration, facts_table, result_line, shortened
+from foveal.commands.console import ERROR, Screen, besides, duration, facts_table, result_line, shortened
+from foveal.config import TaskName
 from foveal.data.prepared import Prepared
 from foveal.inspection.curves import draw_curves
 from foveal.scores.report import Report, make_report
@@ -21,8 +22,17 @@ from foveal.training.plan import parse_budget
 from foveal.training.run import Run
 from foveal.training.trainer import FinishedError, Trainer
 
-WRITERS = ("language", "translate", "transduce", "mask")
-"""Tasks whose runs write; the others answer, with predict."""
+USES: dict[TaskName, tuple[str, tuple[str, ...]]] = {
+    "language": ("generate", ()),
+    "translate": ("generate", ("--prompt", "TEXT")),
+    "transduce": ("generate", ("--prompt", "TEXT")),
+    "mask": ("generate", ("--prompt", "a text with a [MASK]")),
+}
+"""What a run of a task is for, a command and its options; the others answer: predict."""
+CHOICES: dict[TaskName, str] = {"classify": "text", "series": "series", "tag": "word", "steps": "step"}
+"""Of what there is a loss, where it is of no token but of a label."""
+LENGTHS: dict[TaskName, str] = {"transcribe": "frames", "series": "steps", "steps": "steps"}
+"""What a source's length is counted in, where not in words."""
 WORST, SHOWN = 3, 160
 """Of the worst examples so many are shown, and so many characters of each."""
 
@@ -59,7 +69,8 @@ def train_and_report(
         if held_out is not None:
             order = held_out_order(config, held_out)
             scores = evaluate(model, task, order, precision=config.training.precision, poll=signals.poll)
-            result |= {"split": "valid" if data.test is None else "test"} | scored(scores)
+            split = "valid" if data.test is None else "test"
+            result |= {"split": split} | scored(config.task.name, scores)
             report = judged(kind.judge(config, model, data.inputs, held_out, signals.poll))
             result |= {} if report is None else report.to_json()
         draw_curves(run.metrics, picture, f"{run.path.name}: {config.model.mixers}", unit)
@@ -72,18 +83,18 @@ def train_and_report(
         result_line(result)
 
 
-def scored(scores: dict[str, float]) -> dict[str, float]:
-    """The scores with the perplexity, `exp(loss)`."""
-    return scores | {"perplexity": math.exp(min(scores["loss"], 700.0))}
+def scored(task: TaskName, scores: dict[str, float]) -> dict[str, float]:
+    """The scores, of a task that predicts tokens with the perplexity, `exp(loss)`."""
+    if task in CHOICES:
+        return scores
+    return scores | {"perplexity": math.exp(scores["loss"]) if scores["loss"] < 700 else math.inf}
 
 
-def score_rows(split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
+def score_rows(task: TaskName, split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
     """The loss of a split in words."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
-    bits = (
-        f" = {scores['bits_per_character']:.4f} bits per character" if "bits_per_character" in scores else ""
-    )
-    loss = f"{scores['loss']:.4f} nats per token{bits} (perplexity {scores['perplexity']:.2f})"
+    perplexity = f", perplexity {scores['perplexity']:.4g}" if "perplexity" in scores else ""
+    loss = f"{scores['loss']:.4f} nats per {CHOICES.get(task, 'token')}{besides(scores)}{perplexity}"
     return [(f"{name} loss", loss)]
 
 
@@ -94,10 +105,10 @@ def judged(found: Judged | None) -> Report | None:
     return make_report(found.scores, found.lengths, found.sources, found.references, found.outputs)
 
 
-def show_report(report: Report, console: Console) -> None:
+def show_report(task: TaskName, report: Report, console: Console) -> None:
     """Two tables, and the worst of the examples."""
     console.print()
-    console.print(Text(report.table()), soft_wrap=True)
+    console.print(Text(report.table(f"length ({LENGTHS.get(task, 'words')})")), soft_wrap=True)
     for score in report.scores:
         if score.signature:
             console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
@@ -113,24 +124,19 @@ def show_report(report: Report, console: Console) -> None:
         console.print()
 
 
-def _use(run: Run) -> str:
-    """What to do with a trained run."""
-    if run.config.task.name in WRITERS:
-        return command("generate", run.path)
-    return command("predict", run.path, "DATA")
-
-
 def _show(run: Run, result: dict[str, Any], report: Report | None, best_step: int | None) -> None:
+    task, other = run.config.task.name, () if "split" in result else ("DATA",)
+    name, options = USES.get(task, ("predict", ("DATA",)))
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     if report is not None:
-        show_report(report, ERROR)
+        show_report(task, report, ERROR)
     rows = [("trained", f"{result['steps']:,} steps in {duration(result['seconds'])} of training")]
-    rows += score_rows(result["split"], result) if "split" in result else []
+    rows += score_rows(task, result["split"], result) if "split" in result else []
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
-        ("next", _use(run)),
-        ("", command("evaluate", run.path, "DATA")),
+        ("next", command(name, run.path, *options)),
+        ("", command("evaluate", run.path, *other)),
     ]
     ERROR.print()
     facts_table(rows)

@@ -173,10 +173,13 @@ def _announce(
                 f"{first.loss:.3f} nats measured; "
                 f"ln {told.outcomes} = {math.log(told.outcomes):.3f} expected",
             ),
-            ("cost", _cost(config, order, first, step)),
+            ("cost", _cost(config, order, first, step, told.unit)),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )
+    steps, rising = _steps(config, order, step), config.schedule.warmup
+    if steps < 2 * rising:
+        say(f"about {steps:,} steps, and the rate rises in {rising} of them: lower schedule.warmup")
     if config.training.precision == "bfloat16" and not fast_bfloat16(next(network.parameters()).device):
         say("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
 
@@ -195,17 +198,19 @@ def _model(config: Config, network: nn.Module) -> str:
     return f"{', '.join(parts)}; {parameters:,} parameters{some}"
 
 
-def _cost(config: Config, order: Batches, first: Preflight, step: float) -> str:
+def _cost(config: Config, order: Batches, first: Preflight, step: float, unit: str) -> str:
     """Memory and time, from one measured step."""
-    batch = order.batch(0, 0)
-    budget = parse_budget(config.training.budget)
-    if budget.unit == "seconds":
-        total = budget.amount
-    else:
-        tokens = batch.tokens * config.training.accumulate
-        total = step * counted_steps(budget, order.per_epoch, config.training.accumulate, tokens)
+    tokens = order.batch(0, 0).tokens * config.training.accumulate
     epoch = step * order.per_epoch / config.training.accumulate
     return (
-        f"about {size(first.bytes)} of memory; {1000 * step:.0f} ms a step of "
-        f"{batch.tokens:,} tokens; {duration(epoch)} an epoch; {duration(total)} in all"
+        f"about {size(first.bytes)} of memory; {1000 * step:.0f} ms a step of {tokens:,} {unit}; "
+        f"{duration(epoch)} an epoch; {duration(step * _steps(config, order, step))} without evaluations"
     )
+
+
+def _steps(config: Config, order: Batches, step: float) -> int:
+    """About how many steps of so many seconds the budget is."""
+    budget, accumulate = parse_budget(config.training.budget), config.training.accumulate
+    if budget.unit == "seconds":
+        return max(1, round(budget.amount / step))
+    return counted_steps(budget, order.per_epoch, accumulate, order.batch(0, 0).tokens * accumulate)

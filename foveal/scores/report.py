@@ -80,18 +80,23 @@ def worst(
 
 @dataclass(frozen=True)
 class Report:
-    """Scores with their intervals, by length, and the worst examples by the first of them."""
+    """Scores, by their names the intervals, by length, and the worst examples by the first score.
+
+    A single example has no intervals.
+    """
 
     scores: tuple[Score, ...]
-    intervals: tuple[Interval, ...]
+    intervals: dict[str, Interval]
     by_length: list[LengthBin]
     worst: list[Example]
 
     def to_json(self) -> dict[str, Any]:
         """{"bleu": 31.2, "bleu_interval": [30.1, 32.3], "bleu_signature": "...", "by_length": [...], ...}"""
         content: dict[str, Any] = {}
-        for score, interval in zip(self.scores, self.intervals, strict=True):
-            content |= {score.name: score.value, f"{score.name}_interval": list(interval)}
+        for score in self.scores:
+            content[score.name] = score.value
+            if score.name in self.intervals:
+                content[f"{score.name}_interval"] = list(self.intervals[score.name])
             if score.signature:
                 content[f"{score.name}_signature"] = score.signature
         content["by_length"] = [
@@ -101,13 +106,12 @@ class Report:
         content["worst"] = [asdict(example) for example in self.worst]
         return content
 
-    def table(self) -> str:
-        """For people: a line a score, then a line a range of length."""
+    def table(self, length: str = "length") -> str:
+        """For people: a line a score, then a line a range of `length`, which may say its unit."""
         names = [score.name for score in self.scores]
-        scores = [
-            [score.name, f"{score.value:.4g}", f"{low:.4g} to {high:.4g}"]
-            for score, (low, high) in zip(self.scores, self.intervals, strict=True)
-        ]
+        head = ["score", "value", *(["95 % interval"] if self.intervals else [])]
+        between = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
+        scores = [[score.name, f"{score.value:.4g}", *between.get(score.name, [])] for score in self.scores]
         lengths = [
             [
                 f"{part.shortest} to {part.longest}" if part.shortest < part.longest else f"{part.longest}",
@@ -116,7 +120,7 @@ class Report:
             ]
             for part in self.by_length
         ]
-        tables = [["score", "value", "95 % interval"], *scores], [["length", "examples", *names], *lengths]
+        tables = [head, *scores], [[length, "examples", *names], *lengths]
         return "\n\n".join(map(_aligned, tables))
 
 
@@ -131,7 +135,7 @@ def make_report(
     """`lengths` (N,) are those of the sources, in their own units: words, characters, frames."""
     return Report(
         tuple(scores),
-        tuple(bootstrap(score, seed=seed) for score in scores),
+        {score.name: bootstrap(score, seed=seed) for score in scores if len(lengths) > 1},
         by_length(scores, lengths),
         worst(scores[0], sources, references, outputs),
     )

@@ -67,8 +67,8 @@ class Reporter(Protocol):
     def refused(self, record: dict[str, Any]) -> None:
         """An update that was not applied; `record["culprit"]` says where the first bad number appeared."""
 
-    def evaluated(self, record: dict[str, Any], best: bool) -> None:
-        """The means over the validation batches; `best` if these weights were kept."""
+    def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
+        """The means over the validation batches; the best so far were those of `best_step`."""
 
     def sample(self, step: int, text: str) -> None: ...
 

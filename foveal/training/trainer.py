@@ -176,7 +176,7 @@ class Trainer:
                     state.best = self._write_weights("best", means["loss"])
                 record = {"kind": "evaluation", "step": progress.step, **means}
                 state.metrics.write(record)
-                self.reporter.evaluated(record, best)
+                self.reporter.evaluated(record, progress.best_step)
             if progress.previewed < progress.step:
                 text = self._preview()
                 progress.previewed = progress.step

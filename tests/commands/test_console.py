@@ -3,7 +3,7 @@
 import io
 from contextlib import redirect_stderr
 
-from foveal.commands.console import Screen
+from foveal.commands.console import Screen, duration
 
 
 def shown(text: str) -> list[str]:
@@ -24,6 +24,23 @@ def test_a_long_preview_is_cut_on_both_sides() -> None:
     assert source.startswith(first.removesuffix(" ..."))
     assert target.startswith(second.removesuffix(" ..."))
     assert min(len(first), len(second)) > 60
+
+
+def test_an_evaluation_says_what_there_is_and_when_it_was_better() -> None:
+    told = io.StringIO()
+    with redirect_stderr(told):
+        screen = Screen(None, "tokens")
+        screen.evaluated({"step": 16, "loss": 0.5, "accuracy": 0.75}, 16)
+        screen.evaluated({"step": 1032, "loss": 0.6, "bits_per_character": 1.5}, 16)
+    assert told.getvalue().splitlines() == [
+        "step 16  held out 0.5000 nats, accuracy 75.0 %",
+        "step 1032  held out 0.6000 nats, 1.5000 bits per character  not better since step 16",
+    ]
+
+
+def test_durations() -> None:
+    seconds = (0.0, 0.3, 1.2, 59.0, 125.0, 3725.0)
+    assert [duration(one) for one in seconds] == ["0 s", "under 1 s", "1 s", "59 s", "2:05", "1:02:05"]
 
 
 def test_what_fits_is_left_whole() -> None:

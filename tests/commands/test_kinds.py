@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.commands.calling import call, refuse, succeed
+from tests.commands.calling import Told, call, refuse, succeed
 
 WORDS = ("red", "green", "blue", "cat", "dog", "runs", "sits", "the")
 SMALL = (
@@ -152,6 +153,36 @@ def test_classify() -> None:
     told = succeed("predict", "run", "labels.csv")
     assert set(told.out.split()) <= {"cat", "none"}
     assert told.out.count("\n") == 60
+
+
+def last_lines(told: Told) -> list[list[str]]:
+    """The commands that a training ends with, as they would be typed."""
+    return [shlex.split(line.removeprefix("next"))[1:] for line in told.err.splitlines()[-2:]]
+
+
+@pytest.mark.parametrize("task", ["translate", "mask", "classify"])
+def test_a_training_ends_with_commands_that_work(task: str) -> None:
+    write_pairs()
+    write_labels()
+    Path("text.txt").write_text("\n".join(sentences()))
+    data = {"translate": "pairs.tsv", "mask": "text.txt", "classify": "labels.csv"}[task]
+    small = (*SMALL, "data.context=16", "--budget", "3steps", "--task", task)
+    told = succeed("train", data, *small, "--run", "a run")
+    for arguments in last_lines(told):
+        succeed(*(data if argument == "DATA" else argument for argument in arguments))
+    assert "3 steps, and the rate rises in " in told.err
+    assert "without evaluations" in told.err
+    assert "best so far" not in told.err
+
+
+def test_a_label_has_no_perplexity() -> None:
+    write_labels()
+    told = succeed("train", "labels.csv", *SMALL, "--budget", "2steps", "--run", "run")
+    (line,) = (line for line in told.err.splitlines() if line.startswith("test loss"))
+    assert " nats per text, accuracy " in line
+    assert "perplexity" not in told.err
+    assert "length (words)" in told.err
+    assert "perplexity" not in json.loads(succeed("evaluate", "run", "--json").out)
 
 
 def test_tag() -> None:

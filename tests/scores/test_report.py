@@ -129,6 +129,14 @@ def test_a_report_is_json_and_a_table() -> None:
     assert lines[5].split() == ["1", "40", "0", "0.5"]
 
 
+def test_one_example_has_no_interval() -> None:
+    report = make_report([exact(["a"], ["a"])], [1], ["a"], ["a"], ["a"])
+    assert "exact_interval" not in report.to_json()
+    lines = report.table("length (words)").splitlines()
+    assert lines[0].split() == ["score", "value"]
+    assert lines[3].split() == ["length", "(words)", "examples", "exact"]
+
+
 @pytest.mark.parametrize("metric", [*ALL, confusion, tag_accuracy, entity_f1])
 def test_no_examples_is_one_plain_error(metric) -> None:
     with pytest.raises(UserError, match=r"^there are no examples to score: give data with at least one row"):

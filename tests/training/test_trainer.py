@@ -150,7 +150,7 @@ def test_early_stopping(tmp_path: Path) -> None:
     step, reason, best_step, _ = done.reporter.end
     assert reason == "patience"
     assert step == best_step + 3 * 2
-    assert [best for _, best in done.reporter.evaluations[-4:]] == [True, False, False, False]
+    assert [best for _, best in done.reporter.evaluations[-4:]] == [best_step] * 4
 
 
 def test_a_validation_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class Watcher:
 
     steps: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
-    evaluations: list[tuple[dict[str, Any], bool]] = field(default_factory=list)
+    evaluations: list[tuple[dict[str, Any], int | None]] = field(default_factory=list)
     samples: list[tuple[int, str]] = field(default_factory=list)
     saves: list[tuple[int, Path]] = field(default_factory=list)
     begun: list[Any] = field(default_factory=list)
@@ -134,8 +134,8 @@ class Watcher:
     def refused(self, record: dict[str, Any]) -> None:
         self.refusals.append(record)
 
-    def evaluated(self, record: dict[str, Any], best: bool) -> None:
-        self.evaluations.append((record, best))
+    def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
+        self.evaluations.append((record, best_step))
 
     def sample(self, step: int, text: str) -> None:
         self.samples.append((step, text))
