@@ -57,7 +57,7 @@ def train(
     valid: str | None = None,
     test: str | None = None,
     run: Path | None = None,
-    budget: str | None = None,
+    budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:

@@ -11,6 +11,13 @@ from pydantic import BaseModel, ValidationError
 from foveal.config.sections import Config
 
 PRESETS = Path(__file__).parent.parent / "presets"
+EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "model": "settings below it, as key.sub=value",
+}
+"""In plain words, by how the kinds of pydantic's errors begin."""
 
 
 class ConfigError(ValueError):
@@ -73,11 +80,13 @@ def to_toml(config: BaseModel) -> str:
     return "\n".join(_toml_lines(config.model_dump(), ())).strip() + "\n"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """How to mend a misspelt word: the nearest known one, else all of them."""
+def nearest(word: str, known: Iterable[str], before: str = "") -> str:
+    """How to mend a misspelt word: the nearest known one, else all of them; `before` stands before each."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
-    return f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(names)}"
+    close = difflib.get_close_matches(word.lower(), names, n=1)
+    if close:
+        return f"; did you mean '{before}{close[0]}'?"
+    return f"; known: {', '.join(before + name for name in names)}"
 
 
 def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
@@ -115,6 +124,9 @@ def _plain(error: ValidationError, given: Mapping[str, Any]) -> str:
         section: Any = Config
         for part in path[:-1]:
             section = section.model_fields[part].annotation
-        return f"unknown key '{key}'{nearest(path[-1], section.model_fields)}"
+        before = "".join(f"{part}." for part in path[:-1])
+        return f"unknown key '{key}'{nearest(path[-1], section.model_fields, before)}"
+    if expected := EXPECTED.get(problem["type"].partition("_")[0]):
+        return f"{key}={problem['input']}: expected {expected}"
     message = str(problem["msg"]).removeprefix("Value error, ")
     return f"{key}={problem['input']}: {message[0].lower()}{message[1:]}" if path else message

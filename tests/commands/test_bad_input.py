@@ -88,8 +88,13 @@ def test_held_out_files() -> None:
 
 SETTINGS = {
     "modle.width=3": ["unknown key 'modle'", "did you mean 'model'"],
-    "model.widht=3": ["unknown key 'model.widht'", "did you mean 'width'"],
-    "model.width=wide": ["model.width=wide", "integer"],
+    "model.widht=3": ["unknown key 'model.widht'", "did you mean 'model.width'?"],
+    "data.x=3": ["unknown key 'data.x'", "known: data.batch_tokens, data.bins"],
+    "model.width=wide": ["model.width=wide: expected a whole number"],
+    "model.width=1.5": ["model.width=1.5: expected a whole number"],
+    "model.dropout=much": ["model.dropout=much: expected a number"],
+    "model.tied=maybe": ["model.tied=maybe: expected true or false"],
+    "model=lstm": ["model=lstm: expected settings below it, as key.sub=value"],
     "model.width=-1": ["model.width=-1", "greater than 0"],
     "model.width": ["'model.width'", "expected key.sub=value", "model.width=256"],
     "model.mixers=ltsm": ["model.mixers", "unknown mixer 'ltsm'", "did you mean 'lstm'"],
@@ -110,10 +115,13 @@ def test_settings(setting: str) -> None:
 
 @pytest.mark.parametrize("budget", ["soon", "3", "0s", "-1m", "3 parsecs", "1e99steps"])
 def test_budgets(budget: str) -> None:
-    assert "expected such as 90s, 3m, 2h, 2000steps" in refuse("train", "text.txt", f"--budget={budget}")
+    for given in ([f"--budget={budget}"], ["--budget", budget]):
+        line = refuse("train", "text.txt", *given)
+        assert f"budget '{budget}': expected an amount above 0, such as 90s, 3m, 2h, 2000steps" in line
 
 
 def test_presets() -> None:
+    assert "unknown preset 'LSTM'; did you mean 'lstm'?" in train("text.txt", "--model", "LSTM")
     assert "unknown preset 'lstmm'; did you mean 'lstm'?" in train("text.txt", "--model", "lstmm")
     assert "unknown preset 'zzz'; known: attention, classify, conv" in train("text.txt", "--model", "zzz")
     assert "mine.toml: No such file" in train("text.txt", "--model", "mine.toml")

@@ -43,7 +43,7 @@ def test_budgets_are_read(text: str, amount: float | None, unit: str | None) -> 
 
 @pytest.mark.parametrize("text", ["", "3", "m", "-3m", "0s", "3x", "3M", "nan s", "1e3s", "9" * 400 + "s"])
 def test_nonsense_is_one_plain_line(text: str) -> None:
-    with pytest.raises(UserError, match="expected such as 90s, 3m") as error:
+    with pytest.raises(UserError, match="expected an amount above 0, such as 90s, 3m") as error:
         parse_budget(text)
     assert "\n" not in str(error.value)
 
