@@ -4,13 +4,12 @@ The archive is `free_spoken_digits.zip` in the folder that FOVEAL_DATA names: 3,
 at 8 kHz, `recordings/DIGIT_SPEAKER_N.wav`. By custom N = 0 .. 4 is the test set.
 """
 
-import argparse
 import csv
-import os
 import re
-import sys
 import zipfile
 from pathlib import Path
+
+from benchmarks.outside import write_parts
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TESTED = 5
@@ -35,17 +34,5 @@ def unpack(archive: Path, into: Path) -> dict[str, int]:
     return {part: len(found_rows) for part, found_rows in rows.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, required=True, help="the folder to write")
-    given = parser.parse_args()
-    data = os.environ.get("FOVEAL_DATA")
-    if data is None:
-        sys.exit("set FOVEAL_DATA to the folder that holds free_spoken_digits.zip")
-    counts = unpack(Path(data) / "free_spoken_digits.zip", given.into)
-    for part, count in counts.items():
-        print(f"{given.into / part}: {count:,} recordings")
-
-
 if __name__ == "__main__":
-    main()
+    write_parts(__doc__, "free_spoken_digits.zip", unpack)

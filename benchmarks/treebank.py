@@ -3,10 +3,9 @@
 The file is `ud_english_ewt_dev.conllu` in the folder that FOVEAL_DATA names: 2,001 sentences with gold tags.
 """
 
-import argparse
-import os
-import sys
 from pathlib import Path
+
+from benchmarks.outside import write_parts
 
 EVERY = 5
 
@@ -25,16 +24,5 @@ def cut(treebank: Path, into: Path) -> dict[str, int]:
     return {part: len(blocks) for part, blocks in parts.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, required=True, help="the folder to write")
-    given = parser.parse_args()
-    data = os.environ.get("FOVEAL_DATA")
-    if data is None:
-        sys.exit("set FOVEAL_DATA to the folder that holds ud_english_ewt_dev.conllu")
-    for part, count in cut(Path(data) / "ud_english_ewt_dev.conllu", given.into).items():
-        print(f"{given.into / part}.conllu: {count:,} sentences")
-
-
 if __name__ == "__main__":
-    main()
+    write_parts(__doc__, "ud_english_ewt_dev.conllu", cut)

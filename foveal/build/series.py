@@ -1,8 +1,9 @@
 """Measured series: one label for each, or a label for each of its steps."""
 
-from typing import Any
+from abc import ABC
+from typing import Any, ClassVar
 
-from foveal.build.choices import PlacesKind, WholeKind, some
+from foveal.build.choices import ChoosingKind, PlacesKind, WholeKind, some
 from foveal.build.kind import Described
 from foveal.config import Config
 from foveal.data.measured import LabelEachStep, Measured, OneLabel, SeriesInputs
@@ -14,43 +15,34 @@ CHANNELS = 6
 """Of an outline."""
 
 
-class SeriesKind(WholeKind):
+class MeasuredKind(ChoosingKind, ABC):
+    """What is read: series of equally many channels."""
+
+    told: ClassVar[str]
+    """The task, with a place for its labels."""
+
+    def encoder(self, config: Config, inputs: SeriesInputs | None = None) -> VectorEncoder:
+        channels = CHANNELS if inputs is None else inputs.channels
+        return vector_encoder(config.model.encoder, channels, config.data.longest)
+
+    def describe(self, config: Config, data: Prepared[SeriesInputs, Measured]) -> Described:
+        labels, count = data.inputs.labels, data.inputs.channels
+        told = f"{self.told.format(some(labels))} from {count} channel{'s' if count > 1 else ''}"
+        return Described("labelled series", told, len(labels), "time steps")
+
+    def amount(self, facts: dict[str, Any]) -> str:
+        return f"{facts['examples']:,} of {facts['steps']:,} steps"
+
+
+class SeriesKind(MeasuredKind, WholeKind):
+    told = "series: {}"
+
     def __init__(self) -> None:
         super().__init__(OneLabel())
 
-    def encoder(self, config: Config, inputs: SeriesInputs | None = None) -> VectorEncoder:
-        return _encoder(config, inputs)
 
-    def describe(self, config: Config, data: Prepared[SeriesInputs, Measured]) -> Described:
-        return _described(data.inputs, f"series: {some(data.inputs.labels)}")
+class StepsKind(MeasuredKind, PlacesKind):
+    told = "steps: {} for each step,"
 
-    def amount(self, facts: dict[str, Any]) -> str:
-        return _amount(facts)
-
-
-class StepsKind(PlacesKind):
     def __init__(self) -> None:
         super().__init__(LabelEachStep())
-
-    def encoder(self, config: Config, inputs: SeriesInputs | None = None) -> VectorEncoder:
-        return _encoder(config, inputs)
-
-    def describe(self, config: Config, data: Prepared[SeriesInputs, Measured]) -> Described:
-        return _described(data.inputs, f"steps: {some(data.inputs.labels)} for each step,")
-
-    def amount(self, facts: dict[str, Any]) -> str:
-        return _amount(facts)
-
-
-def _encoder(config: Config, inputs: SeriesInputs | None) -> VectorEncoder:
-    channels = CHANNELS if inputs is None else inputs.channels
-    return vector_encoder(config.model.encoder, channels, config.data.longest)
-
-
-def _described(inputs: SeriesInputs, told: str) -> Described:
-    channels = f"{inputs.channels} channel{'s' if inputs.channels > 1 else ''}"
-    return Described("labelled series", f"{told} from {channels}", len(inputs.labels), "time steps")
-
-
-def _amount(facts: dict[str, Any]) -> str:
-    return f"{facts['examples']:,} of {facts['steps']:,} steps"
