@@ -43,7 +43,8 @@ def parse_budget(text: str) -> Budget:
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:(s|m|h)|([kM]?)(step|epoch|token)s?)", text.strip())
     amount = float(match[1]) if match else 0.0
     if match is None or not 0 < amount < 1e12:
-        raise UserError(f"budget '{text}': expected an amount above 0, such as 90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens")
+        amounts = "90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens"
+        raise UserError(f"budget '{text}': expected an amount above 0, such as {amounts}")
     if match[2]:
         return Budget(amount * _UNITS[match[2]], "seconds")
     units: dict[str, Literal["steps", "epochs", "tokens"]]

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from foveal import __version__
-from foveal.config import Config, ConfigError, from_tables, to_toml
+from foveal.config import Config, ConfigError, from_tables, nearest, to_toml
 from foveal.core import durable
 from foveal.core.errors import RunFailed, UserError
 from foveal.training.plan import Plan
@@ -27,6 +27,8 @@ from foveal.training.sealed import open_json, seal_json
 
 FORMAT = 1
 WEIGHTS = "model.safetensors"
+RUNS = Path("runs")
+"""Where runs are that were given no place."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,9 @@ def create_run(
 def open_run(path: Path) -> Run:
     """Read a run folder back and verify it; UserError if it is none, foreign, newer, or was edited."""
     facts_path = path / "run.json"
+    if not path.exists():
+        beside = [str(found.parent) for place in (path.parent, RUNS) for found in place.glob("*/run.json")]
+        raise UserError(f"{path}: no such run{nearest(str(path), set(beside)) if beside else ''}")
     if not facts_path.is_file():
         raise UserError(f"{path}: not a run of Foveal's: it has no run.json")
     facts = open_json(facts_path.read_bytes(), str(facts_path))
@@ -166,7 +171,7 @@ def held(run: Run) -> Iterator[None]:
         yield
 
 
-def default_path(data: str, preset: str, parent: Path = Path("runs")) -> Path:
+def default_path(data: str, preset: str, parent: Path = RUNS) -> Path:
     """The first free `runs/<data>-<preset>-<n>`."""
     stem = re.sub(r"[^\w.-]+", "-", f"{Path(data).stem}-{Path(preset).stem}")
     number = 1

@@ -31,12 +31,12 @@ def test_a_finished_run(run: Path) -> None:
 
 def test_what_is_no_run() -> None:
     for command in ("resume", "generate", "evaluate"):
-        assert "nothing: not a run of Foveal's: it has no run.json" in refuse(command, "nothing")
+        assert "nothing: no such run" in refuse(command, "nothing")
         assert "text.txt: not a run of Foveal's" in refuse(command, "text.txt")
     Path("other").mkdir()
     Path("other", "run.json").write_text("{}")
     assert "other/run.json: damaged or edited" in refuse("resume", "other")
-    assert "nothing: not a run of Foveal's" in refuse("train", "text.txt", "--from", "nothing")
+    assert "nothing: no such run" in refuse("train", "text.txt", "--from", "nothing")
 
 
 @pytest.mark.parametrize("command", ["resume", "generate", "evaluate"])

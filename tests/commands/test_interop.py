@@ -121,7 +121,7 @@ def test_import_refuses(here: Path) -> None:
 def test_export_refuses(run: Path, here: Path) -> None:
     before = tree(here)
     assert "model.mixers=lstm: Hugging Face has no such model" in refuse("export", run, "out")
-    assert "nothing: not a run of Foveal's" in refuse("export", "nothing", "out")
+    assert "nothing: no such run" in refuse("export", "nothing", "out")
     assert tree(here) == before
     exported("rwkv")
     assert "out exists: name a folder that is not there yet" in refuse("export", "own", "out")

@@ -103,10 +103,24 @@ def newer(path: Path) -> None:
     path.write_bytes(seal_json(open_json(path.read_bytes(), "") | {"format": 2}))
 
 
-def test_no_folder_at_all(tmp_path: Path) -> None:
-    for path in (tmp_path / "nothing", tmp_path):
-        with pytest.raises(UserError, match=r"it has no run\.json"):
-            open_run(path)
+def test_no_run_at_all(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing: no such run$"):
+        open_run(tmp_path / "nothing")
+    with pytest.raises(UserError, match=r"not a run of Foveal's: it has no run\.json$"):
+        open_run(tmp_path)
+
+
+def test_a_misspelt_run_is_told_with_the_nearest(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    create_run(Path("runs/text-demo-1"), toy_config(), {}, {})
+    create_run(Path("runs/text-lstm-2"), toy_config(), {}, {})
+    for name in ("runs/text-dmo-1", "text-demo-1"):
+        with pytest.raises(UserError, match=rf"{name}: no such run; did you mean 'runs/text-demo-1'\?"):
+            open_run(Path(name))
+    with pytest.raises(UserError, match=r"x: no such run; known: run.*, runs/text-demo-1, runs/text-lstm-2"):
+        open_run(Path("x"))
 
 
 def test_every_flipped_byte_of_run_json_is_found(run: Run) -> None:
