@@ -10,6 +10,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from foveal.config import TaskName, nearest
@@ -202,10 +203,19 @@ def located(data: str, say: Say) -> str:
         return data
     if data in names():
         return str(get(data, say))
+    if "/" in data or Path(data).suffix:
+        raise UserError(f"{data}: no such file or folder{_beside(Path(data))}")
     raise UserError(
         f"{data}: no such file or folder, and no data set of that name{nearest(data, names())} "
         "(foveal data list)"
     )
+
+
+def _beside(path: Path) -> str:
+    """What may have been meant by `path`: the nearest name in its folder, if one is near."""
+    names = [found.name for found in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = get_close_matches(path.name, names, n=1)
+    return f"; did you mean '{path.parent / close[0]}'?" if close else ""
 
 
 def _write(files: Files, folder: Path) -> None:

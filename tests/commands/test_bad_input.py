@@ -53,7 +53,9 @@ def test_files_that_are_no_text(name: str) -> None:
 
 
 def test_a_missing_file() -> None:
-    assert "nothing.txt: no such file or folder" in train("nothing.txt")
+    assert "nothing.txt: no such file or folder\n" in train("nothing.txt")
+    assert "./tekst.txt: no such file or folder; did you mean 'text.txt'?\n" in train("./tekst.txt")
+    assert "none/text.txt: no such file or folder\n" in train("none/text.txt")
     assert "did you mean 'shakespeare'? (foveal data list)" in train("shakespaere")
 
 
