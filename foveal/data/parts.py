@@ -184,6 +184,11 @@ def _read_parts(
                 rows["train"] = [row for row in rows["train"] if content(row) != sources[0]]
     for part in (*files, *shares):
         if not rows[part]:
+            if shares and len({content(row) for found in rows.values() for row in found}) == 1:
+                raise UserError(
+                    f"{files['train']}: every row has the same source, and equal ones stay in one part: "
+                    "give other rows, or held-out ones by --valid or --test"
+                )
             raise UserError(nothing_in(part, files.get(part, files["train"]), aside))
     return rows
 

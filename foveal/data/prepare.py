@@ -15,7 +15,7 @@ from foveal.core.durable import replace_file
 from foveal.core.errors import RunFailed, UserError
 from foveal.data.catalogue import located
 from foveal.data.prepared import Prepared
-from foveal.data.sources import Document, Folder, Source, open_source
+from foveal.data.sources import Document, Folder, Source, Table, open_source
 from foveal.data.splits import Part, Shares, split
 from foveal.data.tokenizers import Tokenizer, make_tokenizer
 from foveal.data.tokens import Reading, Store, TokenArray, build_store, open_store
@@ -81,7 +81,8 @@ def prepare(
     store, skipped = _stored(corpus, config, tokenizer, say)
     for part in ("train", *corpus.shares, *corpus.given):
         if not store.facts.get(part, {}).get("tokens"):
-            raise UserError(_nothing_in(part, given.get(part, data), part in given))
+            alike = " (equal rows stay in one part)" if isinstance(corpus.cut, Table) else ""
+            raise UserError(_nothing_in(part, given.get(part, data), part in given, alike))
     _say_losses(skipped, store.facts, say)
     return Prepared(
         inputs=store.tokenizer,
@@ -163,12 +164,15 @@ def _key(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
-def _nothing_in(part: Part, data: str, given: bool) -> str:
+def _nothing_in(part: Part, data: str, given: bool, alike: str) -> str:
     if part == "train":
-        return f"{data}: no text to train on; give more text, or keep less of it back (data.valid, data.test)"
+        return (
+            f"{data}: no text to train on{alike}; give more text, or keep less of it back "
+            "(data.valid, data.test)"
+        )
     if given:
         return f"{data}: none of its characters occur in the training text; give text of the same kind"
-    return f"{data}: too little text to cut a {part} set from; give more text, or set data.{part}=0"
+    return f"{data}: too little text to cut a {part} set from{alike}; give more, or set data.{part}=0"
 
 
 def _say_losses(skipped: list[str], facts: dict[str, dict[str, Any]], say: Say) -> None:

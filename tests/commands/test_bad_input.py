@@ -88,6 +88,15 @@ def test_held_out_files() -> None:
     assert "data.valid=0.6 + data.test=0.5 leaves nothing to train on" in line
 
 
+@pytest.mark.parametrize("columns", ["text,label", "text"])
+def test_rows_that_are_all_equal(columns: str) -> None:
+    """They fall in one part, which is not seen from the numbers."""
+    Path("same.csv").write_text("\n".join([columns, *[columns.upper()] * 40, ""]))
+    line = train("same.csv")
+    assert "equal " in line
+    assert "stay in one part" in line
+
+
 SETTINGS = {
     "modle.width=3": ["unknown key 'modle'", "did you mean 'model'"],
     "model.widht=3": ["unknown key 'model.widht'", "did you mean 'model.width'?"],
