@@ -76,19 +76,21 @@ def backward(task, p):
     first, mine, mean = task * S, task * ((S + LANES - 1) // LANES * LANES), 0.0
     for i in range(S):
         if get(present, first + i) > 0:
-            a, products = get(weights, mine + i), spread(0.0)
+            products = spread(0.0)
             for j in range(0, M, LANES):
-                at, g = (first + i) * M + j, load(dc, task * M + j)
-                products = fma(g, load(values, at), products)
-                store(dvalues, at, fma(spread(a), g, load(dvalues, at)))
+                products = fma(load(dc, task * M + j), load(values, (first + i) * M + j), products)
             da = total(products)
             put(de, mine + i, da)
-            mean = mean + a * da
+            mean = mean + get(weights, mine + i) * da
     for j in range(0, D, LANES):
         store(dq, task * D + j, spread(0.0))
     for i in range(S):
         if get(present, first + i) > 0:
-            g = spread(get(weights, mine + i) * (get(de, mine + i) - mean))
+            a = get(weights, mine + i)
+            g = spread(a * (get(de, mine + i) - mean))
+            for j in range(0, M, LANES):
+                at = (first + i) * M + j
+                store(dvalues, at, fma(spread(a), load(dc, task * M + j), load(dvalues, at)))
             for j in range(0, D, LANES):
                 at, own = (first + i) * D + j, task * D + j
                 u = tanh(load(q, own) + load(keys, at))
