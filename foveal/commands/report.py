@@ -76,7 +76,8 @@ def train_and_report(
         draw_curves(run.metrics, picture, f"{run.path.name}: {config.model.mixers}", unit)
     except Interrupted as stop:
         at = f" at step {trainer.state.progress.step:,}; "
-        saved = "its last checkpoint stays" if signals.urgent else "everything is saved"
+        saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
+        saved = saved if signals.urgent else "everything is saved"
         raise Interrupted(stop.number, f"{at}{saved}; go on with: {command('resume', run.path)}") from None
     _show(run, result, report, progress.best_step)
     if json:

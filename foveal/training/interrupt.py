@@ -10,7 +10,7 @@ from typing import Any
 class Interrupted(BaseException):
     """The user, or the system, asked to stop. Not an `Exception`, so that no library swallows it."""
 
-    def __init__(self, number: int, where: str = ""):
+    def __init__(self, number: int, where: str = "; nothing was saved"):
         super().__init__(f"stopped by {signal.Signals(number).name}{where}")
         self.number = number
         self.exit_code = 128 + number

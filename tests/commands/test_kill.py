@@ -74,4 +74,4 @@ def test_while_modules_are_imported(foveal: list[str]) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130, said
-    assert said == "foveal: stopped by SIGINT\n"
+    assert said == "foveal: stopped by SIGINT; nothing was saved\n"

@@ -30,7 +30,7 @@ def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) 
     assert told.code == 128 + number
     assert told.out == ""
     if place in ("data preparation", "preflight", "run made"):
-        assert told.last == f"foveal: stopped by {number.name}"
+        assert told.last == f"foveal: stopped by {number.name}; nothing was saved"
     else:
         assert told.last.startswith(f"foveal: stopped by {number.name} at step ")
         assert told.last.endswith("; everything is saved; go on with: foveal resume run")
@@ -43,14 +43,18 @@ def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) 
     assert kill.ending(Path("run")) == whole
 
 
-def test_the_second_signal_ends_at_once(whole: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("place", "saved"),
+    [("sample", "nothing is saved yet"), ("first steps", "its last checkpoint stays")],
+)
+def test_the_second_signal_ends_at_once(whole: dict[str, Any], place: str, saved: str) -> None:
     def strike() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    with at("first steps", lambda: (strike(), strike())):
+    with at(place, lambda: (strike(), strike())):
         told = call(*TRAIN)
     assert told.code == 130
-    assert told.last.endswith("; its last checkpoint stays; go on with: foveal resume run")
+    assert told.last.endswith(f"; {saved}; go on with: foveal resume run")
     succeed("resume", "run")
     assert kill.ending(Path("run")) == whole
 
@@ -62,4 +66,4 @@ def test_while_text_is_written(finished: Path) -> None:
 
     with patch.object(text, "generate", struck):
         told = call("generate", finished)
-    assert (told.code, told.last) == (130, "foveal: stopped by SIGINT")
+    assert (told.code, told.last) == (130, "foveal: stopped by SIGINT; nothing was saved")
