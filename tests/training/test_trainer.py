@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from foveal.core.errors import RunFailed
 from foveal.training.average import Average
@@ -142,6 +143,17 @@ def test_the_average_is_the_written_out_sum() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert torch.equal(weight, before)
+
+
+def test_running_statistics_are_averaged_with_the_weights() -> None:
+    norm = nn.BatchNorm1d(2)
+    average = Average(norm, 0.3)
+    norm(torch.randn(8, 2))
+    statistics = norm.state_dict()["running_mean"].clone()
+    average.update(100)
+    with average.in_model():
+        torch.testing.assert_close(norm.state_dict()["running_mean"], 0.7 * statistics)
+    assert torch.equal(norm.state_dict()["running_mean"], statistics)
 
 
 def test_early_stopping(tmp_path: Path) -> None:
