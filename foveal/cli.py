@@ -9,10 +9,12 @@ import cyclopts
 import foveal
 from foveal.training.interrupt import Interrupted, Signals
 
+DEBUG = "`--debug` with any command: the whole traceback of an error."
 APP = cyclopts.App(
     name="foveal",
     help="Train, look inside and use sequence models on your own data.",
     version=foveal.__version__,
+    help_epilogue=DEBUG,
 )
 
 COMMANDS = {
@@ -26,11 +28,34 @@ COMMANDS = {
     "data": "List, describe or fetch the named data sets.",
     "models": "List the presets, or describe one.",
 }
+EXAMPLES = {
+    "train": (
+        "foveal train notes.txt --budget 10m",
+        "foveal train notes.txt --model attention model.layers=6 data.tokenizer=bpe",
+        "foveal train reviews.csv data.column=review data.label=mood",
+        "foveal train train.en,train.de --valid valid.en,valid.de --run translator",
+    ),
+    "evaluate": ("foveal evaluate translator", "foveal evaluate translator other.tsv --json"),
+    "generate": (
+        "foveal generate runs/notes-demo-1 --prompt 'It was' --tokens 200 --temperature 0.8",
+        "foveal generate translator --input sources.txt --beam 5",
+    ),
+    "predict": ("foveal predict runs/reviews-classify-1 more.csv",),
+}
+"""Of the commands that take most, shown in their help."""
+
+
 for name, purpose in COMMANDS.items():
     module = f"{name}_" if iskeyword(name) else name
     # `foveal data` and `foveal models` have commands of their own: they are apps.
     target = "app" if name in ("data", "models") else module
-    APP.command(f"foveal.commands.{module}:{target}", name=name, help=purpose)
+    more = {}
+    if name in EXAMPLES:
+        lines = "".join(f"    {line}\n" for line in EXAMPLES[name])
+        more["help_epilogue"] = f"Examples:\n\n{lines}\n{DEBUG}"
+    if name == "train":
+        more["usage"] = "Usage: foveal train [OPTIONS] DATA [KEY.SUB=VALUE...]"
+    APP.command(f"foveal.commands.{module}:{target}", name=name, help=purpose, **more)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from foveal.cli import APP, COMMANDS
+from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
 from foveal.models.language import READERS
 from foveal.models.stack import MIXERS
@@ -62,9 +62,10 @@ def commands(page: Path) -> list[str]:
     return lines + [code for code in re.findall(r"`(foveal [^`\n]+)`", text) if code.count(" ") > 1]
 
 
-@every_page
-def test_commands_are_understood(page: Path) -> None:
-    for command in commands(page):
+@pytest.mark.parametrize("page", [*PAGES, "help"], ids=lambda page: str(page).removeprefix(f"{ROOT}/"))
+def test_commands_are_understood(page: Path | str) -> None:
+    examples = [command for some in EXAMPLES.values() for command in some]
+    for command in commands(page) if isinstance(page, Path) else examples:
         arguments = shlex.split(command, comments=True)[1:]
         _, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
         given = bound.arguments

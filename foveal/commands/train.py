@@ -66,12 +66,14 @@ def train(
     Parameters
     ----------
     data
-        An existing path (any text, a folder, .jsonl .csv .tsv .parquet .ts .npz), two aligned files as
-        `a.en,b.de`, else a name from `foveal data list`.
+        An existing path (any text, a folder of texts, a table .jsonl .csv .tsv .parquet, .conllu .conll, a
+        folder of recordings with metadata.csv, series .ts .npz), two aligned files as `a.en,b.de`, else a
+        name from `foveal data list`.
     overrides
-        Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3.
+        Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3; of a table's
+        columns data.column, data.label, data.source, data.target.
     task
-        What to learn; the model's, or inferred from DATA.
+        What to learn; the model's, or seen from DATA and the settings that name its columns.
     model
         A preset from `foveal models`, or the path of a TOML file; the task's own, or what --from is, if not
         given.
