@@ -1,0 +1,68 @@
+"""Convolution over a grid and batch normalisation: torch's, with starts that suit networks for images."""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Conv2d(nn.Conv2d):
+    """torch's, with padding by zeros that keeps the size at stride 1 where none is said; bias only if asked.
+
+    Weights start normal with variance 2 / n, for a rectifier (He et al. 2015b): n = fan out, eq. 14, where a
+    norm sets the size of the outputs anyway; n = fan in, eq. 10, which keeps that size, where there is a bias
+    and so no norm. Biases start at zero.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        kernel: int,
+        stride: int = 1,
+        padding: int | None = None,
+        bias: bool = False,
+    ):
+        super().__init__(d_in, d_out, kernel, stride, kernel // 2 if padding is None else padding, bias=bias)
+
+    def reset_parameters(self) -> None:
+        if self.bias is None:
+            nn.init.kaiming_normal_(self.weight, mode="fan_out", nonlinearity="relu")
+        else:
+            nn.init.kaiming_normal_(self.weight, mode="fan_in", nonlinearity="relu")
+            nn.init.zeros_(self.bias)
+
+
+class BatchNorm2d(nn.BatchNorm2d):
+    """torch's (Ioffe and Szegedy 2015), but one value a channel, which has no variance, is no error.
+
+    It is normalised as in evaluation, by the running statistics: the last batch of an epoch may be one image
+    whose map has shrunk to one place.
+    """
+
+    def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
+        if self.training and x.numel() == x.shape[1]:
+            return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        return super().forward(x)
+
+
+class NormedConv(nn.Module):
+    """`activation(norm(W * x))`, a convolution without a bias; None is no activation."""
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        kernel: int,
+        stride: int = 1,
+        activation: Callable[[Tensor], Tensor] | None = F.relu,
+    ):
+        super().__init__()
+        self.convolution = Conv2d(d_in, d_out, kernel, stride)
+        self.norm = BatchNorm2d(d_out)
+        self.activation = activation
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        x = self.norm(self.convolution(x))
+        return x if self.activation is None else self.activation(x)

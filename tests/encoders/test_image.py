@@ -1,0 +1,61 @@
+"""Images to a memory: its parts, and images of a batch that don't know each other."""
+
+import pytest
+import torch
+
+from foveal.encoders.image import ImageEncoder, remember_grid
+from foveal.layers.grid_convolution import NormedConv
+from foveal.layers.residual import Residual, basic
+from tests.encoders import laws
+
+D = 6
+
+
+def encoder() -> ImageEncoder:
+    torch.manual_seed(0)
+    return ImageEncoder([NormedConv(3, 4, 3), Residual(basic(4, D, 2), 4, D, 2, "padded")], D).double()
+
+
+def test_a_memory_holds_the_map_row_by_row():
+    features = torch.arange(2 * D * 6.0).view(2, D, 2, 3)
+    memory = remember_grid(features)
+    for place in range(6):
+        assert torch.equal(memory.vectors[:, place], features[:, :, place // 3, place % 3])
+    assert torch.equal(memory.summary, features.mean((2, 3)))
+    assert memory.mask.shape == (2, 6)
+    assert memory.mask.all()
+    (segment,) = memory.segments
+    assert (segment.start, segment.length, segment.kind, segment.grid) == (0, 6, "grid", (2, 3))
+
+
+@pytest.mark.parametrize(("h", "w"), [(8, 8), (7, 10), (1, 2)])
+def test_an_image_alone_is_the_image_in_the_batch(h, w):
+    made, x = encoder().eval(), torch.randn(4, 3, h, w, dtype=torch.float64)
+    memory, aux = made(x)
+    assert aux == {}
+    assert memory.segments[0].grid == ((h + 1) // 2, (w + 1) // 2)
+    for row in range(4):
+        alone, _ = made(x[row : row + 1])
+        laws.near(alone.vectors[0], memory.vectors[row])
+        laws.near(alone.summary[0], memory.summary[row])
+
+
+def test_every_parameter_learns():
+    made = encoder()
+    memory, _ = made(torch.randn(4, 3, 8, 8, dtype=torch.float64))
+    (memory.vectors**3).sum().backward()
+    for name, parameter in made.named_parameters():
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.ne(0).any(), name
+
+
+def test_the_layout_of_images_changes_nothing_and_weights_keep_theirs():
+    made, x = encoder(), torch.randn(4, 3, 8, 8, dtype=torch.float64)
+    memory, _ = made(x)
+    other, _ = made(x.contiguous(memory_format=torch.channels_last))
+    assert torch.equal(memory.vectors, other.vectors)
+    assert memory.vectors.is_contiguous()
+    memory.vectors.square().sum().backward()
+    for parameter in made.parameters():
+        assert parameter.is_contiguous()
+        assert parameter.grad.is_contiguous()
