@@ -20,8 +20,8 @@ SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 UNLIMITED = 1 << 60
 NAMED = "set data.column=NAME, data.label=NAME, data.source=NAME or data.target=NAME"
 TEXT = (
-    "set data.column=NAME, and data.label=NAME beside it to learn labels; "
-    "or data.source=NAME and data.target=NAME to learn pairs (or say --task)"
+    "set data.column=NAME, and data.label=NAME beside it to learn labels; or data.source=NAME and "
+    "data.target=NAME to learn pairs, data.tags=NAME to learn tags of 'tokens' (or say --task)"
 )
 MANY, LONG = 20, 40
 """So many columns are named, and so much of each name."""
