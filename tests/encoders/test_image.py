@@ -13,7 +13,7 @@ D = 6
 
 def encoder() -> ImageEncoder:
     torch.manual_seed(0)
-    return ImageEncoder([NormedConv(3, 4, 3), Residual(basic(4, D, 2), 4, D, 2, "padded")], D).double()
+    return ImageEncoder([NormedConv(3, 4, 3), Residual(basic(4, D, 2), 4, D, 2, "padded")], 3, D).double()
 
 
 def test_a_memory_holds_the_map_row_by_row():
@@ -34,6 +34,7 @@ def test_an_image_alone_is_the_image_in_the_batch(h, w):
     memory, aux = made(x)
     assert aux == {}
     assert memory.segments[0].grid == ((h + 1) // 2, (w + 1) // 2)
+    assert made.grid(h) == ((h + 1) // 2, (h + 1) // 2)
     for row in range(4):
         alone, _ = made(x[row : row + 1])
         laws.near(alone.vectors[0], memory.vectors[row])

@@ -1,19 +1,36 @@
 """Named networks have the published numbers of parameters and Hugging Face's outputs, and learn."""
 
 import math
+import re
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
+from torch.nn import functional as F
 
+from foveal.config import ConfigError
 from foveal.layers.residual import basic
-from foveal.models.convnets import NETWORKS, ResidualNetwork, image_encoder, image_head
+from foveal.models.convnets import (
+    NETWORKS,
+    Layer,
+    ResidualNetwork,
+    StraightNetwork,
+    image_encoder,
+    image_head,
+)
 from foveal.models.encoder import Encoded
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
 PUBLISHED = {
+    # Every map sees all maps: 61,706 (the paper has 60,000 with fewer connections). torchvision's AlexNet.
+    "lenet-5": (32, 10, 61_706),
+    "alexnet": (224, 1000, 61_100_840),
+    # Simonyan and Zisserman 2015, table 2: 133, 133, 138 and 144 million.
+    "vgg-11": (224, 1000, 132_863_336),
+    "vgg-13": (224, 1000, 133_047_848),
+    "vgg-16": (224, 1000, 138_357_544),
+    "vgg-19": (224, 1000, 143_667_240),
     # 32 pixels, 10 classes: He et al. 2015, table 6, has 0.27, 0.46, 0.66, 0.85 and 1.7 million.
     "plain-20": (32, 10, 269_722),
     "plain-56": (32, 10, 853_018),
@@ -34,7 +51,7 @@ PUBLISHED = {
 
 
 def made(network: str, size: int, classes: int, stem: Any = "published") -> Encoded:
-    encoder = image_encoder(network, 3, stem)
+    encoder = image_encoder(network, 1 if network == "lenet-5" else 3, stem)
     return Encoded(encoder, image_head(network, encoder, size, classes, 0.0))
 
 
@@ -53,8 +70,10 @@ def test_parameters(network):
 
 
 def test_the_name_counts_layers_with_weights():
-    """Convolutions and the projection; shortcuts' are not counted."""
+    """Convolutions, hidden layers and the projection; shortcuts' are not counted."""
     for network in NETWORKS:
+        if network == "alexnet":
+            continue
         with torch.device("meta"):
             model = made(network, *PUBLISHED[network][:2])
         layers = [
@@ -76,6 +95,12 @@ def test_the_name_counts_layers_with_weights():
         ("resnet-18", "published", 32, 1),
         ("resnet-18", "small", 32, 4),
         ("plain-34", "small", 28, 4),
+        ("lenet-5", "published", 28, 4),
+        ("alexnet", "published", 224, 6),
+        ("alexnet", "published", 63, 1),
+        ("alexnet", "small", 32, 7),
+        ("vgg-16", "published", 224, 7),
+        ("vgg-11", "small", 32, 1),
     ],
 )
 def test_grids(network, stem, size, grid):
@@ -83,6 +108,64 @@ def test_grids(network, stem, size, grid):
         memory, _ = image_encoder(network, 1, stem)(torch.empty(2, 1, size, size))
     assert memory.segments[0].grid == (grid, grid)
     assert memory.vectors.shape[1] == grid**2
+
+
+# As torchvision and textbooks write them: channels of a convolution (kernel, stride and padding where they
+# are not 3, 1 and 1), and pooling as M or A with its side.
+WRITTEN = {
+    "lenet-5": ("6k5p0 A2 16k5p0 A2", torch.tanh),
+    "alexnet": ("64k11s4p2 M3 192k5p2 M3 384 256 256 M3", torch.relu),
+    "vgg-11": ("64 M2 128 M2 256 256 M2 512 512 M2 512 512 M2", torch.relu),
+    "vgg-16": ("64 64 M2 128 128 M2 256 256 256 M2 512 512 512 M2 512 512 512 M2", torch.relu),
+}
+
+
+@pytest.mark.parametrize("network", WRITTEN)
+def test_straight_networks_equal_the_written_out_ones(network):
+    size = 32 if network != "alexnet" else 63
+    model = made(network, size, 7).eval()
+    convolutions = [part for part in model.modules() if isinstance(part, nn.Conv2d)]
+    images = torch.randn(2, 1 if network == "lenet-5" else 3, size, size)
+    x, (layers, activation) = images, WRITTEN[network]
+    for layer in layers.split():
+        if layer[0] in "MA":
+            x = (F.max_pool2d if layer[0] == "M" else F.avg_pool2d)(x, int(layer[1]), 2)
+            continue
+        found = re.fullmatch(r"(\d+)(?:k(\d+))?(?:s(\d+))?(?:p(\d+))?", layer)
+        width, kernel, stride, padding = (
+            int(n or m) for n, m in zip(found.groups(), (0, 3, 1, 1), strict=True)
+        )
+        part = convolutions.pop(0)
+        assert part.weight.shape == (width, x.shape[1], kernel, kernel)
+        x = activation(F.conv2d(x, part.weight, part.bias, stride, padding))
+    assert not convolutions
+    x = x.flatten(2).mT.flatten(1)
+    for part in model.head.hidden:
+        x = activation(part(x))
+    expected = model.head.projection(x)
+    assert float(expected.detach().std()) > 0.01
+    torch.testing.assert_close(logits(model, images), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_hidden_layers_see_the_grid_there_is_up_to_the_published_one():
+    for size, side in ((32, 1), (64, 2), (224, 7), (300, 7)):
+        with torch.device("meta"):
+            assert made("vgg-11", size, 10).head.grid == (side, side)
+
+
+@pytest.mark.parametrize(("network", "size"), [("alexnet", 62), ("vgg-16", 31), ("lenet-5", 10)])
+def test_images_that_are_too_small_are_told(network, size):
+    with torch.device("meta"):
+        made(network, {"alexnet": 63, "vgg-16": 32, "lenet-5": 16}[network], 10)
+        with pytest.raises(
+            ConfigError, match=f"images of {size}x{size} are too small for .*{network}: raise"
+        ):
+            made(network, size, 10)
+
+
+def test_unknown_networks_are_told():
+    with pytest.raises(ConfigError, match="unknown network 'resnet20'; did you mean 'resnet-20'"):
+        image_encoder("resnet20", 3, "published")
 
 
 def theirs(name: str, depths: tuple[int, ...]) -> str:
@@ -126,7 +209,7 @@ def test_logits_equal_hugging_faces(network, kind):
         torch.testing.assert_close(part, peer.state_dict()[theirs(name, recipe.depths)], rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("network", ["resnet-20", "plain-20", "resnet-18", "resnet-50"])
+@pytest.mark.parametrize("network", ["resnet-20", "plain-20", "resnet-18", "resnet-50", "lenet-5"])
 def test_reset_parameters_fills_everything(network):
     with torch.device("meta"):
         model = made(network, 32, 10)
@@ -138,21 +221,31 @@ def test_reset_parameters_fills_everything(network):
         if hasattr(part, "reset_parameters"):
             part.reset_parameters()
     assert all(part.isfinite().all() for part in (*model.parameters(), *model.buffers()))
-    first = cross_entropy(logits(model, torch.randn(10, 3, 32, 32)), torch.arange(10))
+    first = F.cross_entropy(logits(model, torch.randn(10, model.encoder.channels, 32, 32)), torch.arange(10))
     assert abs(float(first.detach()) / math.log(10) - 1) < 0.3
 
 
-@pytest.mark.parametrize("shortcut", ["padded", "projection", "none"])
-def test_a_small_one_learns_by_heart(shortcut):
-    recipe = ResidualNetwork(basic, (1, 1), (8, 16), shortcut, first=8, pooled=False)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        *(
+            ResidualNetwork(basic, (1, 1), (8, 16), shortcut, first=8, pooled=False)
+            for shortcut in ("padded", "projection", "none")
+        ),
+        StraightNetwork((Layer(8), Layer(16, pool=2)), hidden=(20,), side=2),
+    ],
+)
+def test_a_small_one_learns_by_heart(recipe):
     encoder = recipe.encoder(3, "published")
     model = Encoded(encoder, recipe.head(encoder, 8, 3, 0.0))
     images, labels = torch.randn(12, 3, 8, 8), torch.arange(12) % 3
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(30):
+    for step in range(30):
         optimizer.zero_grad()
-        loss = cross_entropy(logits(model, images), labels)
+        loss = F.cross_entropy(logits(model, images), labels)
         loss.backward()
+        if not step:
+            assert all(parameter.grad.ne(0).any() for parameter in model.parameters())
         optimizer.step()
     assert float(loss.detach()) < 0.1
     assert logits(model.eval(), images).argmax(1).tolist() == labels.tolist()
