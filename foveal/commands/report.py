@@ -29,7 +29,13 @@ USES: dict[TaskName, tuple[str, tuple[str, ...]]] = {
     "mask": ("generate", ("--prompt", "a text with a [MASK]")),
 }
 """What a run of a task is for, a command and its options; the others answer: predict."""
-CHOICES: dict[TaskName, str] = {"classify": "text", "series": "series", "tag": "word", "steps": "step"}
+CHOICES: dict[TaskName, str] = {
+    "classify": "text",
+    "series": "series",
+    "tag": "word",
+    "steps": "step",
+    "images": "image",
+}
 """Of what there is a loss, where it is of no token but of a label."""
 LENGTHS: dict[TaskName, str] = {"transcribe": "frames", "series": "steps", "steps": "steps"}
 """What a source's length is counted in, where not in words."""

@@ -107,7 +107,7 @@ class Report:
         return content
 
     def table(self, length: str = "length") -> str:
-        """For people: a line a score, then a line a range of `length`, which may say its unit."""
+        """For people: a line a score, then a line a range of `length`, which may say its unit, if there are any."""
         names = [score.name for score in self.scores]
         head = ["score", "value", *(["95 % interval"] if self.intervals else [])]
         between = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
@@ -120,7 +120,7 @@ class Report:
             ]
             for part in self.by_length
         ]
-        tables = [head, *scores], [[length, "examples", *names], *lengths]
+        tables = [[head, *scores], *([[[length, "examples", *names], *lengths]] if lengths else [])]
         return "\n\n".join(map(_aligned, tables))
 
 
@@ -132,11 +132,12 @@ def make_report(
     outputs: Sequence[str],
     seed: int = 0,
 ) -> Report:
-    """`lengths` (N,) are those of the sources, in their own units: words, characters, frames."""
+    """`lengths` (N,) are those of the sources, in their own units: words, characters, frames; or there are
+    none, where all sources are alike."""
     return Report(
         tuple(scores),
-        {score.name: bootstrap(score, seed=seed) for score in scores if len(lengths) > 1},
-        by_length(scores, lengths),
+        {score.name: bootstrap(score, seed=seed) for score in scores if len(sources) > 1},
+        by_length(scores, lengths) if lengths else [],
         worst(scores[0], sources, references, outputs),
     )
 
