@@ -107,7 +107,7 @@ class Report:
         return content
 
     def table(self, length: str = "length") -> str:
-        """For people: a line a score, then a line a range of `length`, which may say its unit, if there are any."""
+        """For people: a line a score, then a line a range of `length`, which may say its unit."""
         names = [score.name for score in self.scores]
         head = ["score", "value", *(["95 % interval"] if self.intervals else [])]
         between = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
