@@ -1,69 +1,158 @@
-"""Folders of files, each with a text or a label: said by a table in the folder, or by a folder a class."""
+"""Folders of files, each with a text or a label: said by a table in the folder, or by a folder a class.
+
+A zip is a folder too, read in place; so is a folder in it, at a path such as `photos.zip/train`.
+"""
 
 import os
-from collections.abc import Iterator, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found, as_texts
 from foveal.data.rows import Aside, Row, checked
 from foveal.data.tables import read_records
+from foveal.data.text import File
 
 TABLES = ("metadata.csv", "metadata.jsonl")
 NAME = "file_name"
 """The table's column with the path of the file, seen from the folder."""
+PARTS = {"train": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test"}
+"""By the name of a folder which part of a data set is in it."""
 
 
-def read_folder(path: Path, columns: Sequence[str]) -> Iterator[Row | Aside]:
-    """A row for each file: `file` (the Path of a file in the folder), and `columns`.
+def open_folder(data: str) -> File:
+    """The folder at a path, or a zip's inside: of one that has nothing but a folder, that folder.
+
+    Errors: UserError for a file that is no zip.
+    """
+    path = Path(data)
+    archive = next((above for above in (path, *path.parents) if above.is_file()), None)
+    if archive is None:
+        return path
+    try:
+        folder: File = zipfile.Path(archive)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise UserError(f"{archive}: not a folder, nor readable as a zip: {error}; get it anew") from None
+    if path != archive:
+        return folder / f"{path.relative_to(archive).as_posix()}/"
+    while len(inside := visible(folder)) == 1 and inside[0].is_dir():
+        (folder,) = inside
+    return folder
+
+
+def visible(folder: File) -> list[File]:
+    """What is in a folder, in order; hidden files, and what macOS puts beside them in a zip, are left out."""
+    inside = (path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "__MACOSX")
+    return sorted(inside, key=lambda path: path.name)
+
+
+def part_folders(data: str) -> dict[str, str]:
+    """By part the folders inside, `train` among them, of a folder or a zip that has no others, and no table.
+
+    Errors: UserError for two folders of the same part.
+    """
+    if not os.path.isdir(data) and not data.lower().endswith(".zip"):
+        return {}
+    folder = open_folder(data)
+    inside = visible(folder)
+    found = {path.name: path for path in inside if path.is_dir()}
+    has_table = any(path.name in TABLES for path in inside)
+    if has_table or "train" not in found or not found.keys() <= PARTS.keys():
+        return {}
+    parts = {PARTS[name]: str(path).rstrip("/") for name, path in found.items()}
+    if len(parts) < len(found):
+        raise UserError(f"{data}: {', '.join(found)} are several folders of the same part; keep one of each")
+    return {part: parts[part] for part in ("train", "valid", "test") if part in parts}
+
+
+def read_folder(path: File, columns: Sequence[str]) -> Iterator[Row | Aside]:
+    """A row for each file: `file` (the path of a file in the folder), and `columns`.
 
     They are columns of `metadata.csv` or `metadata.jsonl`, beside `file_name`. Without such a table a folder
     inside is a class: `label` is its name, of all files in it at any depth; hidden ones are left out.
     Errors: UserError for a folder that is neither, for a table that is damaged or lacks a column, and where
     no file can be used.
     """
-    root = path.resolve()
+    find, folder = _finder(path), str(path).rstrip("/")
 
     def check(fields: Fields) -> Fields | str:
         texts = as_texts(fields)
         if isinstance(texts, str):
             return texts
-        name = texts.pop(NAME)
-        return _unusable(root, name) or {"file": path / name, **texts}
+        file = find(texts.pop(NAME))
+        return file if isinstance(file, str) else {"file": file, **texts}
 
     tables = [path / name for name in TABLES if (path / name).is_file()]
     if len(tables) > 1:
-        raise UserError(f"{path}: has {' and '.join(TABLES)}; keep one of them")
+        raise UserError(f"{folder}: has {' and '.join(TABLES)}; keep one of them")
     if tables:
-        return checked(str(tables[0]), read_records(tables[0], [NAME, *columns]), check)
-    if list(columns) == ["label"] and any(_is_class(inside) for inside in path.iterdir()):
-        return checked(str(path), _by_class(path), check)
+        return checked(str(tables[0]), _records(tables[0], columns), check)
+    if list(columns) == ["label"] and any(inside.is_dir() for inside in visible(path)):
+        return checked(folder, _by_class(path), check)
     classes = ", nor a folder of files for each label" if list(columns) == ["label"] else ""
     raise UserError(
-        f"{path}: no {' or '.join(TABLES)} in it (columns {', '.join([NAME, *columns])}){classes}; make one"
+        f"{folder}: no {' or '.join(TABLES)} in it (columns {', '.join([NAME, *columns])}){classes}; make one"
     )
 
 
-def _by_class(path: Path) -> Iterator[Found]:
+def files_in(path: File) -> Iterator[str]:
+    """The names of all files in a folder, at any depth, seen from it; hidden ones are left out."""
+    if isinstance(path, zipfile.Path):
+        start = len(path.at)
+        for name in sorted(name[start:] for name in path.root.namelist() if name.startswith(path.at)):
+            parts = name.split("/")
+            if parts[-1] and parts[0] != "__MACOSX" and not any(part.startswith(".") for part in parts):
+                yield name
+        return
     for folder, inside, names in os.walk(path, onerror=_unreadable):
         inside[:] = sorted(name for name in inside if not name.startswith("."))
         for name in sorted(name for name in names if not name.startswith(".")):
-            file = Path(folder, name).relative_to(path)
-            label = file.parts[0]
-            alone = "stands in no folder of a label; move it to one"
-            yield str(file), {NAME: str(file), "label": label} if len(file.parts) > 1 else alone
+            yield str(Path(folder, name).relative_to(path))
 
 
-def _unusable(root: Path, name: str) -> str:
-    """Why `name` leads to no file in `root`; empty if it does."""
-    path = Path(os.path.realpath(root / name))
-    if not path.is_relative_to(root):
-        return f"{name} leads out of the folder; move the file into it"
-    return "" if os.path.isfile(path) else f"no such file: {name}; mend the name or leave the row out"
+def _records(table: File, columns: Sequence[str]) -> Iterator[Found]:
+    try:
+        yield from read_records(table, [NAME, *columns])
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # damaged, or encrypted
+        raise UserError(f"{table}: can't read: {error}; make the zip anew") from None
 
 
-def _is_class(path: Path) -> bool:
-    return path.is_dir() and not path.name.startswith(".")
+def _by_class(path: File) -> Iterator[Found]:
+    filled = set()
+    for name in files_in(path):
+        label, *rest = Path(name).parts
+        filled.add(label)
+        yield name, {NAME: name, "label": label} if rest else "stands in no folder of a label; move it to one"
+    for folder in visible(path):
+        if folder.name not in filled:
+            yield folder.name, "a folder of a label without files; fill it or remove it"
+
+
+def _finder(path: File) -> Callable[[str], File | str]:
+    """A function from a name to the file in the folder `path`, or to why there is none."""
+    if isinstance(path, zipfile.Path):
+        archive = path
+
+        def in_zip(name: str) -> File | str:
+            file = archive / os.path.normpath(name)
+            return file if file.is_file() else _no_such(name)
+
+        return in_zip
+    folder, root = path, path.resolve()
+
+    def on_disk(name: str) -> File | str:
+        file = Path(os.path.realpath(root / name))
+        if not file.is_relative_to(root):
+            return f"{name} leads out of the folder; move the file into it"
+        return folder / name if os.path.isfile(file) else _no_such(name)
+
+    return on_disk
+
+
+def _no_such(name: str) -> str:
+    return f"no such file: {name}; mend the name or leave the row out"
 
 
 def _unreadable(error: OSError) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found, no_text
 from foveal.data.lines import LONGEST, Line, Lines
-from foveal.data.text import open_file
+from foveal.data.text import File, open_file
 
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 UNLIMITED = 1 << 60
@@ -37,7 +37,7 @@ def read_table(path: Path, column: str) -> Iterator[tuple[str, str]]:
 
 
 def read_records(
-    path: Path, columns: Sequence[str], mend: str = NAMED, longest: int = LONGEST
+    path: File, columns: Sequence[str], mend: str = NAMED, longest: int = LONGEST
 ) -> Iterator[Found]:
     """Each row's `columns`, whatever is in them. `mend` says how a user names the columns.
 
@@ -69,7 +69,7 @@ def _missing(columns: Sequence[str], known: Sequence[str], mend: str, where: str
     return ""
 
 
-def _jsonl(path: Path, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
+def _jsonl(path: File, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
     with open_file(path) as file:
         for number, text, why in Lines(file.readline, longest):
             if not why and not text.strip():
@@ -88,7 +88,7 @@ def _object(text: str) -> Fields | str:
     return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
 
 
-def _csv(path: Path, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
+def _csv(path: File, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
     with open_file(path) as file:
         lines = Lines(file.readline, longest)
         header, separator = _header(path, lines, longest)
@@ -111,7 +111,7 @@ def _csv(path: Path, columns: Sequence[str], mend: str, longest: int) -> Iterato
                 )
 
 
-def _header(path: Path, lines: Lines, longest: int) -> tuple[list[str], str]:
+def _header(path: File, lines: Lines, longest: int) -> tuple[list[str], str]:
     """The names of the columns, and what separates them: tabs in a `.tsv`; in a `.csv` commas, or if its
     header has none semicolons or tabs, as spreadsheets write them in many countries."""
     csv.field_size_limit(2**31 - 1)  # of all readers, and too small as Python has it
@@ -159,7 +159,7 @@ def _row(line: Line, lines: Lines, taken: list[Line], longest: int) -> Iterator[
         yield more.text
 
 
-def _parquet(path: Path, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
+def _parquet(path: File, columns: Sequence[str], mend: str, longest: int) -> Iterator[Found]:
     number = 0
     with _open_parquet(path) as table:
         if why := _missing(columns, table.schema_arrow.names, mend):
@@ -178,7 +178,7 @@ def _values(columns: Sequence[str], values: Sequence[Any]) -> Fields | str:
 
 
 @contextmanager
-def _open_parquet(path: Path) -> Iterator[Any]:
+def _open_parquet(path: File) -> Iterator[Any]:
     import pyarrow
     import pyarrow.parquet
 

@@ -4,12 +4,16 @@ Text is taken exactly as it is: CRLF stays CRLF. Only a byte order mark at the s
 """
 
 import codecs
+import zipfile
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
+from typing import cast
 
 from foveal.core.errors import UserError
 
+File = Path | zipfile.Path
+"""A file, or one in a zip."""
 BLOCK = 1 << 20
 """Bytes read at a time, and about the length of a piece."""
 
@@ -18,10 +22,10 @@ class NotTextError(UserError):
     """A file whose bytes are not UTF-8 text."""
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: File) -> BufferedIOBase:
     """`path` for reading; UserError if the system refuses."""
     try:
-        return path.open("rb")
+        return cast(BufferedIOBase, path.open("rb"))
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
 

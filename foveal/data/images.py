@@ -1,0 +1,169 @@
+"""Labelled images as examples: pixels, standardised when they are seen, and class numbers."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.data.classes import class_names, names_to_json, numbering, open_names
+from foveal.data.examples import Column, Examples, Ragged
+from foveal.data.parts import hashed
+from foveal.data.picture_files import labelled_files, picture_files, pixels_of
+from foveal.data.pictures import Pixels
+from foveal.data.rows import Aside, Row
+from foveal.data.standardize import FILE as CHANNELS
+from foveal.data.standardize import Statistics, Values, reading
+from foveal.data.tokenizers import Tokenizer
+
+LABELS = "labels.json"
+FILE = "images.json"
+
+
+@dataclass(frozen=True)
+class ImageInputs:
+    """The statistics of the channels, the classes in the order of their numbers, and what a model sees:
+    squares of `size` pixels."""
+
+    statistics: Statistics
+    labels: tuple[str, ...]
+    size: int
+
+    @property
+    def channels(self) -> int:
+        return len(self.statistics.mean)
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            CHANNELS: self.statistics.to_json().encode(),
+            LABELS: names_to_json(self.labels),
+            FILE: json.dumps({"size": self.size}).encode(),
+        }
+
+
+@dataclass(frozen=True)
+class Pictures(Examples):
+    """Columns `source`, the pixels (H * W, C) of each row by row, its `shape` (H, W), and perhaps `label`.
+
+    Both sides are at least `inputs.size`.
+    """
+
+    inputs: ImageInputs
+
+    @classmethod
+    def of(cls, pictures: Iterable[Pixels], inputs: ImageInputs, **columns: Column) -> "Pictures":
+        found = list(pictures)
+        pixels = Ragged.from_rows(picture.reshape(-1, inputs.channels) for picture in found)
+        shapes = np.array([picture.shape[:2] for picture in found], np.int64).reshape(-1, 2)
+        return cls({"source": pixels, "shape": shapes, **columns}, inputs)
+
+    def __getitem__(self, row: int) -> Pixels:
+        """(H, W, C)"""
+        pixels: Pixels = self.columns["source"][row].reshape(*self.columns["shape"][row], -1)
+        return pixels
+
+    def centre(self, row: int) -> Pixels:
+        """(size, size, C)"""
+        picture, size = self[row], self.inputs.size
+        top, left = ((side - size) // 2 for side in picture.shape[:2])
+        return picture[top : top + size, left : left + size]
+
+
+@dataclass(frozen=True)
+class Images:
+    """A part: the names of the files, the labels, the sha256 of the pixels; and the pictures."""
+
+    sources: list[str]
+    labels: list[str]
+    contents: list[str]
+    examples: Pictures
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Pixels of each."""
+        return self.examples.lengths("source")
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return {"examples": len(self), "sha256": hashed(zip(self.contents, self.labels, strict=True))}
+
+
+class ImageForm:
+    """A `Form`."""
+
+    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
+        `name` of the file and `label`."""
+        for row in _decoded(labelled_files(data, config.label), config, aside):
+            yield Row(row.place, {"source": _content(row.fields["picture"]), **row.fields})
+
+    def make_inputs(
+        self, data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+    ) -> ImageInputs:
+        """An image has no tokens, so there is no tokenizer of a source to be used again."""
+        labels = (row.fields["label"] for row in rows)
+        names = class_names(data, labels, f"all of the {len(rows):,} images to train on have the label")
+        pictures = [row.fields["picture"] for row in rows]
+        return ImageInputs(Statistics.of(_pixels(pictures)), names, config.image.size)
+
+    def encode(self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]) -> Images:
+        number = numbering(inputs.labels)
+        kept, numbers = [], [np.zeros(0, np.int64)]
+        for row in rows:
+            found = number([row.fields["label"]])
+            if isinstance(found, str):
+                aside.append(Aside(row.place, found))
+            else:
+                kept.append(row.fields)
+                numbers.append(found)
+        names, labels, contents = ([fields[name] for fields in kept] for name in ("name", "label", "source"))
+        pictures = (fields["picture"] for fields in kept)
+        return Images(names, labels, contents, Pictures.of(pictures, inputs, label=np.concatenate(numbers)))
+
+    def open_inputs(self, folder: Path) -> ImageInputs:
+        """What `ImageInputs.files` gave, below `folder`."""
+        with reading(folder / FILE):
+            size = int(json.loads((folder / FILE).read_bytes())["size"])
+        return ImageInputs(Statistics.load(folder), open_names(folder / LABELS), size)
+
+    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """A picture, or all of a folder or zip; `source` is the name of the file."""
+        for row in _decoded(picture_files(data), config, aside):
+            yield Row(row.place, {"source": row.fields["name"], **row.fields})
+
+    def encode_questions(self, rows: list[Row], inputs: ImageInputs, config: DataConfig) -> Pictures:
+        return Pictures.of((row.fields["picture"] for row in rows), inputs)
+
+
+def _decoded(rows: Iterable[Row | Aside], config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """With the field `picture` for `image`; those that can't be read are put into the list."""
+    for row in rows:
+        if isinstance(row, Aside):
+            aside.append(row)
+            continue
+        fields = dict(row.fields)
+        pixels = pixels_of(fields.pop("image"), config.image.size, config.image.channels)
+        if isinstance(pixels, str):
+            aside.append(Aside(row.place, pixels))
+        else:
+            yield Row(row.place, {**fields, "picture": pixels})
+
+
+def _content(picture: Pixels) -> str:
+    return hashlib.sha256(f"{picture.shape}".encode() + picture.tobytes()).hexdigest()
+
+
+def _pixels(pictures: list[Pixels]) -> Iterator[Values]:
+    """Those of many pictures (N, C) at a time."""
+    many = 256
+    for start in range(0, len(pictures), many):
+        some = pictures[start : start + many]
+        yield np.concatenate([picture.reshape(-1, picture.shape[-1]) for picture in some]).astype(np.float32)

@@ -1,0 +1,149 @@
+"""A picture: from a file's bytes, or an array, to 8-bit pixels, upright and no larger than a model needs."""
+
+import io
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Pixels = NDArray[np.uint8]
+"""(H, W, C)"""
+
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
+"""Of the files that are taken as pictures where nothing else says so; what is in a file decides its form."""
+MOST = 89_000_000
+"""Pixels that a picture may have, and bytes of them to be decoded."""
+WEIGHTS = {"1": 2, "L": 1, "RGB": 3, "YCbCr": 3}
+"""Bytes of a pixel in memory while it is decoded, by the mode; others are converted twice, and take OTHER."""
+OTHER = 6
+TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
+"""By the orientation in a picture's EXIF what makes it upright, as `Image.Transpose` numbers it."""
+ORIENTATION = 0x0112
+LONG = 3
+"""How many times as long as its short side a picture is kept."""
+
+
+def stored(short: int, size: int) -> int:
+    """The short side that is kept of a picture for a model that sees `size` x `size`: the margin of an eighth
+    around the centre that recipes for evaluation cut off, but no smaller one is enlarged beyond `size`."""
+    return min(max(short, size), size * 8 // 7)
+
+
+def read_picture(content: bytes, size: int, channels: int) -> Pixels | str:
+    """The pixels (H, W, channels) of a file, the short side from `size` to `size * 8 // 7`; or why not.
+
+    Of an animation the first picture; what is transparent is white; 16 bits become 8. A picture with such a
+    short side stays as it is, bit for bit. What would take too much memory is known before it is decoded.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    if not content:
+        return "empty; get the file anew"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+                if why := _too_large(image, size):
+                    return why
+                image.load()
+                return fitted(_upright(image), size, channels)
+    except UnidentifiedImageError:
+        return f"no picture that can be read ({', '.join(FORMATS)}); convert it to one of them"
+    except Image.DecompressionBombError:
+        return "far too many pixels; make it smaller"
+    except Exception as error:  # of Pillow's readers, of many kinds
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        return f"damaged or cut off ({why}); get the file anew"
+
+
+def from_array(values: NDArray[Any], size: int, channels: int) -> Pixels | str:
+    """The same for an array (H, W), (H, W, 1), (H, W, 3) or, with transparency, (H, W, 4)."""
+    from PIL import Image
+
+    values = values[..., 0] if values.shape[2:] == (1,) else values
+    if values.ndim not in (2, 3) or values.shape[2:] not in ((), (3,), (4,)) or not values.size:
+        return f"an array {values.shape}; (height, width), or with 1, 3 or 4 channels is needed"
+    levels = eight_bits(values)
+    return levels if isinstance(levels, str) else fitted(Image.fromarray(levels), size, channels)
+
+
+def fitted(image: "Image", size: int, channels: int) -> Pixels | str:
+    """The pixels of a decoded picture, resized (antialiased) and on white."""
+    from PIL import Image
+
+    if image.mode == "F" or image.mode.startswith("I"):
+        levels = eight_bits(np.asarray(image))
+        if isinstance(levels, str):
+            return levels
+        image = Image.fromarray(levels)
+    elif image.has_transparency_data:
+        image = image.convert("RGBA")
+    elif image.mode not in ("L", "RGB"):
+        image = image.convert("L" if image.mode == "1" else "RGB")
+    image = _resized(image, size)
+    if image.mode == "RGBA":
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    wanted = "L" if channels == 1 else "RGB"
+    image = image if image.mode == wanted else image.convert(wanted)
+    return np.asarray(image).reshape(*image.size[::-1], channels)
+
+
+def eight_bits(values: NDArray[Any]) -> Pixels | str:
+    """Levels of 8 bits from those of 16, or from floats in [0, 1], [0, 255] or [0, 65535]; or why not."""
+    if values.dtype == np.uint8:
+        return values
+    if values.dtype == np.bool_:
+        return values * np.uint8(255)
+    if values.dtype.kind not in "iuf":
+        return f"values of {values.dtype}; save it with 8 bits"
+    low, high = float(values.min()), float(values.max())
+    if not 0 <= low <= high <= 65535:  # NaN too
+        return f"its values go from {low:g} to {high:g}; save it with 8 or 16 bits"
+    scale = 1 / 257
+    if values.dtype.kind == "f" and high <= 255:
+        scale = 255 if high <= 1 else 1
+    return np.rint(values * np.float32(scale)).astype(np.uint8)
+
+
+def _too_large(image: Any, size: int) -> str:
+    """Why the picture is not to be decoded; empty if it is. A JPEG is set to be decoded smaller."""
+    width, height = image.size
+    weight = WEIGHTS.get(image.mode, OTHER)
+    if "progressive" in image.info:  # all of its coefficients are held, whatever is made of them
+        weight = 4
+    else:
+        image.draft(None, (2 * size, 2 * size))
+    if width * height > MOST or image.size[0] * image.size[1] * weight > MOST:
+        return f"{width:,} x {height:,} pixels are too many; make it smaller"
+    return ""
+
+
+def _upright(image: "Image") -> "Image":
+    """Turned as its EXIF says, if that can be read."""
+    from PIL.Image import Transpose
+
+    try:
+        turn = TURNS.get(image.getexif().get(ORIENTATION, 1))
+    except Exception:  # of damaged notes, of many kinds: the picture is there
+        turn = None
+    return image if turn is None else image.transpose(Transpose(turn))
+
+
+def _resized(image: "Image", size: int) -> "Image":
+    """Its short side as `stored` says, its long side cut to LONG times as much about the centre."""
+    from PIL.Image import Resampling
+
+    width, height = image.size
+    short = min(width, height)
+    wide, high = min(width, LONG * short), min(height, LONG * short)
+    side = stored(short, size)
+    if (side, wide, high) == (short, width, height):
+        return image
+    left, top = (width - wide) // 2, (height - high) // 2
+    new = (round(wide * side / short), round(high * side / short))
+    return image.resize(new, Resampling.BILINEAR, (left, top, left + wide, top + high))

@@ -1,0 +1,308 @@
+"""Labelled images as examples: where they are read, what a model is given of them, and in which order."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from foveal.config import DataConfig
+from foveal.config.sections import AugmentConfig, ImageConfig
+from foveal.core.errors import UserError
+from foveal.data import parts
+from foveal.data.images import ImageForm, Images
+from foveal.data.picture_files import is_pictures
+from foveal.data.picture_order import HeldOutPictures, PictureOrder
+
+Image = pytest.importorskip("PIL.Image")
+
+SIDE = 8
+FORM = ImageForm()
+CONFIG = DataConfig(image=ImageConfig(size=SIDE), valid=0.2, test=0.2)
+
+
+def scenes(count: int, seed: int = 0, side: int = SIDE) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, (count, side, side, 3), np.uint8)
+
+
+def png(picture: NDArray[np.uint8]) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, "PNG")
+    return out.getvalue()
+
+
+def by_class(count: int, seed: int = 0, labels: str = "ab") -> dict[str, bytes]:
+    """By name the files of a folder a class."""
+    return {
+        f"{labels[n % len(labels)]}/{n:03}.png": png(picture) for n, picture in enumerate(scenes(count, seed))
+    }
+
+
+def write(path: Path, files: dict[str, bytes]) -> str:
+    """As a folder, or as a zip."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+    else:
+        path.mkdir(exist_ok=True)
+        for name, content in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(content)
+    return str(path)
+
+
+def within(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{folder}/{name}": content for name, content in files.items()}
+
+
+def prepared(data: str, valid: str | None = None, test: str | None = None, **settings: Any) -> Any:
+    return parts.prepare(FORM, data, valid, test, CONFIG.model_copy(update=settings), print)
+
+
+def refusal(data: str, **settings: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        prepared(data, **settings)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+PLACES = ["photos", "photos.zip"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_folder_for_each_class(tmp_path, place):
+    data = write(tmp_path / place, by_class(30))
+    found = prepared(data, valid=data)
+    train = found.train
+    assert found.inputs.labels == ("a", "b")
+    assert train.labels == ["a"] * 15 + ["b"] * 15
+    assert [Path(source).name for source in train.sources] == [
+        f"{n:03}.png" for n in (*range(0, 30, 2), *range(1, 30, 2))
+    ]
+    pictures = scenes(30)
+    ordered = [*pictures[::2], *pictures[1::2]]
+    assert all((train.examples[row] == picture).all() for row, picture in enumerate(ordered))
+    pixels = pictures.reshape(-1, 3).astype(float)
+    assert np.allclose(found.inputs.statistics.mean, pixels.mean(0))
+    assert np.allclose(found.inputs.statistics.deviation, pixels.std(0))
+    batch = HeldOutPictures(train.examples, 30).batch(0, 0)
+    expected = ((np.stack(ordered) - pixels.mean(0)) / pixels.std(0)).transpose(0, 3, 1, 2)
+    assert torch.allclose(batch.columns["source"], torch.tensor(expected, dtype=torch.float32), atol=1e-5)
+    assert batch.columns["label"].tolist() == [0] * 15 + [1] * 15
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("names", [("train", "test"), ("train", "val", "test"), ("train", "valid")])
+def test_a_folder_for_each_part(tmp_path, place, names):
+    files: dict[str, bytes] = {}
+    for seed, name in enumerate(names):
+        files |= within(name, by_class(10 + seed, seed))
+    found = prepared(write(tmp_path / place, files))
+    sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
+    told = {"val": "valid"}
+    assert sizes == {told.get(name, name): 10 + seed for seed, name in enumerate(names)}
+    assert np.allclose(found.inputs.statistics.mean, scenes(10).reshape(-1, 3).mean(0))
+    assert is_pictures(str(tmp_path / place))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_table_says_the_labels(tmp_path, place, form):
+    """In the column that is named."""
+    names = [*(f"images/{n}.png" for n in range(20)), "none.png", "images/../../0.png"]
+    rows = [{"id": str(n), "kind": "ab"[n % 2], "file_name": name} for n, name in enumerate(names)]
+    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    table = "\n".join(lines if form == "csv" else map(json.dumps, rows))
+    files = {f"images/{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
+    data = write(tmp_path / place, files | {f"metadata.{form}": table.encode()})
+    assert is_pictures(data)
+    found = prepared(data, valid=data, label="kind")
+    assert found.train.labels == ["a", "b"] * 10
+    assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(scenes(20)))
+    assert found.train.sources[3] == f"{data}/images/3.png"
+    assert [row.why for row in found.aside[:2]] == [
+        "no such file: none.png; mend the name or leave the row out",
+        "images/../../0.png leads out of the folder; move the file into it"
+        if place == "photos"
+        else "no such file: images/../../0.png; mend the name or leave the row out",
+    ]
+    assert "no column 'label' among 'id', 'kind', 'file_name'" in refusal(data)
+
+
+def test_damaged_zips_are_refused(tmp_path):
+    path = tmp_path / "a.zip"
+    rows = "".join(f"{n}.png,{'ab'[n % 2]}\n" for n in range(99))
+    write(path, {"metadata.csv": f"file_name,label\n{rows}".encode()})
+    content = path.read_bytes()
+    for start, change in ((60, b"\xff" * 40), (6, b"\x01"), (content.index(b"PK\1\2") + 8, b"\x01")):
+        path.write_bytes(content[:start] + change + content[start + len(change) :])
+        assert str(path) in refusal(str(path))
+    path.write_bytes(content[:-30])
+    assert "not a folder, nor readable as a zip" in refusal(str(path))
+
+
+def test_a_zip_of_one_folder_is_that_folder(tmp_path):
+    files = within("data/photos", by_class(30)) | {"__MACOSX/data/._photos": b"", "data/.DS_Store": b""}
+    data = write(tmp_path / "a.zip", files)
+    assert len(prepared(data, valid=data).train) == 30
+
+
+def test_equal_pictures_fall_on_the_same_side(tmp_path):
+    """By their pixels alone: neither names, nor labels, nor how they are stored play a role."""
+    files = by_class(40)
+    out = io.BytesIO()
+    for number, picture in enumerate(scenes(40)):
+        out = io.BytesIO()
+        Image.fromarray(picture).save(out, "BMP")
+        files[f"a/again{number}.bmp"] = out.getvalue()
+    found = prepared(write(tmp_path / "a", files))
+    sides = [set(part.contents) for part in (found.train, found.valid, found.test)]
+    assert sum(map(len, sides)) == len(set().union(*sides)) == 40
+    assert sum(map(len, (found.train, found.valid, found.test))) == 80
+
+
+def test_what_is_kept_reads_new_images_alike(tmp_path):
+    data = write(tmp_path / "a", by_class(20))
+    found = prepared(data, valid=data)
+    for name, content in found.inputs.files().items():
+        (tmp_path / name).write_bytes(content)
+    opened = FORM.open_inputs(tmp_path)
+    assert opened == found.inputs
+    again, facts = parts.prepare_held_out(FORM, data, CONFIG, opened, print)
+    assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
+    flat = {name.replace("/", "-"): content for name, content in by_class(20).items()}
+    every = HeldOutPictures(again.examples, 20).batch(0, 0).columns["source"]
+    for place in PLACES:
+        asked = write(tmp_path / place, flat | {"notes.txt": b"no picture"})
+        rows = parts.read_questions(FORM, asked, CONFIG, print)
+        assert [row.fields["source"] for row in rows] == [f"{asked}/{name}" for name in sorted(flat)]
+        pictures = FORM.encode_questions(rows, opened, CONFIG)
+        batch = HeldOutPictures(pictures, 20).batch(0, 0)
+        assert batch.columns.keys() == {"source"}
+        assert (batch.columns["source"] == every).all()
+    (one,) = parts.read_questions(FORM, f"{data}/a/000.png", CONFIG, print)
+    assert one.fields["source"] == f"{data}/a/000.png"
+    (tmp_path / "images.json").write_text("[")
+    with pytest.raises(UserError, match=r"images\.json: damaged"):
+        FORM.open_inputs(tmp_path)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_can_not_be_used_is_set_aside(tmp_path, place):
+    files = by_class(30)
+    cut = files["b/001.png"][:-60]
+    files |= {
+        "a/notes.txt": b"hello",
+        "README": b"hello",
+        "b/cut.png": cut,
+        "b/empty.png": b"",
+        "b/.hid": b"",
+    }
+    data = write(tmp_path / place, files)
+    found = prepared(data, valid=data)
+    assert len(found.train) == 30
+    whys = {row.place.removeprefix(f"{data}, "): row.why for row in found.aside[: len(found.aside) // 2]}
+    assert whys.keys() == {"README", "a/notes.txt", "b/cut.png", "b/empty.png"}
+    assert "stands in no folder of a label" in whys["README"]
+    assert "no picture that can be read" in whys["a/notes.txt"]
+    assert "damaged or cut off" in whys["b/cut.png"]
+    assert whys["b/empty.png"] == "empty; get the file anew"
+
+
+def test_an_unknown_label_is_set_aside(tmp_path):
+    data = write(tmp_path / "a", by_class(20))
+    found = prepared(data, valid=write(tmp_path / "b", by_class(9, 1, "abc")))
+    assert len(found.valid) == 6
+    assert {row.why for row in found.aside} == {"the label 'c' is not among those of training"}
+
+
+def test_refused_in_one_line(tmp_path):
+    one = write(tmp_path / "one", by_class(20, labels="a"))
+    assert "images to train on have the label 'a': at least two classes are needed" in refusal(one)
+    (tmp_path / "empty").mkdir()
+    assert "nor a folder of files for each label; make one" in refusal(str(tmp_path / "empty"))
+    (tmp_path / "bare" / "a").mkdir(parents=True)
+    assert "a folder of a label without files" in refusal(str(tmp_path / "bare"))
+    texts = write(tmp_path / "texts", {"a/1.txt": b"hello", "b/2.txt": b"hello"})
+    assert "no rows to train on (2 can't be used, the first: " in refusal(texts)
+    (tmp_path / "a.zip").write_bytes(b"no zip")
+    assert "a.zip: not a folder, nor readable as a zip" in refusal(str(tmp_path / "a.zip"))
+
+
+# Orders.
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> Images:
+    data = write(tmp_path / "a", by_class(50))
+    return prepared(data, valid=data).train
+
+
+ALL = AugmentConfig(crop="shift", shift=2, flip=True, cutout=3)
+
+
+@pytest.mark.parametrize("augment", [AugmentConfig(), ALL])
+def test_every_image_once_an_epoch(part, augment):
+    order = PictureOrder(part.examples, 16, augment, seed=3)
+    epochs = []
+    for epoch in range(3):
+        batches = [order.batch(epoch, index) for index in range(order.per_epoch)]
+        rows = torch.cat([batch.rows for batch in batches]).tolist()
+        assert sorted(rows) == [*range(50)]
+        assert {len(batch.rows) for batch in batches} == {12, 13}
+        assert [batch.tokens for batch in batches] == [len(batch.rows) for batch in batches]
+        epochs.append(rows)
+        again = PictureOrder(part.examples, 16, augment, seed=3).batch(epoch, 2)
+        assert all((again.columns[name] == batches[2].columns[name]).all() for name in ("source", "label"))
+        for batch in batches:
+            expected = [part.examples.columns["label"][row] for row in batch.rows.tolist()]
+            assert batch.columns["label"].tolist() == expected
+    assert len({tuple(rows) for rows in epochs}) == 3
+    assert PictureOrder(part.examples, 16, augment, seed=4).batch(0, 0).rows.tolist() != epochs[0][:12]
+    with pytest.raises(IndexError):
+        order.batch(0, 4)
+
+
+def seen(part: Images, batch: int, epoch: int) -> torch.Tensor:
+    """All images as they are seen in an epoch, in the order of the part."""
+    order = PictureOrder(part.examples, batch, ALL, seed=0)
+    batches = [order.batch(epoch, index) for index in range(order.per_epoch)]
+    rows = torch.cat([one.rows for one in batches])
+    return torch.cat([one.columns["source"] for one in batches])[rows.argsort()]
+
+
+def test_how_an_image_is_changed_depends_on_the_epoch_but_not_on_its_batch(part):
+    assert (seen(part, 16, 0) == seen(part, 7, 0)).all()
+    same = (seen(part, 16, 0) == seen(part, 16, 1)).flatten(1).all(1)
+    assert same.sum() <= 2
+
+
+def test_held_out_images_are_seen_as_they_are(part):
+    order = HeldOutPictures(part.examples, 16)
+    batches = [order.batch(epoch, index) for epoch in (0, 1) for index in range(order.per_epoch)]
+    assert [batch.rows.tolist() for batch in batches[:4]] == [
+        [*range(start, min(start + 16, 50))] for start in range(0, 50, 16)
+    ]
+    assert all(
+        (a.columns["source"] == b.columns["source"]).all()
+        for a, b in zip(batches[:4], batches[4:], strict=True)
+    )
+
+
+def test_of_larger_images_the_centre_is_seen(tmp_path):
+    data = write(
+        tmp_path / "a", {f"{n % 2}/{n}.png": png(p) for n, p in enumerate(scenes(20, side=SIDE + 1))}
+    )
+    found = prepared(data, valid=data)
+    batch = HeldOutPictures(found.train.examples, 20).batch(0, 0)
+    statistics = found.inputs.statistics
+    pixels = batch.columns["source"].permute(0, 2, 3, 1) * torch.tensor(statistics.deviation)
+    pixels = pixels + torch.tensor(statistics.mean)
+    ordered = np.concatenate([scenes(20, side=SIDE + 1)[[0, 10, 12, 14, 16, 18, 2, 4, 6, 8]]])
+    assert np.allclose(pixels[:10].numpy(), ordered[:, :SIDE, :SIDE], atol=1e-3)
