@@ -1,10 +1,12 @@
 """Changes of images that leave what they show; what is drawn for each image is passed in.
 
-Images are (B, C, H, W), standardised: zero is the mean.
+Images are (B, C, H, W), standardised (zero is the mean) where nothing else is said.
 """
 
+import math
+
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -12,6 +14,67 @@ Images = Float[Tensor, "B C H W"]
 Places = Int[Tensor, " B"]
 LUMA = (0.299, 0.587, 0.114)
 """How bright red, green and blue are (ITU-R BT.601)."""
+
+
+SMALLEST, WIDEST = 0.08, 4 / 3
+"""Share of the area that `boxes` leave, and width by height of the flattest."""
+
+
+def boxes(
+    shapes: Int[Tensor, "B 2"],
+    area: Float[Tensor, "T B"],
+    ratio: Float[Tensor, "T B"],
+    top: Float[Tensor, " B"],
+    left: Float[Tensor, " B"],
+) -> Int[Tensor, "B 4"]:
+    """Top, left, height and width of a part of each image of `shapes` (Szegedy et al. 2014, section 6).
+
+    Its area is from 8 to 100 % and its width by height from 3/4 to 4/3, the logarithm evenly; of the tries
+    `T` the first that is inside, else the largest about the centre. What is drawn is in [0, 1).
+    """
+    wide = torch.exp((2 * ratio - 1) * math.log(WIDEST))
+    share = SMALLEST + (1 - SMALLEST) * area
+    whole = shapes.T.double()
+    surface = share * whole[0] * whole[1]
+    sides = torch.stack([(surface / wide).sqrt(), (surface * wide).sqrt()]).round().long().clamp(min=1)
+    inside = (sides <= shapes.T[:, None]).all(0)
+    limits = (shapes.T.flip(0) * WIDEST).long()
+    largest = torch.minimum(shapes.T, limits)
+    first = inside.long().argmax(0)
+    chosen = torch.where(inside.any(0), sides[:, first, torch.arange(len(shapes))], largest)
+    spare = shapes.T - chosen
+    drawn = (torch.stack([top, left]) * (spare + 1)).long()
+    start = torch.where(inside.any(0), drawn, spare // 2)
+    return torch.cat([start, chosen]).T
+
+
+def resized(picture: UInt8[Tensor, "H W C"], box: list[int], size: int) -> UInt8[Tensor, "C size size"]:
+    """The `box` (top, left, height, width) of a picture as a square, antialiased."""
+    top, left, height, width = box
+    part = picture[top : top + height, left : left + width].permute(2, 0, 1)
+    return F.interpolate(part[None], (size, size), mode="bilinear", antialias=True)[0]
+
+
+def jittered(
+    levels: Images,
+    brightness: Float[Tensor, " B"],
+    contrast: Float[Tensor, " B"],
+    saturation: Float[Tensor, " B"],
+) -> Images:
+    """Levels of 0 to 255, away from black, from their mean grey and from grey by factors (Howard 2013)."""
+
+    def from_other(other: Tensor, factor: Tensor) -> Tensor:
+        return torch.lerp(other, levels, factor[:, None, None, None]).clamp(0, 255)
+
+    levels = from_other(torch.zeros(()), brightness)
+    levels = from_other(grey(levels).mean((1, 2, 3), keepdim=True), contrast)
+    return from_other(grey(levels), saturation)
+
+
+def grey(levels: Images) -> Float[Tensor, "B 1 H W"]:
+    if levels.shape[1] == 1:
+        return levels
+    return torch.einsum("bchw,c->bhw", levels, torch.tensor(LUMA))[:, None]
 
 
 def shifted(images: Images, top: Places, left: Places, pad: int) -> Images:

@@ -10,7 +10,7 @@ from torch import Tensor
 from foveal.config.sections import AugmentConfig
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
-from foveal.data.augment import cut_out, flipped, shifted
+from foveal.data.augment import boxes, cut_out, flipped, jittered, resized, shifted
 from foveal.data.batching import ExampleBatch
 from foveal.data.images import Pictures
 from foveal.data.order import permuted
@@ -18,6 +18,8 @@ from foveal.data.order import permuted
 Rows = NDArray[np.int64]
 FINE = 1 << 52
 """Chances are multiples of 1 / FINE."""
+TRIES = 10
+"""Of finding a part of a picture."""
 
 
 class HeldOutPictures:
@@ -31,7 +33,7 @@ class HeldOutPictures:
         """All epochs are alike."""
         start = range(self.per_epoch)[index] * self._batch
         rows = np.arange(start, min(start + self._batch, len(self._pictures)))
-        return gather(self._pictures, rows, centres(self._pictures, rows))
+        return gather(self._pictures, rows, standardised(centres(self._pictures, rows), self._pictures))
 
 
 class PictureOrder:
@@ -54,39 +56,56 @@ class PictureOrder:
         return gather(self._pictures, rows, self._changed(rows, epoch))
 
     def _changed(self, rows: Rows, epoch: int) -> Tensor:
+        """The images `rows` as they are seen in an epoch (B, C, size, size)."""
         augment, size = self._augment, self._pictures.inputs.size
 
-        def chance(name: str) -> Tensor:
-            """A number in [0, 1) for each row."""
-            drawn = permuted(rows, FINE, derived_seed(self._seed, "augment", name, epoch))
-            return torch.from_numpy(drawn / FINE)
+        def chances(name: str, count: int) -> Tensor:
+            """`count` numbers in [0, 1) for each row (count, B)."""
+            numbers = np.add.outer(np.arange(count), rows * count)
+            seed = derived_seed(self._seed, "augment", name, epoch)
+            return torch.from_numpy(permuted(numbers.ravel(), FINE, seed) / FINE).view(count, -1)
 
-        def place(name: str, count: int) -> Tensor:
-            return (chance(name) * count).long()
+        def places(name: str, count: int) -> Tensor:
+            """Two whole numbers below `count` for each row (2, B)."""
+            return (chances(name, 2) * count).long()
 
-        images = centres(self._pictures, rows)
+        if augment.crop == "resized":
+            shapes = torch.from_numpy(np.asarray(self._pictures.columns["shape"])[rows])
+            area, ratio = chances("size", 2 * TRIES).chunk(2)
+            found = boxes(shapes, area, ratio, *chances("place", 2)).tolist()
+            parts = zip(rows.tolist(), found, strict=True)
+            seen = [resized(torch.from_numpy(self._pictures[row]), box, size) for row, box in parts]
+            levels = torch.stack(seen).float()
+        else:
+            levels = centres(self._pictures, rows)
+        if augment.jitter:
+            factors = 1 + augment.jitter * (2 * chances("jitter", 3) - 1)
+            levels = jittered(levels, *factors.float())
+        images = standardised(levels, self._pictures)
         if augment.crop == "shift":
-            reach = 2 * augment.shift + 1
-            images = shifted(images, place("top", reach), place("left", reach), augment.shift)
+            top, left = places("shift", 2 * augment.shift + 1)
+            images = shifted(images, top, left, augment.shift)
         if augment.flip:
-            images = flipped(images, chance("flip") < 0.5)
+            images = flipped(images, chances("flip", 1)[0] < 0.5)
         if augment.cutout:
-            images = cut_out(images, place("row", size), place("column", size), augment.cutout)
+            row, column = places("cutout", size)
+            images = cut_out(images, row, column, augment.cutout)
         return images
 
 
 def centres(pictures: Pictures, rows: Rows) -> Tensor:
-    """Their centres (B, C, size, size), standardised."""
-    return standardised(np.stack([pictures.centre(row) for row in rows.tolist()]), pictures)
+    """The levels of their centres (B, C, size, size)."""
+    pixels = np.stack([pictures.centre(row) for row in rows.tolist()])
+    return torch.from_numpy(pixels).permute(0, 3, 1, 2).float()
 
 
-def standardised(pixels: NDArray[np.uint8], pictures: Pictures) -> Tensor:
-    """Pixels (B, H, W, C) as numbers (B, C, H, W)."""
+def standardised(levels: Tensor, pictures: Pictures) -> Tensor:
+    """Levels (B, C, H, W) of 0 to 255 by the statistics of the inputs."""
     statistics = pictures.inputs.statistics
     mean, deviation = (
         torch.tensor(numbers)[:, None, None] for numbers in (statistics.mean, statistics.deviation)
     )
-    return (torch.from_numpy(pixels).permute(0, 3, 1, 2).float() - mean) / deviation
+    return (levels - mean) / deviation
 
 
 def gather(pictures: Pictures, rows: Rows, images: Tensor) -> ExampleBatch:

@@ -244,10 +244,11 @@ def part(tmp_path: Path) -> Images:
     return prepared(data, valid=data).train
 
 
-ALL = AugmentConfig(crop="shift", shift=2, flip=True, cutout=3)
+ALL = AugmentConfig(crop="shift", shift=2, flip=True, jitter=0.4, cutout=3)
+PARTS = AugmentConfig(crop="resized", flip=True, jitter=0.4)
 
 
-@pytest.mark.parametrize("augment", [AugmentConfig(), ALL])
+@pytest.mark.parametrize("augment", [AugmentConfig(), ALL, PARTS])
 def test_every_image_once_an_epoch(part, augment):
     order = PictureOrder(part.examples, 16, augment, seed=3)
     epochs = []
@@ -269,18 +270,39 @@ def test_every_image_once_an_epoch(part, augment):
         order.batch(0, 4)
 
 
-def seen(part: Images, batch: int, epoch: int) -> torch.Tensor:
+def seen(part: Images, augment: AugmentConfig, batch: int, epoch: int) -> torch.Tensor:
     """All images as they are seen in an epoch, in the order of the part."""
-    order = PictureOrder(part.examples, batch, ALL, seed=0)
+    order = PictureOrder(part.examples, batch, augment, seed=0)
     batches = [order.batch(epoch, index) for index in range(order.per_epoch)]
     rows = torch.cat([one.rows for one in batches])
     return torch.cat([one.columns["source"] for one in batches])[rows.argsort()]
 
 
-def test_how_an_image_is_changed_depends_on_the_epoch_but_not_on_its_batch(part):
-    assert (seen(part, 16, 0) == seen(part, 7, 0)).all()
-    same = (seen(part, 16, 0) == seen(part, 16, 1)).flatten(1).all(1)
-    assert same.sum() <= 2
+@pytest.mark.parametrize("augment", [ALL, PARTS])
+def test_how_an_image_is_changed_depends_on_the_epoch_but_not_on_its_batch(part, augment):
+    first = seen(part, augment, 16, 0)
+    assert torch.allclose(first, seen(part, augment, 7, 0), atol=1e-5)
+    assert not (first == seen(part, augment, 16, 1)).flatten(1).all(1).any()
+
+
+def test_images_are_changed_as_is_asked_for(part):
+    """Each in a way of its own."""
+    plain = seen(part, AugmentConfig(), 16, 0)
+    flips = (seen(part, AugmentConfig(flip=True), 16, 0) == plain.flip(3)).flatten(1).all(1)
+    assert 10 < flips.sum() < 40
+    shifts = seen(part, AugmentConfig(crop="shift", shift=1), 16, 0)
+    inner = [
+        plain[:, :, 1:-1, 1:-1] == shifts[:, :, y : y + 6, x : x + 6] for y in range(3) for x in range(3)
+    ]
+    found = torch.stack(inner).flatten(2).all(2)
+    assert (found.sum(0) == 1).all()
+    assert (found.sum(1) > 0).all()
+    blots = (seen(part, AugmentConfig(cutout=3), 16, 0) == 0).all(1)
+    assert blots.flatten(1).sum(1).unique().tolist() == [4, 6, 9]
+    jitter = seen(part, AugmentConfig(jitter=0.2), 16, 0)
+    assert not (jitter == plain).flatten(1).all(1).any()
+    crops = seen(part, PARTS, 16, 0)
+    assert crops.shape == plain.shape
 
 
 def test_held_out_images_are_seen_as_they_are(part):
