@@ -1,5 +1,6 @@
 """Convolution over a grid and batch normalisation: torch's, with starts that suit networks for images."""
 
+import math
 from collections.abc import Callable
 
 from jaxtyping import Float
@@ -23,14 +24,16 @@ class Conv2d(nn.Conv2d):
         stride: int = 1,
         padding: int | None = None,
         bias: bool = False,
+        groups: int = 1,
     ):
-        super().__init__(d_in, d_out, kernel, stride, kernel // 2 if padding is None else padding, bias=bias)
+        padding = kernel // 2 if padding is None else padding
+        super().__init__(d_in, d_out, kernel, stride, padding, bias=bias, groups=groups)
 
     def reset_parameters(self) -> None:
-        if self.bias is None:
-            nn.init.kaiming_normal_(self.weight, mode="fan_out", nonlinearity="relu")
-        else:
-            nn.init.kaiming_normal_(self.weight, mode="fan_in", nonlinearity="relu")
+        channels = self.out_channels if self.bias is None else self.in_channels
+        fan = channels // self.groups * self.weight[0, 0].numel()
+        nn.init.normal_(self.weight, std=math.sqrt(2 / fan))
+        if self.bias is not None:
             nn.init.zeros_(self.bias)
 
 
@@ -57,9 +60,10 @@ class NormedConv(nn.Module):
         kernel: int,
         stride: int = 1,
         activation: Callable[[Tensor], Tensor] | None = F.relu,
+        groups: int = 1,
     ):
         super().__init__()
-        self.convolution = Conv2d(d_in, d_out, kernel, stride)
+        self.convolution = Conv2d(d_in, d_out, kernel, stride, groups=groups)
         self.norm = BatchNorm2d(d_out)
         self.activation = activation
 

@@ -60,9 +60,11 @@ def test_a_block_equals_its_equation(body, strides, shortcut, d_out, stride, tra
     torch.testing.assert_close(found, y.clamp(min=0), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize(("bias", "fan"), [(False, 40 * 9), (True, 30 * 9)])
-def test_first_weights_of_convolutions(bias, fan):
-    layer = Conv2d(30, 40, 3, bias=bias)
+@pytest.mark.parametrize(
+    ("bias", "groups", "fan"), [(False, 1, 40 * 9), (True, 1, 30 * 9), (False, 10, 4 * 9), (True, 10, 3 * 9)]
+)
+def test_first_weights_of_convolutions(bias, groups, fan):
+    layer = Conv2d(30, 40, 3, bias=bias, groups=groups)
     weight = layer.weight.detach()
     assert abs(float(weight.std()) / math.sqrt(2 / fan) - 1) < 0.05
     assert float(weight.abs().max()) > 2.5 * math.sqrt(2 / fan)

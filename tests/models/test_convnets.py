@@ -1,8 +1,7 @@
-"""Named networks have the published numbers of parameters and Hugging Face's outputs, and learn."""
+"""Named networks have the published numbers of parameters and grids, fit their images, and learn."""
 
 import math
 import re
-from typing import Any
 
 import pytest
 import torch
@@ -11,15 +10,12 @@ from torch.nn import functional as F
 
 from foveal.config import ConfigError
 from foveal.layers.residual import basic
-from foveal.models.convnets import (
-    NETWORKS,
-    Layer,
-    ResidualNetwork,
-    StraightNetwork,
-    image_encoder,
-    image_head,
-)
+from foveal.models.convnets import NETWORKS, image_encoder
 from foveal.models.encoder import Encoded
+from foveal.models.residual import ResidualNetwork
+from foveal.models.separable import ConvNextNetwork, InvertedNetwork, Stage
+from foveal.models.straight import Layer, StraightNetwork
+from tests.models.making import logits, made
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
 PUBLISHED = {
@@ -47,18 +43,11 @@ PUBLISHED = {
     "resnet-50": (224, 1000, 25_557_032),
     "resnet-101": (224, 1000, 44_549_160),
     "resnet-152": (224, 1000, 60_192_808),
+    "convnext-t": (224, 1000, 28_589_128),
+    "convnext-s": (224, 1000, 50_223_688),
+    "convnext-b": (224, 1000, 88_591_464),
+    "efficientnet-lite0": (224, 1000, 4_652_008),  # timm's
 }
-
-
-def made(network: str, size: int, classes: int, stem: Any = "published") -> Encoded:
-    encoder = image_encoder(network, 1 if network == "lenet-5" else 3, stem)
-    return Encoded(encoder, image_head(network, encoder, size, classes, 0.0))
-
-
-def logits(model: Encoded, images: torch.Tensor) -> torch.Tensor:
-    memory, _ = model.encoder(images)
-    features, _ = model.head(memory)
-    return model.head.project(features)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -67,21 +56,9 @@ def test_parameters(network):
     with torch.device("meta"):
         model = made(network, size, classes)
     assert sum(parameter.numel() for parameter in model.parameters()) == count
-
-
-def test_the_name_counts_layers_with_weights():
-    """Convolutions, hidden layers and the projection; shortcuts' are not counted."""
-    for network in NETWORKS:
-        if network == "alexnet":
-            continue
-        with torch.device("meta"):
-            model = made(network, *PUBLISHED[network][:2])
-        layers = [
-            name
-            for name, part in model.named_modules()
-            if isinstance(part, (nn.Conv2d, nn.Linear)) and "shortcut" not in name
-        ]
-        assert network.endswith(f"-{len(layers)}")
+    if re.search(r"-\d+$", network):  # the number counts layers with weights, but not shortcuts'
+        parts = [part for name, part in model.named_modules() if "shortcut" not in name]
+        assert network.endswith(f"-{sum(isinstance(part, (nn.Conv2d, nn.Linear)) for part in parts)}")
 
 
 @pytest.mark.parametrize(
@@ -95,6 +72,10 @@ def test_the_name_counts_layers_with_weights():
         ("resnet-18", "published", 32, 1),
         ("resnet-18", "small", 32, 4),
         ("plain-34", "small", 28, 4),
+        ("convnext-t", "published", 224, 7),
+        ("convnext-t", "small", 32, 4),
+        ("efficientnet-lite0", "published", 224, 7),
+        ("efficientnet-lite0", "small", 32, 2),
         ("lenet-5", "published", 28, 4),
         ("alexnet", "published", 224, 6),
         ("alexnet", "published", 63, 1),
@@ -110,57 +91,23 @@ def test_grids(network, stem, size, grid):
     assert memory.vectors.shape[1] == grid**2
 
 
-# As torchvision and textbooks write them: channels of a convolution (kernel, stride and padding where they
-# are not 3, 1 and 1), and pooling as M or A with its side.
-WRITTEN = {
-    "lenet-5": ("6k5p0 A2 16k5p0 A2", torch.tanh),
-    "alexnet": ("64k11s4p2 M3 192k5p2 M3 384 256 256 M3", torch.relu),
-    "vgg-11": ("64 M2 128 M2 256 256 M2 512 512 M2 512 512 M2", torch.relu),
-    "vgg-16": ("64 64 M2 128 128 M2 256 256 256 M2 512 512 512 M2 512 512 512 M2", torch.relu),
-}
-
-
-@pytest.mark.parametrize("network", WRITTEN)
-def test_straight_networks_equal_the_written_out_ones(network):
-    size = 32 if network != "alexnet" else 63
-    model = made(network, size, 7).eval()
-    convolutions = [part for part in model.modules() if isinstance(part, nn.Conv2d)]
-    images = torch.randn(2, 1 if network == "lenet-5" else 3, size, size)
-    x, (layers, activation) = images, WRITTEN[network]
-    for layer in layers.split():
-        if layer[0] in "MA":
-            x = (F.max_pool2d if layer[0] == "M" else F.avg_pool2d)(x, int(layer[1]), 2)
-            continue
-        found = re.fullmatch(r"(\d+)(?:k(\d+))?(?:s(\d+))?(?:p(\d+))?", layer)
-        width, kernel, stride, padding = (
-            int(n or m) for n, m in zip(found.groups(), (0, 3, 1, 1), strict=True)
-        )
-        part = convolutions.pop(0)
-        assert part.weight.shape == (width, x.shape[1], kernel, kernel)
-        x = activation(F.conv2d(x, part.weight, part.bias, stride, padding))
-    assert not convolutions
-    x = x.flatten(2).mT.flatten(1)
-    for part in model.head.hidden:
-        x = activation(part(x))
-    expected = model.head.projection(x)
-    assert float(expected.detach().std()) > 0.01
-    torch.testing.assert_close(logits(model, images), expected, rtol=1e-4, atol=1e-5)
-
-
 def test_hidden_layers_see_the_grid_there_is_up_to_the_published_one():
     for size, side in ((32, 1), (64, 2), (224, 7), (300, 7)):
         with torch.device("meta"):
             assert made("vgg-11", size, 10).head.grid == (side, side)
 
 
-@pytest.mark.parametrize(("network", "size"), [("alexnet", 62), ("vgg-16", 31), ("lenet-5", 10)])
+SMALLEST = {"alexnet": 63, "vgg-16": 32, "lenet-5": 16, "convnext-t": 32, "resnet-50": 1}
+
+
+@pytest.mark.parametrize(("network", "size"), SMALLEST.items())
 def test_images_that_are_too_small_are_told(network, size):
     with torch.device("meta"):
-        made(network, {"alexnet": 63, "vgg-16": 32, "lenet-5": 16}[network], 10)
+        made(network, size, 10)
         with pytest.raises(
-            ConfigError, match=f"images of {size}x{size} are too small for .*{network}: raise"
+            ConfigError, match=f"of {size - 1}x{size - 1} are too small for .*{network}: raise"
         ):
-            made(network, size, 10)
+            made(network, size - 1, 10)
 
 
 def test_unknown_networks_are_told():
@@ -168,48 +115,10 @@ def test_unknown_networks_are_told():
         image_encoder("resnet20", 3, "published")
 
 
-def theirs(name: str, depths: tuple[int, ...]) -> str:
-    """Hugging Face's name of our `name`."""
-    if name.startswith("head.projection."):
-        return name.replace("head.projection", "classifier.1")
-    _, _, number, rest = name.split(".", 3)
-    if number == "0":
-        return f"resnet.embedder.embedder.{rest.removeprefix('0.')}".replace("norm.", "normalization.")
-    stage, layer = 0, int(number) - 1
-    while layer >= depths[stage]:
-        layer -= depths[stage]
-        stage += 1
-    rest = rest.replace("body.", "layer.").replace("norm.", "normalization.")
-    return f"resnet.encoder.stages.{stage}.layers.{layer}.{rest}"
-
-
-@pytest.mark.parametrize(("network", "kind"), [("resnet-18", "basic"), ("resnet-50", "bottleneck")])
-def test_logits_equal_hugging_faces(network, kind):
-    """In evaluation far from the first weights and statistics; in training the statistics gathered, too."""
-    transformers = pytest.importorskip("transformers")
-    recipe = NETWORKS[network]
-    config = transformers.ResNetConfig(
-        hidden_sizes=list(recipe.widths), depths=list(recipe.depths), layer_type=kind, num_labels=7
-    )
-    peer = transformers.ResNetForImageClassification(config).double()
-    for name, part in peer.state_dict().items():
-        if part.dim() == 1:  # norms' gains and variances near one, so that numbers keep their size
-            torch.nn.init.uniform_(part, *((0.5, 1.5) if name.endswith(("weight", "var")) else (-0.5, 0.5)))
-    model = made(network, 64, 7).double()
-    weights = peer.state_dict()
-    assert {theirs(name, recipe.depths) for name in model.state_dict()} == weights.keys()
-    model.load_state_dict({name: weights[theirs(name, recipe.depths)] for name in model.state_dict()})
-    images = torch.randn(2, 3, 64, 64, dtype=torch.float64)
-    for training in (False, True):
-        expected = peer.train(training)(images).logits
-        found = logits(model.train(training), images)
-        assert expected.std() > 0.1
-        torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
-    for name, part in model.state_dict().items():
-        torch.testing.assert_close(part, peer.state_dict()[theirs(name, recipe.depths)], rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize("network", ["resnet-20", "plain-20", "resnet-18", "resnet-50", "lenet-5"])
+@pytest.mark.parametrize(
+    "network",
+    ["resnet-20", "plain-20", "resnet-18", "resnet-50", "lenet-5", "convnext-t", "efficientnet-lite0"],
+)
 def test_reset_parameters_fills_everything(network):
     with torch.device("meta"):
         model = made(network, 32, 10)
@@ -232,12 +141,15 @@ def test_reset_parameters_fills_everything(network):
             ResidualNetwork(basic, (1, 1), (8, 16), shortcut, first=8, pooled=False)
             for shortcut in ("padded", "projection", "none")
         ),
-        StraightNetwork((Layer(8), Layer(16, pool=2)), hidden=(20,), side=2),
+        StraightNetwork((Layer(8), Layer(16, pool=2)), hidden=(20,), side=4),
+        ConvNextNetwork((1, 1), (8, 16)),
+        InvertedNetwork((Stage(1, 4, 3, 1, expansion=1), Stage(2, 8, 5, 2)), first=8, last=32),
     ],
+    ids=str,
 )
 def test_a_small_one_learns_by_heart(recipe):
-    encoder = recipe.encoder(3, "published")
-    model = Encoded(encoder, recipe.head(encoder, 8, 3, 0.0))
+    encoder = recipe.encoder(3, small=True)
+    model = Encoded(encoder, recipe.head(encoder.width, encoder.grid(8), 3, 0.0))
     images, labels = torch.randn(12, 3, 8, 8), torch.arange(12) % 3
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(30):

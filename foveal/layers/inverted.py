@@ -1,0 +1,29 @@
+"""Inverted residual blocks: narrow between blocks, wide inside (Sandler et al. 2018)."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.layers.grid_convolution import NormedConv
+
+
+class Inverted(nn.Module):
+    """1x1 to `expansion` times the channels, a filter for each of them, and 1x1 back (table 1, figure 3).
+
+    There is no activation behind the last, and the input is added where the shapes are equal.
+    """
+
+    def __init__(self, d_in: int, d_out: int, kernel: int, stride: int, expansion: int):
+        super().__init__()
+        wide = expansion * d_in
+        widening = [NormedConv(d_in, wide, 1, activation=F.relu6)] if expansion > 1 else []
+        self.body = nn.Sequential(
+            *widening,
+            NormedConv(wide, wide, kernel, stride, F.relu6, groups=wide),
+            NormedConv(wide, d_out, 1, activation=None),
+        )
+        self.shortcut = stride == 1 and d_in == d_out
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        y = self.body(x)
+        return x + y if self.shortcut else y

@@ -1,0 +1,60 @@
+"""Residual networks, and plain ones, which are the same without shortcuts (He, Zhang, Ren and Sun 2015)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import nn
+
+from foveal.encoders.image import ImageEncoder
+from foveal.heads.classify import Classifier
+from foveal.layers.grid_convolution import NormedConv
+from foveal.layers.residual import Residual, Shortcut, basic, bottleneck
+
+
+@dataclass(frozen=True)
+class ResidualNetwork:
+    """A first layer, and stages of `depths[i]` blocks of `widths[i]` channels (He et al. 2015, table 1).
+
+    Every stage but the first begins with stride 2.
+    """
+
+    body: Callable[[int, int, int], nn.Module]
+    depths: tuple[int, ...]
+    widths: tuple[int, ...]
+    shortcut: Shortcut
+    first: int
+    """Channels of the first layer."""
+    pooled: bool = True
+    """Whether the published first layer is 7x7 at stride 2 with pooling, or already the small one."""
+
+    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+        if self.pooled and not small:
+            pool = nn.MaxPool2d(3, stride=2, padding=1)
+            blocks: list[nn.Module] = [nn.Sequential(NormedConv(channels, self.first, 7, 2), pool)]
+        else:
+            blocks = [NormedConv(channels, self.first, 3)]
+        d_in = self.first
+        for stage, (depth, width) in enumerate(zip(self.depths, self.widths, strict=True)):
+            for block in range(depth):
+                stride = 2 if stage and not block else 1
+                body = self.body(d_in, width, stride)
+                blocks.append(Residual(body, d_in, width, stride, self.shortcut))
+                d_in = width
+        return ImageEncoder(blocks, channels, d_in)
+
+    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+        return Classifier(width, classes, "mean", dropout)
+
+
+def small_network(layers: int, shortcut: Shortcut) -> ResidualNetwork:
+    """For images of 32 pixels: 6n + 2 layers in three stages (4.2)."""
+    n = (layers - 2) // 6
+    return ResidualNetwork(basic, (n, n, n), (16, 32, 64), shortcut, first=16, pooled=False)
+
+
+def basic_network(depths: tuple[int, ...], shortcut: Shortcut = "projection") -> ResidualNetwork:
+    return ResidualNetwork(basic, depths, (64, 128, 256, 512), shortcut, first=64)
+
+
+def bottleneck_network(depths: tuple[int, ...]) -> ResidualNetwork:
+    return ResidualNetwork(bottleneck, depths, (256, 512, 1024, 2048), "projection", first=64)

@@ -1,0 +1,19 @@
+"""A named network with its head, and the logits of images."""
+
+from typing import Any
+
+from torch import Tensor
+
+from foveal.models.convnets import image_encoder, image_head
+from foveal.models.encoder import Encoded
+
+
+def made(network: str, size: int, classes: int, stem: Any = "published") -> Encoded:
+    encoder = image_encoder(network, 1 if network == "lenet-5" else 3, stem)
+    return Encoded(encoder, image_head(network, encoder, size, classes, 0.0))
+
+
+def logits(model: Encoded, images: Tensor) -> Tensor:
+    memory, _ = model.encoder(images)
+    features, _ = model.head(memory)
+    return model.head.project(features)
