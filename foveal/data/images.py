@@ -14,7 +14,7 @@ from foveal.config import DataConfig
 from foveal.data.classes import class_names, names_to_json, numbering, open_names
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.parts import hashed
-from foveal.data.picture_files import labelled_files, picture_files, pixels_of
+from foveal.data.picture_files import labelled_pictures, pixels_of, unlabelled_pictures
 from foveal.data.pictures import Pixels
 from foveal.data.rows import Aside, Row
 from foveal.data.standardize import FILE as CHANNELS
@@ -88,8 +88,8 @@ class Images:
 
     @property
     def lengths(self) -> list[int]:
-        """Pixels of each."""
-        return self.examples.lengths("source")
+        """None: all are seen at one size."""
+        return []
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class ImageForm:
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
         `name` of the file and `label`."""
-        for row in _decoded(labelled_files(data, config.label), config, aside):
+        for row in _decoded(labelled_pictures(data, config.label), config, aside):
             yield Row(row.place, {"source": _content(row.fields["picture"]), **row.fields})
 
     def make_inputs(
@@ -136,7 +136,7 @@ class ImageForm:
 
     def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """A picture, or all of a folder or zip; `source` is the name of the file."""
-        for row in _decoded(picture_files(data), config, aside):
+        for row in _decoded(unlabelled_pictures(data), config, aside):
             yield Row(row.place, {"source": row.fields["name"], **row.fields})
 
     def encode_questions(self, rows: list[Row], inputs: ImageInputs, config: DataConfig) -> Pictures:

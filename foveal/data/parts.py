@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.data.catalogue import located
 from foveal.data.examples import Examples
 from foveal.data.folders import part_folders
+from foveal.data.picture_sets import part_sets
 from foveal.data.prepared import Prepared
 from foveal.data.rows import Aside, Row
 from foveal.data.series import READERS
@@ -139,12 +140,12 @@ def nothing_in(part: str, data: str, aside: list[Aside]) -> str:
 
 def part_files(data: str) -> dict[str, str]:
     """The files by part of a folder with `train.tsv`, say, and `test.tsv`, or the folders of one with `train`
-    and `test`, also in a zip; else DATA, to train on.
+    and `test`, also in a zip, or the arrays of a file; else DATA, to train on.
 
     Errors: UserError for such files of several forms.
     """
-    if folders := part_folders(data):
-        return folders
+    if parts := part_folders(data) or part_sets(data):
+        return parts
     inside = sorted(Path(data).glob("*.*"))
     tables = [path for path in inside if path.stem in PARTS and path.suffix.lower() in FORMS]
     if not any(path.stem == "train" for path in tables):

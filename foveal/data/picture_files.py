@@ -5,12 +5,18 @@ import zipfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
+from foveal.data.fields import Fields, as_texts
 from foveal.data.folders import TABLES, files_in, open_folder, read_folder
 from foveal.data.parts import part_files
-from foveal.data.pictures import SUFFIXES, Pixels, read_picture
-from foveal.data.rows import Aside, Row
+from foveal.data.picture_sets import is_set, part_sets, pictures_in
+from foveal.data.pictures import SUFFIXES, Pixels, from_array, read_picture
+from foveal.data.rows import Aside, Row, checked
 from foveal.data.text import File
 
 HEAVIEST = 1 << 27
@@ -19,25 +25,31 @@ SOME = 100
 """Files of a folder that are looked at to see what it is for."""
 
 
-def labelled_files(data: str, label: str) -> Iterator[Row | Aside]:
-    """Each picture of a folder or zip: fields `image`, a file, its `name` and its `label`.
+def labelled_pictures(data: str, label: str) -> Iterator[Row | Aside]:
+    """Each picture at a path: `image` (a file, its bytes, or an array), its `name` and its `label`.
 
-    `label` is the column of the folder's table, if it has one. Errors: those of `read_folder`.
+    `label` is the column of a folder's table, or of Parquet. Errors: UserError for what concerns all of it.
     """
+    if is_set(data):
+        yield from _named(checked(data, pictures_in(data, label), _with_text))
+        return
     folder = open_folder(data)
     has_table = any((folder / name).is_file() for name in TABLES)
     column = label if has_table else "label"
     for row in read_folder(folder, (column,)):
-        if isinstance(row, Aside):
-            yield row
-        else:
+        if isinstance(row, Row):
             file = row.fields["file"]
-            yield Row(row.place, {"image": file, "name": str(file), "label": row.fields[column]})
+            row = Row(row.place, {"image": file, "name": str(file), "label": row.fields[column]})
+        yield row
 
 
-def picture_files(data: str) -> Iterator[Row]:
-    """A picture, or all in a folder or zip: fields `image`, a file, and its `name`."""
-    path = Path(data)
+def unlabelled_pictures(data: str) -> Iterator[Row | Aside]:
+    """A picture, or all of a folder, a zip or another file that holds many: `image` and `name`."""
+    path, sets = Path(data), part_sets(data)
+    if sets or is_set(data):
+        for one in sets.values() or [data]:
+            yield from _named(checked(one, pictures_in(one, None), _as_is))
+        return
     if path.is_file() and not is_archive(path):
         files: Iterator[File] = iter([path])
     else:
@@ -47,12 +59,16 @@ def picture_files(data: str) -> Iterator[Row]:
         yield Row(str(file), {"image": file, "name": str(file)})
 
 
-def pixels_of(file: File, size: int, channels: int) -> Pixels | str:
-    """What `read_picture` makes of a file; or why it can't be read."""
+def pixels_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> Pixels | str:
+    """The pixels of what is in a file, or of an array; or why there are none."""
+    if isinstance(image, np.ndarray):
+        return from_array(image, size, channels)
+    if isinstance(image, bytes):
+        return read_picture(image, size, channels)
     try:
-        if _weight(file) > HEAVIEST:
+        if _weight(image) > HEAVIEST:
             return f"a file of more than {HEAVIEST >> 20} MiB; make it smaller"
-        with file.open("rb") as opened:
+        with image.open("rb") as opened:
             content = opened.read(HEAVIEST)
     except Exception as error:  # of the system, and of zipfile and its decompressors, of many kinds
         return f"can't be read: {error}; get the file anew"
@@ -60,16 +76,33 @@ def pixels_of(file: File, size: int, channels: int) -> Pixels | str:
 
 
 def is_pictures(data: str) -> bool:
-    """Whether there are pictures at a path: a picture, or a folder or zip of which the first files are."""
+    """Whether a path is a picture, a file that holds many, or a folder or zip whose first files are some."""
     try:
+        if part_sets(data):
+            return True
         path = Path(part_files(data)["train"])
         if path.is_file() and not is_archive(path):
-            return _is_picture(path.name)
+            return is_set(str(path)) or _is_picture(path.name)
         folder = open_folder(str(path))
         first = [*islice((name for name in files_in(folder) if name not in TABLES), SOME)]
     except UserError:  # whose reader says what is wrong
         return False
     return 2 * sum(map(_is_picture, first)) > len(first)
+
+
+def _with_text(fields: Fields) -> Fields | str:
+    texts = as_texts({"label": fields["label"]})
+    return texts if isinstance(texts, str) else fields | texts
+
+
+def _as_is(fields: Fields) -> Fields:
+    return fields
+
+
+def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
+    """With where it is as the name of each."""
+    for row in rows:
+        yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
 
 
 def is_archive(path: Path) -> bool:

@@ -1,0 +1,185 @@
+"""Many labelled pictures in a file: IDX (the form of MNIST), NumPy arrays, Parquet."""
+
+import gzip
+import json
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveal.core.errors import UserError
+from foveal.data.fields import Fields, Found
+from foveal.data.folders import PARTS
+from foveal.data.tables import columns_of, read_records
+from foveal.data.text import open_file
+
+IDX = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
+IDX_PARTS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
+"""By a word in the name of an IDX file which part is in it."""
+NPZ_NAMES = (("x_{}", "y_{}"), ("{}_images", "{}_labels"))
+"""What the arrays of a part are called; where there are no parts, `images` and `labels`."""
+COLUMNS = ("image", "img")
+"""Names of the column of pictures in Parquet, its values `{"bytes": ...}` or the bytes."""
+
+
+def part_sets(data: str) -> dict[str, str]:
+    """By part the IDX files of a folder, or places such as `mnist.npz/train`; none without a `train`."""
+    path = Path(data)
+    if path.is_dir():
+        found = [file for file in sorted(path.iterdir()) if IDX.fullmatch(file.name)]
+        parts = {_idx_part(file): str(file) for file in found}
+        if len(parts) < len(found):
+            raise UserError(
+                f"{data}: {', '.join(file.name for file in found)}: several of one part; keep one"
+            )
+    elif path.suffix.lower() == ".npz" and path.is_file():
+        names = _array_names(path)
+        parts = {
+            part: f"{data}/{name}"
+            for name, part in PARTS.items()
+            for image, _ in NPZ_NAMES
+            if image.format(name) in names
+        }
+    else:
+        return {}
+    return {part: parts[part] for part in ("train", "valid", "test") if part in parts and "train" in parts}
+
+
+def is_set(data: str) -> bool:
+    """Whether there are pictures in the file."""
+    path = Path(data)
+    if path.suffix.lower() == ".parquet" and path.is_file():
+        try:
+            return any(column in COLUMNS for column in columns_of(path))
+        except UserError:
+            return False  # whose reader says what is wrong
+    if path.suffix.lower() == ".npz" and path.is_file():
+        return "images" in _array_names(path)
+    return path.parent.suffix.lower() == ".npz" or bool(IDX.fullmatch(path.name))
+
+
+def pictures_in(data: str, label: str | None) -> Iterator[Found]:
+    """Each picture: where it is, and `image`, its array or its file's bytes, and `label`.
+
+    `label` is its column in Parquet; labels are left out if it is None. Errors: UserError for what concerns
+    the whole file.
+    """
+    path = Path(data)
+    if path.suffix.lower() == ".parquet":
+        return _parquet(path, label)
+    if IDX.fullmatch(path.name):
+        images = _idx(path)
+        return _rows(path, images, _idx(_labels_beside(path)) if label else None)
+    part = "" if path.suffix.lower() == ".npz" else path.name
+    return _npz(path.parent if part else path, part, label is not None)
+
+
+def _rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Found]:
+    if labels is not None:
+        labels = labels.reshape(len(labels), -1)
+        if labels.shape != (len(images), 1):
+            raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
+    for number, image in enumerate(images):
+        fields: Fields = {"image": image}
+        if labels is not None:
+            fields["label"] = labels[number, 0].item()
+        yield f"image {number + 1}", fields
+
+
+def _idx(path: Path) -> NDArray[np.uint8]:
+    """Bytes in as many dimensions as the header says (LeCun et al., the MNIST database)."""
+    with open_file(path) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        content = gzip.GzipFile(fileobj=file) if packed else file
+        try:
+            head = content.read(4)
+            if len(head) < 4 or head[:3] != b"\0\0\x08" or head[3] not in (1, 3, 4):
+                raise UserError(f"{path}: not IDX of bytes (it begins with {head.hex()}); get it anew")
+            sides = content.read(4 * head[3])
+            shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])
+            data = content.read(math.prod(shape))
+        except (OSError, EOFError, OverflowError, MemoryError, zlib.error) as error:
+            raise UserError(f"{path}: cut off or damaged: {error}; get it anew") from None
+    if len(shape) < head[3] or len(data) < math.prod(shape):
+        raise UserError(f"{path}: cut off; get the whole file")
+    return np.frombuffer(data, np.uint8).reshape(shape)
+
+
+def _labels_beside(path: Path) -> Path:
+    """The IDX file of the labels that belong to a file of images."""
+    name = re.sub(r"images([-.])idx[34]", r"labels\1idx1", path.name).removesuffix(".gz")
+    beside = [path.with_name(name + end) for end in ("", ".gz")]
+    found = next((file for file in beside if file.is_file()), None)
+    if found is None:
+        raise UserError(f"{path}: no {name} or {name}.gz beside it; put the labels there")
+    return found
+
+
+def _idx_part(path: Path) -> str:
+    return next((part for word, part in IDX_PARTS.items() if word in path.name), "train")
+
+
+def _array_names(path: Path) -> set[str]:
+    """The names of a file's arrays; none if it is damaged, as its reader will say."""
+    try:
+        with zipfile.ZipFile(path) as arrays:
+            return {name.removesuffix(".npy") for name in arrays.namelist()}
+    except (zipfile.BadZipFile, OSError):
+        return set()
+
+
+def _npz(path: Path, part: str, labelled: bool) -> Iterator[Found]:
+    """`images` and `labels`; those of a part are `x_train` and `y_train`, or `train_images` and so on."""
+    names = [(image.format(part), label.format(part)) for image, label in NPZ_NAMES]
+    known = _array_names(path)
+    image, label = next((pair for pair in names if pair[0] in known), ("images", "labels"))
+    with open_file(path) as file:
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                images = stored[image]
+                labels = stored[label] if labelled else None
+        except Exception as error:  # of numpy, zipfile and zlib, of many kinds
+            raise UserError(
+                f"{path}: no arrays {image} and {label} that can be read: {error}; save them with numpy.savez"
+            ) from None
+    yield from _rows(path, images, labels)
+
+
+def _parquet(path: Path, label: str | None) -> Iterator[Found]:
+    known = columns_of(path)
+    column = next((name for name in COLUMNS if name in known), COLUMNS[0])
+    classes = _classes(path, label)
+    for place, found in read_records(path, [column, label] if label else [column]):
+        yield place, found if isinstance(found, str) else _picture_fields(found, column, label, classes)
+
+
+def _picture_fields(found: Fields, column: str, label: str | None, classes: list[str]) -> Fields | str:
+    held, number = found[column], found[label] if label else None
+    content = held.get("bytes") if isinstance(held, dict) else held
+    if not isinstance(content, bytes):
+        return f"'{column}' holds no bytes of a picture; save the pictures in the table"
+    if classes and isinstance(number, int):
+        if not 0 <= number < len(classes):
+            return f"'{label}' is {number}, and there are {len(classes)} classes; mend the row"
+        number = classes[number]
+    return {"image": content} | ({"label": number} if label else {})
+
+
+def _classes(path: Path, label: str | None) -> list[str]:
+    """The names of the classes, where Hugging Face's datasets has left them in the file."""
+    import pyarrow.parquet
+
+    try:
+        notes = pyarrow.parquet.read_schema(path).metadata or {}
+        names = json.loads(notes[b"huggingface"])["info"]["features"][label]["names"]
+        return [str(name) for name in names]
+    except (KeyError, TypeError, ValueError):
+        return []
