@@ -1,11 +1,11 @@
 """Images to a Memory: the last feature map of a convolutional network."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from foveal.core.memory import Memory, Segment
 from foveal.layers.moe import Aux
@@ -14,15 +14,13 @@ from foveal.layers.moe import Aux
 class ImageEncoder(nn.Module):
     """`memory, aux = encoder(images)`: `blocks` one after the other, and each place of the map a vector.
 
-    The first block reads `channels`, the last one gives `width`.
-
     No padding and so no `lengths`: all images of a batch are of one size.
     """
 
-    def __init__(self, blocks: Sequence[nn.Module], channels: int, width: int):
+    def __init__(self, blocks: Sequence[nn.Module], width: int):
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
-        self.channels, self.width = channels, width
+        self.width = width
         self.limit: int | None = None
         self.aux_names: list[str] = []
 
@@ -35,13 +33,24 @@ class ImageEncoder(nn.Module):
             x = block(x)
         return remember_grid(x), {}
 
-    @torch.no_grad()
     def grid(self, size: int) -> tuple[int, int]:
-        """Rows and columns of the map of images of `size` by `size` pixels, found without computing it."""
-        weights = {name: part.to("meta") for name, part in self.state_dict().items()}
-        images = torch.empty(2, self.channels, size, size, device="meta")  # two: norms want several values
-        memory, _ = functional_call(self, weights, images)
-        return memory.segments[0].grid
+        """Rows and columns of the map of images of `size` by `size` pixels, less than 1 if those are too few.
+
+        From the windows on the way: `(size + 2 padding - kernel) / stride + 1`, rounded down.
+        """
+        for name, part in self.blocks.named_modules():
+            if isinstance(part, WINDOWED) and "shortcut" not in name:  # those lead to the same
+                kernel, stride, padding = map(_side, (part.kernel_size, part.stride, part.padding))
+                size = (size + 2 * padding - kernel) // stride + 1
+        return size, size
+
+
+WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
+
+
+def _side(sides: Any) -> int:
+    """torch keeps one number for pooling, and two, for us equal ones, for convolutions."""
+    return sides[0] if isinstance(sides, tuple) else sides
 
 
 def remember_grid(features: Float[Tensor, "B D h w"]) -> Memory:

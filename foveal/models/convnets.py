@@ -65,11 +65,10 @@ def image_head(network: str, encoder: ImageEncoder, size: int, classes: int, dro
 
     ConfigError if they are too small for the network.
     """
-    try:
-        grid = encoder.grid(size)
-    except RuntimeError:  # torch's, of a convolution or pooling that is larger than what it reads
+    grid = encoder.grid(size)
+    if min(grid) < 1:
         raise ConfigError(
             f"images of {size}x{size} are too small for model.encoder.network={network}: "
             "raise data.image.size, or choose one for small images, as resnet-20"
-        ) from None
+        )
     return NETWORKS[network].head(encoder.width, grid, classes, dropout)

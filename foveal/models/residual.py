@@ -40,7 +40,7 @@ class ResidualNetwork:
                 body = self.body(d_in, width, stride)
                 blocks.append(Residual(body, d_in, width, stride, self.shortcut))
                 d_in = width
-        return ImageEncoder(blocks, channels, d_in)
+        return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return Classifier(width, classes, "mean", dropout)

@@ -35,7 +35,7 @@ class ConvNextNetwork:
                 blocks.append(nn.Sequential(GridNorm(d_in), halving))
             blocks += [ConvNext(width) for _ in range(depth)]
             d_in = width
-        return ImageEncoder(blocks, channels, d_in)
+        return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return NormedClassifier(width, classes, dropout)
@@ -69,7 +69,7 @@ class InvertedNetwork:
                 blocks.append(Inverted(d_in, stage.width, stage.kernel, stride, stage.expansion))
                 d_in = stage.width
         blocks.append(NormedConv(d_in, self.last, 1, activation=F.relu6))
-        return ImageEncoder(blocks, channels, self.last)
+        return ImageEncoder(blocks, self.last)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return Classifier(width, classes, "mean", dropout)

@@ -44,7 +44,7 @@ class StraightNetwork:
             pool = [self.pooling(layer.pool, stride=2)] if layer.pool else []
             blocks.append(nn.Sequential(convolution, self.activation(), *pool))
             d_in = layer.width
-        return ImageEncoder(blocks, channels, d_in)
+        return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         h, w = (min(self.side, side) for side in grid)

@@ -13,7 +13,7 @@ D = 6
 
 def encoder() -> ImageEncoder:
     torch.manual_seed(0)
-    return ImageEncoder([NormedConv(3, 4, 3), Residual(basic(4, D, 2), 4, D, 2, "padded")], 3, D).double()
+    return ImageEncoder([NormedConv(3, 4, 3), Residual(basic(4, D, 2), 4, D, 2, "padded")], D).double()
 
 
 def test_a_memory_holds_the_map_row_by_row():

@@ -86,9 +86,26 @@ def test_parameters(network):
 )
 def test_grids(network, stem, size, grid):
     with torch.device("meta"):
-        memory, _ = image_encoder(network, 1, stem)(torch.empty(2, 1, size, size))
-    assert memory.segments[0].grid == (grid, grid)
+        encoder = image_encoder(network, 1, stem)
+        memory, _ = encoder(torch.empty(2, 1, size, size))
+    assert memory.segments[0].grid == encoder.grid(size) == (grid, grid)
     assert memory.vectors.shape[1] == grid**2
+
+
+@pytest.mark.parametrize("stem", ["published", "small"])
+@pytest.mark.parametrize(
+    "network", ["lenet-5", "alexnet", "vgg-11", "resnet-20", "resnet-50", "convnext-t", "efficientnet-lite0"]
+)
+def test_the_grid_of_a_size_is_known_beforehand(network, stem):
+    with torch.device("meta"):
+        encoder = image_encoder(network, 1, stem)
+        for size in (1, 9, 15, 16, 31, 33, 62, 63):
+            if min(encoder.grid(size)) < 1:
+                with pytest.raises(RuntimeError):
+                    encoder(torch.empty(2, 1, size, size))
+            else:
+                memory, _ = encoder(torch.empty(2, 1, size, size))
+                assert memory.segments[0].grid == encoder.grid(size)
 
 
 def test_hidden_layers_see_the_grid_there_is_up_to_the_published_one():
@@ -130,7 +147,9 @@ def test_reset_parameters_fills_everything(network):
         if hasattr(part, "reset_parameters"):
             part.reset_parameters()
     assert all(part.isfinite().all() for part in (*model.parameters(), *model.buffers()))
-    first = F.cross_entropy(logits(model, torch.randn(10, model.encoder.channels, 32, 32)), torch.arange(10))
+    first = F.cross_entropy(
+        logits(model, torch.randn(10, 1 if network == "lenet-5" else 3, 32, 32)), torch.arange(10)
+    )
     assert abs(float(first.detach()) / math.log(10) - 1) < 0.3
 
 
