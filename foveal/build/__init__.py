@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.build import language, masked
+from foveal.build.images import ImageKind
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
 from foveal.build.pairs import PairKind
@@ -35,6 +36,7 @@ KINDS: dict[TaskName, Kind] = {
     "mask": masked,
     "series": SeriesKind(),
     "steps": StepsKind(),
+    "images": ImageKind(),
 }
 
 

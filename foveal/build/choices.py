@@ -10,7 +10,6 @@ from foveal.build.examples import ExampleKind
 from foveal.build.kind import Judged
 from foveal.config import Config
 from foveal.data.batching import ExampleBatch
-from foveal.data.buckets import HeldOutExamples
 from foveal.data.examples import Examples
 from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
@@ -34,13 +33,13 @@ class ChoosingKind(ExampleKind, ABC):
         return self._of_classes(config, self.encoder(config), self.usual)
 
     def _of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
-        return Encoded(encoder, self.head(config, encoder.width, classes))
+        return Encoded(encoder, self.head(config, encoder, classes))
 
     def choices(
         self, config: Config, model: Encoded, inputs: Any, examples: Examples, poll: Callable[[], None]
     ) -> list[list[str]]:
         """The labels of each source, in their order."""
-        work, order = self.task(config, model, inputs), HeldOutExamples(examples, config.data.batch_tokens)
+        work, order = self.task(config, model, inputs), self.once(config, examples)
         outputs: list[list[str]] = [[]] * len(examples)
         for index in range(order.per_epoch):
             poll()
@@ -59,7 +58,7 @@ class ChoosingKind(ExampleKind, ABC):
         """What reads such inputs; usual ones, if none are given."""
 
     @abstractmethod
-    def head(self, config: Config, width: int, classes: int) -> nn.Module: ...
+    def head(self, config: Config, encoder: Any, classes: int) -> nn.Module: ...
 
     @abstractmethod
     def chosen(self, work: Any, batch: ExampleBatch) -> list[list[int]]:
@@ -71,8 +70,8 @@ class WholeKind(ChoosingKind, ABC):
 
     usual = 2
 
-    def head(self, config: Config, width: int, classes: int) -> Classifier:
-        return Classifier(width, classes, config.model.pooling, config.model.dropout)
+    def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
+        return Classifier(encoder.width, classes, config.model.pooling, config.model.dropout)
 
     def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:
         return ClassifyTask(model, inputs.labels, config.task.smoothing)
@@ -95,8 +94,8 @@ class PlacesKind(ChoosingKind, ABC):
 
     usual = 17
 
-    def head(self, config: Config, width: int, classes: int) -> Tagger:
-        return Tagger(width, classes, config.model.dropout)
+    def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
+        return Tagger(encoder.width, classes, config.model.dropout)
 
     def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> TagTask:
         return TagTask(model, inputs.labels, config.task.smoothing)

@@ -13,12 +13,12 @@ from foveal.data import parts
 from foveal.data.buckets import Buckets, HeldOutExamples
 from foveal.data.examples import Examples
 from foveal.data.marks import Marks
-from foveal.data.parts import Form, Part
+from foveal.data.parts import Form
 from foveal.data.prepared import Prepared
 from foveal.data.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
-from foveal.training.protocols import Task
+from foveal.training.protocols import Batches, Task
 
 
 def usual_vocabulary(config: Config) -> int:
@@ -60,11 +60,15 @@ class ExampleKind(ABC):
         files: dict[str, bytes] = inputs.files()
         return files
 
-    def training_order(self, config: Config, data: Part) -> Buckets:
+    def training_order(self, config: Config, data: Any) -> Batches:
         return Buckets(data.examples, config.data.batch_tokens, config.training.seed)
 
-    def held_out_order(self, config: Config, data: Part) -> HeldOutExamples:
-        return HeldOutExamples(data.examples, config.data.batch_tokens)
+    def held_out_order(self, config: Config, data: Any) -> Batches:
+        return self.once(config, data.examples)
+
+    def once(self, config: Config, examples: Any) -> Batches:
+        """Every example in one batch or another."""
+        return HeldOutExamples(examples, config.data.batch_tokens)
 
     def amount(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,}"

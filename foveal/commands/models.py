@@ -1,6 +1,6 @@
 """`foveal models`: the presets, what they are made of and how large they are."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import cyclopts
 import torch
@@ -13,8 +13,21 @@ from foveal.config import Config, StackConfig, load_config, preset_names, to_tom
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-CHOOSING = ("classify", "tag", "mask", "series", "steps")
+CHOOSING = ("classify", "tag", "mask", "series", "steps", "images")
 """Tasks whose head is no decoder."""
+
+
+class Part(NamedTuple):
+    """A stack of a model, or a network known by its name, which has no settings of a stack."""
+
+    name: str
+    mixers: str
+    layers: str = ""
+    width: str = ""
+
+    def __str__(self) -> str:
+        stack = f"{self.layers} x {self.mixers}, width {self.width}" if self.layers else self.mixers
+        return f"{self.name} {stack}".strip()
 
 
 @app.default
@@ -45,23 +58,26 @@ def describe(name: str, /, *, json: Json = False) -> None:
     facts_table([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], OUTPUT)
 
 
-def stacks_of(config: Config) -> list[tuple[str, StackConfig]]:
-    """The stacks of a model, and what to call them: a model that chooses has none but its encoder."""
+def parts_of(config: Config) -> list[Part]:
+    """What a model is made of: one that chooses has no stack but its encoder."""
     model, encoder = config.model, config.model.encoder
     if encoder.kind == "none":
-        return [("", model)]
-    if config.task.name in CHOOSING:
-        return [("encoder ", encoder)]
-    return [("encoder ", encoder), ("decoder ", model)]
+        return [_part("", model)]
+    reader = Part("encoder", encoder.network) if encoder.kind == "image" else _part("encoder", encoder)
+    return [reader] if config.task.name in CHOOSING else [reader, _part("decoder", model)]
+
+
+def _part(name: str, stack: StackConfig) -> Part:
+    return Part(name, stack.mixers, str(stack.layers), str(stack.width))
 
 
 def _facts(config: Config) -> dict[str, Any]:
-    stacks = [stack for _, stack in stacks_of(config)]
+    parts = parts_of(config)
     return {
         "task": config.task.name,
-        "mixers": " > ".join(stack.mixers for stack in stacks),
-        "layers": " > ".join(str(stack.layers) for stack in stacks),
-        "width": " > ".join(str(stack.width) for stack in stacks),
+        "mixers": " > ".join(part.mixers for part in parts),
+        "layers": " > ".join(part.layers for part in parts),
+        "width": " > ".join(part.width for part in parts),
         "parameters": sum(parameter.numel() for parameter in _model(config).parameters()),
         "budget": config.training.budget,
     }

@@ -20,7 +20,7 @@ from foveal.build import (
     training_order,
 )
 from foveal.commands.console import duration, facts_table, say, size
-from foveal.commands.models import stacks_of
+from foveal.commands.models import parts_of
 from foveal.commands.report import train_and_report
 from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides
 from foveal.core.errors import UserError
@@ -43,6 +43,7 @@ PRESETS: dict[TaskName, str] = {
     "mask": "mask",
     "series": "series",
     "steps": "steps",
+    "images": "images",
 }
 """The preset of a task where none is given."""
 
@@ -193,11 +194,9 @@ def _set_aside(prepared: Prepared[Any, Any], folder: Path) -> str:
 
 def _model(config: Config, network: nn.Module) -> str:
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    stacks = stacks_of(config)
-    parts = (f"{name}{stack.layers} x {stack.mixers}, width {stack.width}" for name, stack in stacks)
     trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
     some = f", {trained:,} of them trained" if trained < parameters else ""
-    return f"{', '.join(parts)}; {parameters:,} parameters{some}"
+    return f"{', '.join(map(str, parts_of(config)))}; {parameters:,} parameters{some}"
 
 
 def _cost(config: Config, order: Batches, first: Preflight, step: float, unit: str) -> str:

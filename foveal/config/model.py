@@ -98,15 +98,22 @@ class StackConfig(Strict):
     positions: PositionConfig = PositionConfig()
 
 
-EncoderName = Literal["none", "text", "pyramid", "convolution", "vectors"]
+EncoderName = Literal["none", "text", "pyramid", "convolution", "vectors", "image", "patches"]
 
 
 class EncoderConfig(StackConfig):
     """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
 
     kind: EncoderName = "none"
-    """Text; vectors of measured series; or frames of sound: a pyramid of bidirectional LSTMs (of the settings
-    here it has width, layers and dropout), or strided convolutions before the stack."""
+    """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
+    here it has width, layers and dropout), or strided convolutions before the stack; or an image: a named
+    network (of the settings here it has network and stem), or its patches before the stack."""
+    network: str = "resnet-20"
+    """A network for images, by its published name."""
+    stem: Literal["published", "small"] = "published"
+    """How it begins; small, for images of about 32 pixels, is one convolution that keeps their size."""
+    patch: Size = 4
+    """Side of a patch, in pixels."""
     bidirectional: bool = False
     """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
     side, or of the whole width and added where a mixer can't change its width."""

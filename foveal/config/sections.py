@@ -10,8 +10,34 @@ from foveal.config.values import Fraction, NotNegative, Positive, Rate, Size, St
 TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece"]
 
 
+class ImageConfig(Strict):
+    """What is seen of an image."""
+
+    size: Size = 32
+    """Side of the square, in pixels."""
+    channels: Literal[1, 3] = 3
+    """Colours, or grey."""
+    batch: Positive = 128
+    """Images in a batch."""
+
+
+class AugmentConfig(Strict):
+    """How the images to train on are changed, each in another way in each epoch."""
+
+    crop: Literal["none", "shift", "resized"] = "none"
+    """Shifted by a few pixels; or cut from 8 % to all of the area and resized (the ResNet recipe)."""
+    shift: Size = 4
+    """Pixels to each side at most."""
+    flip: bool = False
+    """Half of them, left to right."""
+    jitter: Fraction = 0.0
+    """Brightness, contrast and saturation, each by a factor in 1 +- jitter."""
+    cutout: Annotated[int, Field(ge=0)] = 0
+    """Side of a square that is blotted out."""
+
+
 class DataConfig(Strict):
-    """How text becomes batches of tokens."""
+    """How text, sound, series and images become batches."""
 
     tokenizer: TokenizerName = "character"
     vocabulary: Annotated[int, Field(ge=257, le=65536)] = 4096
@@ -47,6 +73,8 @@ class DataConfig(Strict):
     """Tokens in a window, or in a chunk of truncated backpropagation."""
     batch_tokens: Positive = 4096
     """Tokens in a batch: batch_tokens // context rows."""
+    image: ImageConfig = ImageConfig()
+    augment: AugmentConfig = AugmentConfig()
     valid: Fraction = 0.05
     """Share held out to choose the best weights, where no --valid is given."""
     test: Fraction = 0.05
@@ -54,7 +82,7 @@ class DataConfig(Strict):
 
 
 TaskName = Literal[
-    "language", "translate", "transduce", "transcribe", "classify", "tag", "mask", "series", "steps"
+    "language", "translate", "transduce", "transcribe", "classify", "tag", "mask", "series", "steps", "images"
 ]
 ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "language": ("none",),
@@ -66,6 +94,7 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "mask": ("text",),
     "series": ("vectors",),
     "steps": ("vectors",),
+    "images": ("image", "patches"),
 }
 """The kinds of encoder that read what a task is given."""
 
@@ -161,6 +190,9 @@ class Config(Strict):
                 f"task.name={self.task.name} needs {need}: take a preset of that task, or set "
                 f"model.encoder.kind={' or '.join(fitting)}"
             )
+        size, patch = data.image.size, model.encoder.patch
+        if model.encoder.kind == "patches" and size % patch:
+            raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch={patch}")
         windowless = "attention" in model.mixers and model.attention.window == 0
         if self.task.name == "language" and data.order == "streams" and windowless:
             raise ValueError(

@@ -8,6 +8,7 @@ from foveal.core.errors import UserError
 from foveal.data.catalogue import describe, names
 from foveal.data.folders import TABLES
 from foveal.data.parts import part_files
+from foveal.data.picture_files import is_pictures
 from foveal.data.rows import Row
 from foveal.data.series import is_series, read_series
 from foveal.data.tables import SUFFIXES, columns_of
@@ -23,6 +24,7 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
     "transcribe": ("column",),
     "series": (),
     "steps": (),
+    "images": ("label",),
 }
 """The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
@@ -39,6 +41,8 @@ def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
         if data in names():
             return describe(data).task
         return "translate" if "," in data else "language"
+    if is_pictures(data):
+        return "images"
     if any((path / table).is_file() for table in TABLES):
         return "transcribe"
     path = Path(part_files(data)["train"])

@@ -6,6 +6,7 @@ from torch import nn
 
 from foveal.config import ConfigError, EncoderConfig
 from foveal.encoders.audio import ConvEncoder, PyramidEncoder
+from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.text import TextEncoder
 from foveal.encoders.vectors import VectorEncoder
 from foveal.layers.bidirectional import Bidirectional
@@ -55,6 +56,13 @@ def vector_encoder(config: EncoderConfig, channels: int, longest: int) -> Vector
     """An encoder of series with `channels` numbers a step; a learned position table has `longest` places."""
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, longest)
     return VectorEncoder(channels, stack, config.width, make_last_norm(config), config.summary)
+
+
+def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncoder:
+    """An encoder of square images of `size` pixels; a learned position table has a place for each patch."""
+    places = (size // config.patch) ** 2
+    stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, places)
+    return PatchEncoder(channels, config.patch, stack, config.width, make_last_norm(config), config.summary)
 
 
 def audio_encoder(config: EncoderConfig, bins: int) -> PyramidEncoder | ConvEncoder:

@@ -49,6 +49,6 @@ class ClassifyTask:
         return None
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths["source"])
+        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))
         features, _ = self.model.head(memory)
         return at_least_single(self.model.head.project(features)), aux

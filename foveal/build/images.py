@@ -1,0 +1,44 @@
+"""One label for each image."""
+
+from typing import Any
+
+from torch import nn
+
+from foveal.build.choices import WholeKind, some
+from foveal.build.kind import Described
+from foveal.config import Config
+from foveal.data.images import ImageForm, ImageInputs, Images, Pictures
+from foveal.data.picture_order import HeldOutPictures, PictureOrder
+from foveal.data.prepared import Prepared
+from foveal.models.convnets import image_encoder, image_head
+from foveal.models.encoder import patch_encoder
+
+
+class ImageKind(WholeKind):
+    usual = 10
+
+    def __init__(self) -> None:
+        super().__init__(ImageForm())
+
+    def encoder(self, config: Config, inputs: ImageInputs | None = None) -> nn.Module:
+        encoder, image = config.model.encoder, config.data.image
+        if encoder.kind == "patches":
+            return patch_encoder(encoder, image.channels, image.size)
+        return image_encoder(encoder.network, image.channels, encoder.stem)
+
+    def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
+        reader, model = config.model.encoder, config.model
+        if reader.kind == "patches":
+            return super().head(config, encoder, classes)
+        return image_head(reader.network, encoder, config.data.image.size, classes, model.dropout)
+
+    def training_order(self, config: Config, data: Images) -> PictureOrder:
+        return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)
+
+    def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
+        return HeldOutPictures(examples, config.data.image.batch)
+
+    def describe(self, config: Config, data: Prepared[ImageInputs, Images]) -> Described:
+        image, labels = config.data.image, data.inputs.labels
+        told = f"images: {some(labels)} from {image.size} x {image.size} pixels"
+        return Described("labelled images", told, len(labels), "images")

@@ -1,0 +1,60 @@
+"""The patches of an image, in reading order, to a Memory (Dosovitskiy et al. 2021)."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.encoders.remember import remember
+from foveal.encoders.summary import Summary
+from foveal.layers.block import Stack
+from foveal.layers.linear import Linear
+from foveal.layers.moe import Aux, aux_names
+
+
+class PatchEncoder(nn.Module):
+    """`memory, aux = encoder(images)`: a linear map of each square of `patch` pixels, and any stack.
+
+    A grid of vectors of `width`, the last norm behind them; the stack is for vectors of `width`. The map
+    starts normal with deviation 1/sqrt(patch^2 C), the bias at zero, so that standardised pixels become
+    vectors of variance about 1.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        patch: int,
+        stack: Stack,
+        width: int,
+        norm: nn.Module | None = None,
+        summary: Summary = "mean",
+    ):
+        super().__init__()
+        self.channels, self.patch, self.width = channels, patch, width
+        self.projection = Linear(channels * patch * patch, width)
+        self.stack = stack
+        self.limit, self.aux_names = stack.limit, aux_names(stack)
+        self.norm = nn.Identity() if norm is None else norm
+        self.summary: Summary = summary
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.projection.weight, std=self.projection.in_features**-0.5)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(
+        self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Memory, Aux]:
+        """Raises ValueError for images that patches do not fill. They are whole: `lengths` is None."""
+        x = self.projection(patches(images, self.patch))
+        x, _, aux = self.stack(x, None)
+        grid = images.shape[2] // self.patch, images.shape[3] // self.patch
+        return remember(self.norm(x), None, "grid", self.summary, grid), aux
+
+
+def patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P"]:
+    """The squares of `side` pixels row by row, each as one vector: channel by channel, row by row."""
+    B, C, H, W = images.shape
+    if H % side or W % side:
+        raise ValueError(f"patches of {side} pixels don't fill an image of {H} x {W}")
+    squares = images.view(B, C, H // side, side, W // side, side).permute(0, 2, 4, 1, 3, 5)
+    return squares.reshape(B, -1, C * side * side)

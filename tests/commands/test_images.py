@@ -1,0 +1,127 @@
+"""Images: from a folder or zip of them to a run that is resumed and used."""
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.commands.calling import call, refuse, succeed
+from tests.commands.strike import at
+
+SMALL = (
+    "data.image.size=12",
+    "data.image.batch=16",
+    "data.valid=0.2",
+    "data.test=0.2",
+    "schedule.warmup=5",
+    "training.evaluate_every=10",
+)
+PATCHES = (
+    "--model",
+    "vit",
+    *(f"model.encoder.{one}" for one in ("width=32", "layers=1", "attention.heads=2")),
+)
+COLOURS = {"blue": (40, 60, 200), "red": (200, 50, 40)}
+
+
+def write_images(folder: str = "squares", count: int = 60, seed: int = 0) -> str:
+    """Noisy pictures of two colours, of several sizes and modes."""
+    draw = np.random.default_rng(seed)
+    for number in range(count):
+        name = list(COLOURS)[number % 2]
+        height, width = draw.integers(10, 20, 2)
+        pixels = np.clip(draw.normal(COLOURS[name], 25, (height, width, 3)), 0, 255).astype(np.uint8)
+        path = Path(folder, name, f"{number}.{('png', 'jpg')[number % 3 == 0]}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).convert("P" if number % 5 == 0 and path.suffix == ".png" else "RGB").save(
+            path
+        )
+    return folder
+
+
+def train(data: str, *more: object, run: str = "run", steps: int = 30) -> dict[str, Any]:
+    told = succeed("train", data, *SMALL, "--budget", f"{steps}steps", "--run", run, "--json", *more)
+    result: dict[str, Any] = json.loads(told.out)
+    return result
+
+
+def predictions(*arguments: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
+    return found
+
+
+@pytest.mark.parametrize("model", [(), PATCHES])
+def test_a_folder_by_class(model: tuple[str, ...]) -> None:
+    result = train(write_images(), *model)
+    assert result["accuracy"] == 1
+    assert result["by_length"] == []
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert again["accuracy"] == result["accuracy"]
+    found = predictions("run", "squares")
+    assert {Path(one["source"]).parent.name == one["output"] for one in found} == {True}
+    assert len(found) == 60
+    one = Path("squares/red/1.png")
+    assert predictions("run", str(one))[0]["output"] == "red"
+
+
+def test_a_zip_in_parts_and_a_table_give_the_same() -> None:
+    write_images("all/train")
+    write_images("all/test", 20, seed=1)
+    shutil.make_archive("all", "zip", "all")
+    results = [train(data, run=f"of-{data}") for data in ("all", "all.zip")]
+    assert results[0]["loss"] == results[1]["loss"]
+    assert results[0]["split"] == "test"
+    files = sorted(Path("all/train").glob("*/*"))
+    Path("table").mkdir()
+    rows = ["file_name,label"]
+    for file in files:
+        shutil.copy(file, f"table/{file.parent.name}-{file.name}")
+        rows.append(f"{file.parent.name}-{file.name},{file.parent.name}")
+    Path("table/metadata.csv").write_text("\n".join(rows))
+    assert train("table", run="table-run")["accuracy"] == 1
+
+
+def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
+    """Batch norm's statistics are kept, and every change of an image is a function of its place."""
+    write_images()
+    given = ("data.augment.cutout=3", "data.augment.flip=true", "training.average=0.9")
+    train("squares", *given, run="whole")
+    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = call("train", "squares", *SMALL, *given, "--budget", "30steps", "--run", "parts")
+    assert told.code == 130
+    succeed("resume", "parts")
+    assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
+
+
+def test_another_head_s_weights_go_on() -> None:
+    write_images()
+    train("squares")
+    told = succeed("train", "squares", *SMALL, "--from", "run", "--budget", "2steps", "--run", "more")
+    assert "all weights of run" in told.err
+
+
+def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
+    write_images()
+    Path("squares/red/cut.png").write_bytes(Path("squares/red/1.png").read_bytes()[:60])
+    Path("squares/red/empty.jpg").write_bytes(b"")
+    Path("squares/red/text.png").write_text("no image")
+    told = succeed("train", "squares", *SMALL, "--budget", "2steps", "--run", "run")
+    assert "set aside   3 rows" in told.err
+    listed = Path("run/set_aside.jsonl").read_text()
+    assert all(name in listed for name in ("cut.png", "empty.jpg", "text.png"))
+
+
+def test_what_can_not_be_learned() -> None:
+    write_images()
+    assert "data.image.size=12 is not a multiple" in refuse("train", "squares", *SMALL, *PATCHES, "model.encoder.patch=5")
+    assert "did you mean 'resnet-18'" in refuse("train", "squares", *SMALL, "model.encoder.network=resnet18")
+    shutil.rmtree("squares/red")
+    assert "all of the 30 images" in refuse("train", "squares", *SMALL, "data.valid=0", "data.test=0")
+    Path("nothing").mkdir()
+    refuse("train", "nothing", "--task", "images")
