@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from foveal.interop.resnet import theirs
 from foveal.models.convnets import NETWORKS
 from foveal.models.encoder import Encoded
 from foveal.models.separable import ConvNextNetwork
@@ -49,21 +50,6 @@ def test_straight_networks_equal_the_written_out_ones(network):
     torch.testing.assert_close(logits(model, images), expected, rtol=1e-4, atol=1e-5)
 
 
-def hugging_faces(name: str, depths: tuple[int, ...]) -> str:
-    """Hugging Face's name of our `name`."""
-    if name.startswith("head.projection."):
-        return name.replace("head.projection", "classifier.1")
-    _, _, number, rest = name.split(".", 3)
-    if number == "0":
-        return f"resnet.embedder.embedder.{rest.removeprefix('0.')}".replace("norm.", "normalization.")
-    stage, layer = 0, int(number) - 1
-    while layer >= depths[stage]:
-        layer -= depths[stage]
-        stage += 1
-    rest = rest.replace("body.", "layer.").replace("norm.", "normalization.")
-    return f"resnet.encoder.stages.{stage}.layers.{layer}.{rest}"
-
-
 @pytest.mark.parametrize(("network", "kind"), [("resnet-18", "basic"), ("resnet-50", "bottleneck")])
 def test_logits_equal_hugging_faces(network, kind):
     """In evaluation far from the first weights and statistics; in training the statistics gathered, too."""
@@ -78,8 +64,8 @@ def test_logits_equal_hugging_faces(network, kind):
             torch.nn.init.uniform_(part, *((0.5, 1.5) if name.endswith(("weight", "var")) else (-0.5, 0.5)))
     model = made(network, 64, 7).double()
     weights = peer.state_dict()
-    assert {hugging_faces(name, recipe.depths) for name in model.state_dict()} == weights.keys()
-    model.load_state_dict({name: weights[hugging_faces(name, recipe.depths)] for name in model.state_dict()})
+    assert {theirs(name, recipe.depths) for name in model.state_dict()} == weights.keys()
+    model.load_state_dict({name: weights[theirs(name, recipe.depths)] for name in model.state_dict()})
     images = torch.randn(2, 3, 64, 64, dtype=torch.float64)
     for training in (False, True):
         expected = peer.train(training)(images).logits
@@ -87,9 +73,7 @@ def test_logits_equal_hugging_faces(network, kind):
         assert expected.std() > 0.1
         torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
     for name, part in model.state_dict().items():
-        torch.testing.assert_close(
-            part, peer.state_dict()[hugging_faces(name, recipe.depths)], rtol=1e-8, atol=1e-8
-        )
+        torch.testing.assert_close(part, peer.state_dict()[theirs(name, recipe.depths)], rtol=1e-8, atol=1e-8)
 
 
 def test_convnext_equals_hugging_faces():
@@ -106,14 +90,14 @@ def test_convnext_equals_hugging_faces():
     model = Encoded(encoder, recipe.head(12, (2, 2), 7, 0.0)).double()
     head = model.head
     ours = [*model.encoder.parameters(), *head.norm.parameters(), *head.projection.parameters()]
-    for mine, theirs in zip(ours, peer.parameters(), strict=True):
-        assert mine.shape == theirs.shape
-        mine.data = theirs.detach().clone()
+    for mine, there in zip(ours, peer.parameters(), strict=True):
+        assert mine.shape == there.shape
+        mine.data = there.detach().clone()
     images = torch.randn(2, 3, 64, 64, dtype=torch.float64)
     expected, found = peer(images).logits, logits(model, images)
     assert expected.std() > 0.1
     torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
     expected.square().sum().backward()
     found.square().sum().backward()
-    for mine, theirs in zip(ours, peer.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-8, atol=1e-8)
+    for mine, there in zip(ours, peer.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, there.grad, rtol=1e-8, atol=1e-8)

@@ -1,0 +1,97 @@
+"""ResNets of Hugging Face's: a named network of ours with its classifier, its labels and its weights."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from foveal.interop.folder import CONFIG, read_json, read_weights
+from foveal.interop.huggingface import check_tensors
+from foveal.interop.settings import Settings
+from foveal.layers.residual import basic, bottleneck
+from foveal.models.convnets import NETWORKS, image_encoder, image_head
+from foveal.models.encoder import Encoded
+from foveal.models.residual import ResidualNetwork
+from foveal.training.sealed import weights_of
+
+BODIES = {"basic": basic, "bottleneck": bottleneck}
+COUNT = "num_batches_tracked"
+"""Of a batch norm's updates: an integer, and used by neither."""
+
+
+class ForeignNetwork(NamedTuple):
+    """A model folder in our terms."""
+
+    network: str
+    channels: int
+    labels: tuple[str, ...]
+    tensors: dict[str, Tensor]
+    """Under the names of an `Encoded`, in float32."""
+
+
+def read_resnet(folder: Path) -> ForeignNetwork:
+    """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
+    path = folder / CONFIG
+    settings = Settings(read_json(path), path)
+    network, recipe = _network(settings)
+    labels, channels = _labels(settings), settings.size("num_channels", 3)
+    with torch.device("meta"):
+        encoder = image_encoder(network, channels, "published")
+        shapes = weights_of(Encoded(encoder, image_head(network, encoder, 224, len(labels), 0.0)))
+    names = {ours: theirs(ours, recipe.depths) for ours in shapes if not ours.endswith(COUNT)}
+    found = {name: tensor for name, tensor in read_weights(folder).items() if not name.endswith(COUNT)}
+    check_tensors({name: shapes[ours] for ours, name in names.items()}, found, folder)
+    tensors = {ours: found[name].float().contiguous() for ours, name in names.items()}
+    counts = {ours: torch.zeros((), dtype=torch.int64) for ours in shapes if ours.endswith(COUNT)}
+    return ForeignNetwork(network, channels, labels, tensors | counts)
+
+
+def theirs(name: str, depths: Iterable[int]) -> str:
+    """Their name of our `name`: blocks are numbered within each stage, and the first is the embedder."""
+    if name.startswith("head.projection."):
+        return name.replace("head.projection", "classifier.1")
+    _, _, number, rest = name.split(".", 3)
+    place = "embedder.embedder"
+    if number == "0":
+        rest = rest.removeprefix("0.")
+    else:
+        blocks = [(stage, layer) for stage, depth in enumerate(depths) for layer in range(depth)]
+        stage, layer = blocks[int(number) - 1]
+        place = f"encoder.stages.{stage}.layers.{layer}"
+    return f"resnet.{place}.{rest.replace('body.', 'layer.').replace('norm.', 'normalization.')}"
+
+
+def _network(settings: Settings) -> tuple[str, ResidualNetwork]:
+    """The name of the network, and what it is made of."""
+    settings.require("hidden_act", "relu")
+    settings.require("downsample_in_first_stage", False)
+    settings.require("downsample_in_bottleneck", False)
+    kind = settings.choice("layer_type", "bottleneck", {name: name for name in BODIES})
+    depths, widths = (
+        settings.get("depths", [3, 4, 6, 3]),
+        settings.get("hidden_sizes", [256, 512, 1024, 2048]),
+    )
+    first = settings.size("embedding_size", 64)
+    ours = {name: made for name, made in NETWORKS.items() if isinstance(made, ResidualNetwork)}
+    for name, made in ours.items():
+        its = (list(made.depths), list(made.widths), made.first, made.body, made.shortcut, made.pooled)
+        if its == (depths, widths, first, BODIES[kind], "projection", True):
+            return name, made
+    raise settings.error(
+        "depths", "with its hidden_sizes, layer_type and embedding_size none of the networks that ours has"
+    )
+
+
+def _labels(settings: Settings) -> tuple[str, ...]:
+    """By number. Two classes of one name, as ImageNet's cranes, get their number behind it."""
+    names = settings.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
+    numbers = list(map(str, range(len(names)))) if isinstance(names, dict) else []
+    if len(numbers) < 2 or any(not isinstance(names.get(number), str) for number in numbers):
+        raise settings.error("id2label", "expected a name for each class from 0 on, two or more")
+    found = [names[number] for number in numbers]
+    return tuple(
+        name if found.count(name) == 1 else f"{name} ({number})"
+        for name, number in zip(found, numbers, strict=True)
+    )
