@@ -1,6 +1,7 @@
 """A picture: from a file's bytes, or an array, to 8-bit pixels, upright and no larger than a model needs."""
 
 import io
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,18 @@ FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
 """Of the files that are taken as pictures where nothing else says so; what is in a file decides its form."""
 MOST = 89_000_000
-"""Pixels that a picture may have, and bytes of them to be decoded."""
-WEIGHTS = {"1": 2, "L": 1, "RGB": 3, "YCbCr": 3}
-"""Bytes of a pixel in memory while it is decoded, by the mode; others are converted twice, and take OTHER."""
-OTHER = 6
+"""Pixels that a picture may have; less where one counts more, so that 150 MiB are enough to read it."""
+WEIGHTS = {"1": 2, "L": 1, "RGB": 3}
+"""What a pixel counts by its mode; those that are converted on the way, OTHER."""
+OTHER, PROGRESSIVE, WEBP = 6, 4, 11
+"""A progressive JPEG is held as a whole, whatever is made of it; WEBP several times over."""
+PLAIN = ("L", "LA", "RGB", "RGBA", "I", "F")
+"""Modes that can be resized."""
 TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 """By the orientation in a picture's EXIF what makes it upright, as `Image.Transpose` numbers it."""
 ORIENTATION = 0x0112
+TILE_WIDTH, TILE_HEIGHT = 322, 323
+"""Tags of TIFF."""
 LONG = 3
 """How many times as long as its short side a picture is kept."""
 
@@ -76,18 +82,19 @@ def fitted(image: "Image", size: int, channels: int) -> Pixels | str:
     """The pixels of a decoded picture, resized (antialiased) and on white."""
     from PIL import Image
 
-    if image.mode == "F" or image.mode.startswith("I"):
+    if image.mode.startswith("I;"):
+        image = image.convert("I")
+    elif image.mode not in PLAIN or "transparency" in image.info:
+        image = image.convert("RGBA" if image.has_transparency_data else "L" if image.mode == "1" else "RGB")
+    image = _resized(image, size)
+    if image.mode in ("I", "F"):
         levels = eight_bits(np.asarray(image))
         if isinstance(levels, str):
             return levels
         image = Image.fromarray(levels)
-    elif image.has_transparency_data:
-        image = image.convert("RGBA")
-    elif image.mode not in ("L", "RGB"):
-        image = image.convert("L" if image.mode == "1" else "RGB")
-    image = _resized(image, size)
-    if image.mode == "RGBA":
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    elif image.mode in ("LA", "RGBA"):
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image.convert("RGBA"))
     wanted = "L" if channels == 1 else "RGB"
     image = image if image.mode == wanted else image.convert(wanted)
     return np.asarray(image).reshape(*image.size[::-1], channels)
@@ -104,21 +111,24 @@ def eight_bits(values: NDArray[Any]) -> Pixels | str:
     low, high = float(values.min()), float(values.max())
     if not 0 <= low <= high <= 65535:  # NaN too
         return f"its values go from {low:g} to {high:g}; save it with 8 or 16 bits"
-    scale = 1 / 257
-    if values.dtype.kind == "f" and high <= 255:
-        scale = 255 if high <= 1 else 1
+    if values.dtype.kind in "iu":
+        return (values >> 8).astype(np.uint8)
+    scale = 255 if high <= 1 else 1 if high <= 255 else 1 / 257
     return np.rint(values * np.float32(scale)).astype(np.uint8)
 
 
 def _too_large(image: Any, size: int) -> str:
     """Why the picture is not to be decoded; empty if it is. A JPEG is set to be decoded smaller."""
     width, height = image.size
-    weight = WEIGHTS.get(image.mode, OTHER)
-    if "progressive" in image.info:  # all of its coefficients are held, whatever is made of them
-        weight = 4
-    else:
-        image.draft(None, (2 * size, 2 * size))
-    if width * height > MOST or image.size[0] * image.size[1] * weight > MOST:
+    image.draft(None, (2 * size, 2 * size))
+    counts = [width * height, math.prod(image.size) * WEIGHTS.get(image.mode, OTHER)]
+    if image.format == "WEBP":
+        counts.append(width * height * WEBP)
+    elif image.format == "TIFF":  # a tile may be larger than the picture
+        counts.append(OTHER * image.tag_v2.get(TILE_WIDTH, 0) * image.tag_v2.get(TILE_HEIGHT, 0))
+    elif "progressive" in image.info:
+        counts.append(width * height * PROGRESSIVE)
+    if max(counts) > MOST:
         return f"{width:,} x {height:,} pixels are too many; make it smaller"
     return ""
 
