@@ -7,8 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from foveal.core.memory import Memory, Segment
+from foveal.core.memory import Memory
+from foveal.encoders.remember import remember
 from foveal.layers.moe import Aux
+
+WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
 class ImageEncoder(nn.Module):
@@ -31,7 +34,8 @@ class ImageEncoder(nn.Module):
         x = images.contiguous(memory_format=torch.channels_last)
         for block in self.blocks:
             x = block(x)
-        return remember_grid(x), {}
+        h, w = x.shape[2:]
+        return remember(x.flatten(2).mT, None, "grid", "mean", (h, w)), {}
 
     def grid(self, size: int) -> tuple[int, int]:
         """Rows and columns of the map of images of `size` by `size` pixels, less than 1 if those are too few.
@@ -45,17 +49,6 @@ class ImageEncoder(nn.Module):
         return size, size
 
 
-WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
-
-
 def _side(sides: Any) -> int:
     """torch keeps one number for pooling, and two, for us equal ones, for convolutions."""
     return sides[0] if isinstance(sides, tuple) else sides
-
-
-def remember_grid(features: Float[Tensor, "B D h w"]) -> Memory:
-    """One segment with a vector for each place, row by row; the summary is their mean."""
-    B, _, h, w = features.shape
-    vectors = features.flatten(2).mT.contiguous()
-    mask = torch.ones(B, h * w, dtype=torch.bool, device=features.device)
-    return Memory(vectors, mask, vectors.mean(1), (Segment(0, h * w, "grid", (h, w)),))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from foveal.encoders.image import ImageEncoder, remember_grid
+from foveal.encoders.image import ImageEncoder
 from foveal.layers.grid_convolution import NormedConv
 from foveal.layers.residual import Residual, basic
 from tests.encoders import laws
@@ -17,15 +17,15 @@ def encoder() -> ImageEncoder:
 
 
 def test_a_memory_holds_the_map_row_by_row():
-    features = torch.arange(2 * D * 6.0).view(2, D, 2, 3)
-    memory = remember_grid(features)
-    for place in range(6):
-        assert torch.equal(memory.vectors[:, place], features[:, :, place // 3, place % 3])
-    assert torch.equal(memory.summary, features.mean((2, 3)))
-    assert memory.mask.shape == (2, 6)
+    x = torch.randn(2, 3, 4, 6)
+    memory, _ = ImageEncoder([torch.nn.Identity()], 3)(x)
+    for place in range(24):
+        assert torch.equal(memory.vectors[:, place], x[:, :, place // 6, place % 6])
+    torch.testing.assert_close(memory.summary, x.mean((2, 3)))
+    assert memory.mask.shape == (2, 24)
     assert memory.mask.all()
     (segment,) = memory.segments
-    assert (segment.start, segment.length, segment.kind, segment.grid) == (0, 6, "grid", (2, 3))
+    assert (segment.start, segment.length, segment.kind, segment.grid) == (0, 24, "grid", (4, 6))
 
 
 @pytest.mark.parametrize(("h", "w"), [(8, 8), (7, 10), (1, 2)])

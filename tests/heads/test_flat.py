@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from foveal.core.memory import Memory, Segment
-from foveal.encoders.image import remember_grid
 from foveal.heads.flat import FlatClassifier
+from tests.heads.grids import memory_of
 
 D, CLASSES = 3, 4
 
@@ -41,7 +41,7 @@ def test_the_head_equals_its_equation(h, w, hidden):
     for layer in head.hidden:
         expected = (expected @ layer.weight.T + layer.bias).tanh()
     expected = expected @ head.projection.weight.T + head.projection.bias
-    torch.testing.assert_close(logits(head, remember_grid(x)), expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(logits(head, memory_of(x)), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_torchvisions_first_layer_with_its_columns_in_our_order_gives_the_same():
@@ -50,19 +50,19 @@ def test_torchvisions_first_layer_with_its_columns_in_our_order_gives_the_same()
     weight = layer.weight.detach().unflatten(1, (D, 6)).mT.flatten(1)
     head.hidden[0].load_state_dict({"weight": weight, "bias": layer.bias})
     expected = head.projection(layer(x.flatten(1)).relu())
-    torch.testing.assert_close(logits(head, remember_grid(x)), expected)
+    torch.testing.assert_close(logits(head, memory_of(x)), expected)
 
 
 @pytest.mark.parametrize(("h", "w"), [(1, 3), (2, 2), (1, 1)])
 def test_smaller_grids_are_refused(h, w):
     head = FlatClassifier(D, (2, 3), (), CLASSES)
     with pytest.raises(ValueError, match=f"a grid of {h}x{w}, but this head was made for one of 2x3"):
-        head(remember_grid(torch.randn(1, D, h, w)))
+        head(memory_of(torch.randn(1, D, h, w)))
 
 
 @pytest.mark.parametrize("segments", [(), (Segment(0, 6, "times"),), (Segment(0, 3, "grid", (1, 3)),) * 2])
 def test_a_memory_of_something_else_is_refused(segments):
-    memory = remember_grid(torch.randn(1, D, 2, 3))
+    memory = memory_of(torch.randn(1, D, 2, 3))
     other = Memory(memory.vectors, memory.mask, memory.summary, segments)
     with pytest.raises(ValueError, match="a memory of no grid"):
         FlatClassifier(D, (2, 3), (), CLASSES)(other)
@@ -70,9 +70,9 @@ def test_a_memory_of_something_else_is_refused(segments):
 
 def test_dropout_is_behind_the_hidden_layers_alone():
     head = FlatClassifier(D, (1, 1), (400, 300), CLASSES, dropout=0.5, activation=torch.ones_like)
-    features, _ = head(remember_grid(torch.ones(1, D, 1, 1)))
+    features, _ = head(memory_of(torch.ones(1, D, 1, 1)))
     assert 0.4 < float(features.eq(0).float().mean()) < 0.6
     assert sorted(set(features.flatten().tolist())) == [0, 2]
-    assert head.eval()(remember_grid(torch.ones(1, D, 1, 1)))[0].eq(1).all()
+    assert head.eval()(memory_of(torch.ones(1, D, 1, 1)))[0].eq(1).all()
     whole = FlatClassifier(D, (1, 1), (), CLASSES, dropout=0.5)
-    assert whole(remember_grid(torch.ones(1, D, 1, 1)))[0].eq(1).all()
+    assert whole(memory_of(torch.ones(1, D, 1, 1)))[0].eq(1).all()

@@ -2,8 +2,8 @@
 
 import torch
 
-from foveal.encoders.image import remember_grid
 from foveal.heads.normed import NormedClassifier
+from tests.heads.grids import memory_of
 
 
 def test_the_mean_is_normed_then_dropped_out():
@@ -12,9 +12,9 @@ def test_the_mean_is_normed_then_dropped_out():
     mean = x.mean((2, 3))
     centred = mean - mean.mean(1, keepdim=True)
     unit = centred / (centred.square().mean(1, keepdim=True) + 1e-6).sqrt()
-    features, _ = head.eval()(remember_grid(x))
+    features, _ = head.eval()(memory_of(x))
     torch.testing.assert_close(features, unit, rtol=1e-10, atol=1e-10)
-    features, _ = head.train()(remember_grid(x))
+    features, _ = head.train()(memory_of(x))
     kept = features.ne(0)
     assert 0.4 < float(kept.double().mean()) < 0.6
     torch.testing.assert_close(features, (2 * unit).where(kept, 0.0), rtol=1e-10, atol=1e-10)
