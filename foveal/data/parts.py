@@ -85,6 +85,7 @@ def prepare(
     aside: list[Aside] = []
     rows = _read_parts(form, find_parts(data, valid, test, say), config, aside)
     _say_overlap(rows, say)
+    _say_alike(rows["train"], say)
     inputs = inputs or form.make_inputs(data, rows["train"], config, source)
     parts: dict[str, Part] = {part: form.encode(found, inputs, config, aside) for part, found in rows.items()}
     for part, encoded in parts.items():
@@ -204,3 +205,13 @@ def _say_overlap(rows: dict[str, list[Row]], say: Say) -> None:
         again = overlap(rows["train"], rows[part])
         if again:
             say(f"{part}: {again:,} of {len(rows[part]):,} sources are in the training part too")
+
+
+def _say_alike(rows: list[Row], say: Say) -> None:
+    """Labels that differ in case alone are classes of their own, and seldom meant to be."""
+    found: dict[str, set[str]] = {}
+    for label in {label for row in rows if isinstance(label := row.fields.get("label"), str)}:
+        found.setdefault(label.casefold(), set()).add(label)
+    for names in sorted(sorted(names) for names in found.values() if len(names) > 1):
+        told = " and ".join(f"'{name}'" for name in names)
+        say(f"the labels {told} differ in case alone, and are learnt as {len(names)} classes")

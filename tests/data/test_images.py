@@ -15,9 +15,10 @@ from foveal.config import DataConfig
 from foveal.config.sections import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import parts
-from foveal.data.images import ImageForm, Images
+from foveal.data.images import ImageForm, ImageInputs, Images
 from foveal.data.picture_files import is_pictures
 from foveal.data.picture_order import HeldOutPictures, PictureOrder
+from foveal.data.standardize import Statistics
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -222,6 +223,26 @@ def test_an_unknown_label_is_set_aside(tmp_path):
     assert {row.why for row in found.aside} == {"the label 'c' is not among those of training"}
 
 
+def test_labels_that_differ_in_case_alone_are_told(tmp_path):
+    files = {f"{label}/{n}.png": png(p) for label in ("cat", "Cat", "dog") for n, p in enumerate(scenes(9))}
+    data, said = write(tmp_path / "a.zip", files), []
+    parts.prepare(FORM, data, data, None, CONFIG, said.append)
+    assert said[-1] == "the labels 'Cat' and 'cat' differ in case alone, and are learnt as 2 classes"
+    said.clear()
+    small = write(tmp_path / "b", by_class(9))
+    parts.prepare(FORM, small, small, None, CONFIG, said.append)
+    assert len(said) == 1  # of the overlap
+
+
+def test_an_empty_class_is_told(tmp_path):
+    data = write(tmp_path / "a", by_class(9))
+    (tmp_path / "a" / "c").mkdir()
+    found = prepared(data, valid=data)
+    assert found.inputs.labels == ("a", "b")
+    assert found.aside[0].place == f"{data}, c"
+    assert "a folder of a label without files" in found.aside[0].why
+
+
 def test_refused_in_one_line(tmp_path):
     one = write(tmp_path / "one", by_class(20, labels="a"))
     assert "images to train on have the label 'a': at least two classes are needed" in refusal(one)
@@ -328,3 +349,17 @@ def test_of_larger_images_the_centre_is_seen(tmp_path):
     pixels = pixels + torch.tensor(statistics.mean)
     ordered = np.concatenate([scenes(20, side=SIDE + 1)[[0, 10, 12, 14, 16, 18, 2, 4, 6, 8]]])
     assert np.allclose(pixels[:10].numpy(), ordered[:, :SIDE, :SIDE], atol=1e-3)
+
+
+def test_cifar10(outside_data):
+    """Every one of the 10,000 to test can be used, and has the statistics that everyone knows of the rest."""
+    mean, deviation = np.array([0.4914, 0.4822, 0.4465]) * 255, np.array([0.2470, 0.2435, 0.2616]) * 255
+    names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+    inputs = ImageInputs(Statistics(tuple(mean), tuple(deviation)), tuple(names), 32)
+    config, data = CONFIG.model_copy(update={"image": ImageConfig(size=32)}), outside_data / "cifar10.zip"
+    part, facts = parts.prepare_held_out(FORM, str(data), config, inputs, print)
+    assert facts["set_aside"] == 0
+    assert part.labels == [name for name in names for _ in range(1_000)]
+    images = HeldOutPictures(part.examples, 10_000).batch(0, 0).columns["source"]
+    assert images.mean((0, 2, 3)).abs().max() < 0.02
+    assert (images.std((0, 2, 3)) - 1).abs().max() < 0.01
