@@ -27,12 +27,13 @@ class ChoosingKind(ExampleKind, ABC):
     """Classes of an outline."""
 
     def model(self, config: Config, inputs: Any) -> Encoded:
-        return self._of_classes(config, self.encoder(config, inputs), len(inputs.labels))
+        return self.of_classes(config, self.encoder(config, inputs), len(inputs.labels))
 
     def outline(self, config: Config) -> Encoded:
-        return self._of_classes(config, self.encoder(config), self.usual)
+        return self.of_classes(config, self.encoder(config), self.usual)
 
-    def _of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
+    def of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
+        """The model with a head for so many classes."""
         return Encoded(encoder, self.head(config, encoder, classes))
 
     def choices(

@@ -9,7 +9,9 @@ from rich.table import Table
 
 from foveal.build import kind_of
 from foveal.commands.console import OUTPUT, facts_table, result_line
+from foveal.commands.layers import describe_layers, network_config
 from foveal.config import Config, StackConfig, load_config, preset_names, to_toml
+from foveal.core.errors import UserError
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
@@ -46,9 +48,32 @@ def list_(*, json: Json = False) -> None:
 
 
 @app.command
-def describe(name: str, /, *, json: Json = False) -> None:
-    """Show preset NAME in full: every setting, and every parameter of the model with its shape."""
-    config = load_config(name)
+def describe(
+    name: str,
+    /,
+    *,
+    input_: Annotated[str | None, Parameter(name="--input")] = None,
+    classes: int | None = None,
+    json: Json = False,
+) -> None:
+    """Show preset NAME in full: every setting, and every parameter of the model with its shape.
+
+    Of a network for images, by its preset or its own name such as resnet-50: each layer with its output,
+    parameters, multiply-adds and what a place of it sees, for one image.
+
+    Parameters
+    ----------
+    input_
+        The image's channels, height and width, such as 3x32x32; if not given, as preset or published.
+    classes
+        How many; if not given, as published, or 10.
+    """
+    config = load_config(name) if name in preset_names() else network_config(name)
+    if config.task.name == "images":
+        describe_layers(config, input_, classes, json)
+        return
+    if input_ is not None or classes is not None:
+        raise UserError(f"{name} reads no images: leave out --input and --classes")
     model = _model(config)
     shapes = {key: list(parameter.shape) for key, parameter in model.named_parameters()}
     if json:

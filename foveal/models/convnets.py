@@ -6,7 +6,7 @@ from torch import nn
 
 from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
-from foveal.models.residual import basic_network, bottleneck_network, small_network
+from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
 from foveal.models.straight import ALEXNET, LENET, vgg
 
@@ -47,6 +47,15 @@ NETWORKS: dict[str, Recipe] = {
     "convnext-b": ConvNextNetwork((3, 3, 27, 3), (128, 256, 512, 1024)),
     "efficientnet-lite0": EFFICIENTNET_LITE0,
 }
+
+
+def made_for(network: str) -> tuple[int, int, int]:
+    """Channels, side in pixels, and classes of the images that a network was published for."""
+    recipe = NETWORKS[network]
+    if recipe is LENET:
+        return 1, 32, 10
+    small = isinstance(recipe, ResidualNetwork) and not recipe.pooled
+    return (3, 32, 10) if small else (3, 224, 1000)
 
 
 def image_encoder(network: str, channels: int, stem: Literal["published", "small"]) -> ImageEncoder:

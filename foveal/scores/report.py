@@ -121,7 +121,7 @@ class Report:
             for part in self.by_length
         ]
         tables = [[head, *scores], *([[[length, "examples", *names], *lengths]] if lengths else [])]
-        return "\n\n".join(map(_aligned, tables))
+        return "\n\n".join(map(aligned, tables))
 
 
 def make_report(
@@ -142,7 +142,7 @@ def make_report(
     )
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
+def aligned(rows: Sequence[Sequence[str]]) -> str:
     """The first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows)

@@ -119,9 +119,39 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
 
 def test_what_can_not_be_learned() -> None:
     write_images()
-    assert "data.image.size=12 is not a multiple" in refuse("train", "squares", *SMALL, *PATCHES, "model.encoder.patch=5")
+    assert "data.image.size=12 is not a multiple" in refuse(
+        "train", "squares", *SMALL, *PATCHES, "model.encoder.patch=5"
+    )
     assert "did you mean 'resnet-18'" in refuse("train", "squares", *SMALL, "model.encoder.network=resnet18")
     shutil.rmtree("squares/red")
     assert "all of the 30 images" in refuse("train", "squares", *SMALL, "data.valid=0", "data.test=0")
     Path("nothing").mkdir()
     refuse("train", "nothing", "--task", "images")
+
+
+def test_a_network_is_described() -> None:
+    """As published, or for one's own images."""
+    found = json.loads(succeed("models", "describe", "resnet-50", "--json").out)
+    assert (found["parameters"], found["classes"]) == (25_557_032, 1000)
+    small = json.loads(succeed("models", "describe", "resnet-20", "--input", "1x28x28", "--json").out)
+    assert small["layers"][0]["output"] == [16, 28, 28]
+    assert small["parameters"] == 269_722 - 2 * 16 * 9
+    table = succeed("models", "describe", "lenet-5").out.splitlines()
+    assert table[1].split() == [
+        "encoder.blocks.0.0",
+        "Conv2d",
+        "6x28x28",
+        "156",
+        "117,600",
+        "5x5",
+        "18.8",
+        "kB",
+    ]
+    assert table[-1].split()[2:4] == ["61,706", "416,520"]
+    assert "head.projection" in succeed("models", "describe", "vit", "--classes", "7").out
+    assert "did you mean 'resnet-50'" in refuse("models", "describe", "resnet50")
+    assert "expected channels" in refuse("models", "describe", "vgg-16", "--input", "3x32x33")
+    assert "too small for model.encoder.network=vgg-16" in refuse(
+        "models", "describe", "vgg-16", "--input", "3x8x8"
+    )
+    assert "lstm reads no images" in refuse("models", "describe", "lstm", "--input", "3x8x8")
