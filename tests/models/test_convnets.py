@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from foveal.config import ConfigError
+from foveal.core.runtime import autocast
 from foveal.layers.residual import basic
 from foveal.models.convnets import NETWORKS, image_encoder
 from foveal.models.encoder import Encoded
@@ -153,19 +154,18 @@ def test_reset_parameters_fills_everything(network):
     assert abs(float(first.detach()) / math.log(10) - 1) < 0.3
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        *(
-            ResidualNetwork(basic, (1, 1), (8, 16), shortcut, first=8, pooled=False)
-            for shortcut in ("padded", "projection", "none")
-        ),
-        StraightNetwork((Layer(8), Layer(16, pool=2)), hidden=(20,), side=4),
-        ConvNextNetwork((1, 1), (8, 16)),
-        InvertedNetwork((Stage(1, 4, 3, 1, expansion=1), Stage(2, 8, 5, 2)), first=8, last=32),
-    ],
-    ids=str,
-)
+RECIPES = [
+    *(
+        ResidualNetwork(basic, (1, 1), (8, 16), shortcut, first=8, pooled=False)
+        for shortcut in ("padded", "projection", "none")
+    ),
+    StraightNetwork((Layer(8), Layer(16, pool=2)), hidden=(20,), side=4),
+    ConvNextNetwork((1, 1), (8, 16)),
+    InvertedNetwork((Stage(1, 4, 3, 1, expansion=1), Stage(2, 8, 5, 2)), first=8, last=32),
+]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
 def test_a_small_one_learns_by_heart(recipe):
     encoder = recipe.encoder(3, small=True)
     model = Encoded(encoder, recipe.head(encoder.width, encoder.grid(8), 3, 0.0))
@@ -180,3 +180,15 @@ def test_a_small_one_learns_by_heart(recipe):
         optimizer.step()
     assert float(loss.detach()) < 0.1
     assert logits(model.eval(), images).argmax(1).tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_in_bfloat16_vectors_come_close(recipe):
+    encoder = recipe.encoder(3, small=True)
+    images = torch.randn(12, 3, 8, 8)
+    exact, _ = encoder(images)
+    with autocast(torch.device("cpu"), "bfloat16"):
+        memory, _ = encoder(images)
+    assert 0 < (memory.vectors.float() - exact.vectors).norm() < 0.05 * exact.vectors.norm()
+    memory.vectors.float().square().sum().backward()
+    assert all(parameter.grad.dtype == torch.float32 for parameter in encoder.parameters())
