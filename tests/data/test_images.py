@@ -148,6 +148,33 @@ def test_damaged_zips_are_refused(tmp_path):
     assert "not a folder, nor readable as a zip" in refusal(str(path))
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_train_may_be_a_class(tmp_path, place):
+    """Beside classes that are no parts; and a table says what its folders are."""
+    files = {f"{label}/{n}.png": png(p) for label in ("train", "car") for n, p in enumerate(scenes(9))}
+    data = write(tmp_path / place, files)
+    assert prepared(data, valid=data).inputs.labels == ("car", "train")
+    files = within("train", by_class(9)) | within("test", by_class(9))
+    rows = "".join(f"{name},{'ab'[n % 2]}\n" for n, name in enumerate(files))
+    table = {"metadata.csv": f"file_name,label\n{rows}".encode()}
+    data = write(tmp_path / f"other{place}", files | table)
+    found = prepared(data, valid=data)
+    assert (len(found.train), found.test) == (18, None)
+
+
+def test_a_folder_a_class_needs_no_column(tmp_path):
+    data = write(tmp_path / "a", by_class(9))
+    assert len(prepared(data, valid=data, label="kind").train) == 9
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_heavy_file_is_not_opened(tmp_path, place, monkeypatch):
+    monkeypatch.setattr("foveal.data.picture_files.HEAVIEST", 10_000)
+    data = write(tmp_path / place, by_class(9) | {"a/large.png": bytes(10_001)})
+    (row,) = [row for row in prepared(data, valid=data).aside if row.place == f"{data}, a/large.png"][:1]
+    assert "a file of more than" in row.why
+
+
 def test_a_zip_of_one_folder_is_that_folder(tmp_path):
     files = within("data/photos", by_class(30)) | {"__MACOSX/data/._photos": b"", "data/.DS_Store": b""}
     data = write(tmp_path / "a.zip", files)

@@ -109,11 +109,12 @@ def test_what_is_transparent_is_white(mode):
         image.putalpha(Image.fromarray(alpha))
         content = written(image, "TIFF" if image.mode == "PA" else "PNG")
     else:
-        levels = Image.fromarray(np.where(alpha, 0, 255).astype(np.uint8)).convert(mode)
+        hides = 255 if mode == "1" else 9
+        levels = Image.fromarray(np.where(alpha, 0, hides).astype(np.uint8)).convert(mode)
         if mode == "P":
             levels = Image.fromarray(np.where(alpha, 0, 1).astype(np.uint8))
             levels.putpalette([0, 0, 0, 9, 9, 9])
-        key = {"P": 1, "L": 255, "RGB": (255, 255, 255), "1": 255}[mode]
+        key = {"P": 1, "L": 9, "RGB": (9, 9, 9), "1": 255}[mode]
         content = written(levels, transparency=key)
     assert (pixels(content) == expected[..., None]).all()
 
@@ -219,6 +220,11 @@ def test_other_bytes_give_a_reason():
             refusal(content[:4] + draw.randbytes(200))
     for content in (b"hello\n", bytes(999), draw.randbytes(999), b"%PDF-1.7\n", b"<svg></svg>"):
         assert "no picture that can be read" in refusal(content)
+
+
+@pytest.mark.parametrize("form", ["ICO", "TGA", "PCX", "SGI", "JPEG2000"])
+def test_other_forms_are_not_opened(form):
+    assert "no picture that can be read" in refusal(written(Image.fromarray(scene(32, 32)), form))
 
 
 def png(width: int, height: int, depth: int, colour: int, *more: tuple[bytes, bytes]) -> bytes:
