@@ -11,6 +11,7 @@ from foveal.config import Config
 from foveal.core.runtime import autocast, seed_everything
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batch, Task
+from foveal.training.sealed import copy_tensors, weights_of
 from foveal.training.step import begin, objective, total_weights
 
 
@@ -27,9 +28,11 @@ class Preflight:
 
 
 def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Preflight:
-    """Run the first batch forward and backward twice (the first warms up), and update twice; weights stay as
-    they are."""
+    """Run the first batch forward and backward twice (the first warms up), and update twice; weights, and
+    statistics that run with the batches, stay as they are."""
     model.train()
+    own = weights_of(model)
+    before = {name: weight.clone() for name, weight in own.items()}
     device = next(model.parameters()).device
     kept: dict[int, int] = {}
 
@@ -52,6 +55,7 @@ def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Pre
         metrics = result.metrics
     update = _update_seconds(model, config)
     model.zero_grad(set_to_none=True)
+    copy_tensors(own, before, "")
     weights = {p.data_ptr(): p.nbytes for p in model.parameters()}
     activations = sum(size for pointer, size in kept.items() if pointer not in weights)
     total, weight = metrics["loss"]
@@ -59,15 +63,11 @@ def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Pre
 
 
 def _update_seconds(model: nn.Module, config: Config) -> float:
-    """What the second update takes (the first makes the moments); the weights are put back."""
+    """What the second update takes (the first makes the moments)."""
     optimizer, seconds = Optimizer(model, config.optimizer), 0.0
-    before = [(weight, weight.detach().clone()) for weight in optimizer.named.values()]
     for _ in range(2):
         started = time.perf_counter()
         norm, _ = optimizer.measure()
         optimizer.step(config.optimizer.rate, norm)
         seconds = time.perf_counter() - started
-    with torch.no_grad():
-        for weight, value in before:
-            weight.copy_(value)
     return seconds

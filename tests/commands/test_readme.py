@@ -12,6 +12,7 @@ from benchmarks.kill import story
 from foveal.config import files
 from foveal.training import plan
 from tests.commands.calling import succeed
+from tests.commands.test_images import write_images
 from tests.commands.test_kinds import sentences, write_labels, write_pairs, write_tags, write_tones
 from tests.commands.test_series_kinds import write_ts
 
@@ -54,6 +55,7 @@ def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tags("sentences.conllu")
     write_tones("recordings")
     write_ts("gait.ts")
+    write_images("photos")
 
 
 def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
