@@ -44,8 +44,12 @@ def open_folder(data: str) -> File:
 
 def visible(folder: File) -> list[File]:
     """What is in a folder, in order; hidden files, and what macOS puts beside them in a zip, are left out."""
-    inside = (path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "__MACOSX")
-    return sorted(inside, key=lambda path: path.name)
+    try:
+        inside: list[File] = [*folder.iterdir()]
+    except OSError as error:
+        raise UserError(f"{folder}: can't read: {error.strerror}") from None
+    shown = (path for path in inside if not path.name.startswith(".") and path.name != "__MACOSX")
+    return sorted(shown, key=lambda path: path.name)
 
 
 def part_folders(data: str) -> dict[str, str]:
@@ -53,7 +57,8 @@ def part_folders(data: str) -> dict[str, str]:
 
     Errors: UserError for two folders of the same part.
     """
-    if not os.path.isdir(data) and not data.lower().endswith(".zip"):
+    is_zip = data.lower().endswith(".zip") and os.path.isfile(data)
+    if not is_zip and not os.path.isdir(data):
         return {}
     folder = open_folder(data)
     inside = visible(folder)

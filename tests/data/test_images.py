@@ -136,6 +136,20 @@ def test_a_table_says_the_labels(tmp_path, place, form):
     assert "no column 'label' among 'id', 'kind', 'file_name'" in refusal(data)
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_table_for_each_part(tmp_path, place):
+    files: dict[str, bytes] = {}
+    for part, count in (("train", 12), ("test", 6)):
+        rows = "".join(f"{n}.png,{'ab'[n % 2]}\n" for n in range(count))
+        pictures = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(count))}
+        files |= within(part, pictures | {"metadata.csv": f"file_name,label\n{rows}".encode()})
+    data = write(tmp_path / place, files)
+    assert is_pictures(data)
+    found = prepared(data)
+    assert (len(found.train), found.valid, len(found.test)) == (12, None, 6)
+    assert found.test.labels == ["a", "b"] * 3
+
+
 def test_damaged_zips_are_refused(tmp_path):
     path = tmp_path / "a.zip"
     rows = "".join(f"{n}.png,{'ab'[n % 2]}\n" for n in range(99))
