@@ -53,7 +53,7 @@ class SequenceTask:
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)
         targets, lengths = batch.columns["target"], batch.lengths["target"]
-        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths["source"])
+        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))
         state = self.model.head.start(memory, len(batch.rows))
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
         features, _, more = self.model.head(inputs, state, lengths)
@@ -71,7 +71,7 @@ class SequenceTask:
         """What the encoder makes of the sources; the model is to be in evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
-            return self.model.encoder(batch.columns["source"], batch.lengths["source"])[0]
+            return self.model.encoder(batch.columns["source"], batch.lengths.get("source"))[0]
 
     def write(
         self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0
@@ -115,7 +115,8 @@ class SequenceTask:
 
     def _limit(self, batch: ExampleBatch) -> int:
         """The most tokens of a target, for all of the batch."""
-        return self.room.of(int(batch.lengths["source"].max()))
+        lengths = batch.lengths.get("source")  # sources without are all of one size
+        return self.room.of(0 if lengths is None else int(lengths.max()))
 
     def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> list[Float[np.ndarray, "H T S"]]:
         """How much of each source token is read while each token of `written` is: by every head of every
@@ -136,7 +137,8 @@ class SequenceTask:
         if not seen:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
         weights = torch.cat([seen[name][0].float() for name in readers], 1).cpu().numpy()
-        sizes = zip(lengths.tolist(), batch.lengths["source"].tolist(), strict=True)
+        whole = np.full(len(weights), weights.shape[3])
+        sizes = zip(lengths.tolist(), batch.lengths.get("source", whole).tolist(), strict=True)
         return [row[:, :T, :S] for row, (T, S) in zip(weights, sizes, strict=True)]
 
     def preview(self, step: int) -> str | None:

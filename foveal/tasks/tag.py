@@ -58,5 +58,5 @@ class TagTask:
         return None
 
     def _features(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths["source"])
+        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))
         return self.model.head(memory, batch.columns["places"])[0], aux

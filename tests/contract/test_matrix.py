@@ -12,9 +12,12 @@ from foveal.core.result import Result
 from foveal.data.batching import ExampleBatch
 from foveal.data.marks import Marks
 from foveal.data.room import Room
+from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
-from foveal.models.encoder import Encoded, text_encoder, vector_encoder
+from foveal.layers.grid_convolution import NormedConv
+from foveal.layers.residual import Residual, basic
+from foveal.models.encoder import Encoded, patch_encoder, text_encoder, vector_encoder
 from foveal.models.language import decoder
 from foveal.ops.padding import present
 from foveal.tasks.classify import ClassifyTask
@@ -23,7 +26,7 @@ from foveal.tasks.tag import TagTask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
-WIDTH, WORDS, CHANNELS, CLASSES, LONGEST = 8, 6, 5, 3, 9
+WIDTH, WORDS, CHANNELS, CLASSES, LONGEST, SIDE = 8, 6, 5, 3, 9, 12
 AROUND = {"norm": "layer", "residual": True, "feedforward": "mlp"}
 SMALL: dict[str, Any] = {
     "width": WIDTH,
@@ -46,6 +49,8 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
     "experts": {"mixers": "attention", **AROUND, "feedforward": "experts"},
     "vectors": {"mixers": "gru", "bidirectional": True, "summary": "ends"},
+    "patches": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND},
+    "convolutions": {},
 }
 DECODERS: dict[str, dict[str, Any]] = {
     "transformer": {"mixers": "attention+cross", "positions": {"kind": "sinusoidal"}, **AROUND},
@@ -85,6 +90,12 @@ def made(encoder: str, head: str) -> Any:
     config, marks = config_of(encoder, head), Marks(WORDS)
     if encoder == "vectors":
         reader: Any = vector_encoder(config.model.encoder, CHANNELS, LONGEST)
+    elif encoder == "patches":
+        reader = patch_encoder(config.model.encoder, CHANNELS, SIDE)
+    elif encoder == "convolutions":
+        body = basic(WIDTH, WIDTH, 2)
+        blocks = [NormedConv(CHANNELS, WIDTH, 3, 2), Residual(body, WIDTH, WIDTH, 2, "projection")]
+        reader = ImageEncoder(blocks, WIDTH)
     else:
         reader = text_encoder(config.model.encoder, marks.vocabulary, LONGEST)
     if head in DECODERS:
@@ -109,8 +120,12 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
     if encoder == "vectors":
         steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
         columns["source"] = steps.where(present(sources, 7)[:, :, None], 0)
+    if encoder in ("patches", "convolutions"):
+        columns["source"] = torch.randn(rows, CHANNELS, SIDE, SIDE, dtype=dtype)
     columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(present(targets, 6), 0)
     lengths = {"source": sources, "target": targets, "places": targets}
+    if columns["source"].dim() == 4:
+        del lengths["source"]  # images are whole
     return ExampleBatch(torch.arange(rows), columns, lengths, int(targets.sum()))
 
 
@@ -139,7 +154,7 @@ def test_laws(encoder: str, head: str) -> None:
     parameters = dict(task.model.named_parameters())
     gradients = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
     dirty = batch_of(encoder)
-    for name in ("source", "target"):
+    for name in {"source", "target"} & dirty.lengths.keys():
         padding = ~present(dirty.lengths[name], dirty.columns[name].shape[1])
         dirty.columns[name][padding] = 1
     again = loss_of(task, dirty)
@@ -165,6 +180,9 @@ def test_laws(encoder: str, head: str) -> None:
         ("rotary", "tag"),
         ("vectors", "classify attention"),
         ("vectors", "tag"),
+        ("patches", "transformer"),
+        ("convolutions", "gru additive"),
+        ("convolutions", "classify mean"),
     ],
 )
 def test_learns(encoder: str, head: str) -> None:
