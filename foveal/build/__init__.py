@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.build import language, masked
+from foveal.build.choices import ChoosingKind
 from foveal.build.images import ImageKind
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
@@ -20,7 +21,7 @@ from foveal.build.tags import TagKind
 from foveal.config import Config, TaskName
 from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything, settled
-from foveal.data.prepared import Prepared
+from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.training.protocols import Batches, Task
 from foveal.training.run import Run, create_run, open_run
@@ -113,15 +114,18 @@ def open_inputs(run: Run) -> Any:
     return kind_of(run.config).open_inputs(run.inputs)
 
 
-def source_tokenizer(run: Run) -> Tokenizer:
-    """The tokenizer of what a run with an encoder reads, for another head on it."""
-    if run.config.model.encoder.kind != "text":
-        raise UserError(
-            f"{run.path}: {run.config.task.name} has no encoder of texts that another task could take"
-        )
+def inputs_for(run: Run, config: Config) -> tuple[Any, Taken]:
+    """Of a run's inputs those to train on with: all of them for its own task, else what its encoder needs.
+
+    Labels to choose among are made from the new data in any case.
+    """
     inputs = open_inputs(run)
-    found: Tokenizer = inputs if isinstance(inputs, Tokenizer) else inputs.source
-    return found
+    if config.task.name == run.config.task.name and not isinstance(kind_of(config), ChoosingKind):
+        return inputs, NOTHING
+    if run.config.model.encoder.kind == "none":
+        raise UserError(f"{run.path}: {run.config.task.name} has no encoder that another task could take")
+    source = inputs if isinstance(inputs, Tokenizer) else inputs.source
+    return None, Taken(source, getattr(inputs, "labels", ()))
 
 
 def load_run_weights(run: Run, model: nn.Module) -> None:
@@ -149,9 +153,10 @@ def load_encoder(run: Run, model: nn.Module) -> None:
     load_weights(encoder, own, str(run.weights))
 
 
-def begin_from(run: Run, config: Config, model: nn.Module) -> bool:
-    """Fill a new `model` from a run of the same task, else its encoder; True if all is filled."""
-    whole = config.task.name == run.config.task.name and not _headless(_weights(run))
+def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
+    """Fill a new `model` from a run of the same task and inputs, else its encoder; True if all is filled."""
+    same_task, files = config.task.name == run.config.task.name, kind_of(config).input_files
+    whole = same_task and files(inputs) == files(open_inputs(run)) and not _headless(_weights(run))
     (load_run_weights if whole else load_encoder)(run, model)
     return whole
 
@@ -232,6 +237,7 @@ __all__ = [
     "build_model",
     "build_task",
     "held_out_order",
+    "inputs_for",
     "kind_of",
     "load",
     "load_encoder",
@@ -241,6 +247,5 @@ __all__ = [
     "open_inputs",
     "prepare_again",
     "settle",
-    "source_tokenizer",
     "training_order",
 ]

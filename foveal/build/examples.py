@@ -14,7 +14,7 @@ from foveal.data.buckets import Buckets, HeldOutExamples
 from foveal.data.examples import Examples
 from foveal.data.marks import Marks
 from foveal.data.parts import Form
-from foveal.data.prepared import Prepared
+from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
@@ -44,9 +44,9 @@ class ExampleKind(ABC):
         given: Given,
         say: Say,
         inputs: Any = None,
-        source: Tokenizer | None = None,
+        taken: Taken = NOTHING,
     ) -> Prepared[Any, Any]:
-        return parts.prepare(self.form, given.data, given.valid, given.test, config.data, say, inputs, source)
+        return parts.prepare(self.form, given.data, given.valid, given.test, config.data, say, inputs, taken)
 
     def prepare_held_out(
         self, config: Config, data: str, inputs: Any, say: Say

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from torch import nn
 
 from foveal.config import Config
-from foveal.data.prepared import Prepared
-from foveal.data.tokenizers import Tokenizer
+from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.scores.score import Score
 from foveal.training.protocols import Batches, Task
 
@@ -58,12 +57,11 @@ class Kind(Protocol):
         given: Given,
         say: Say,
         inputs: Any = None,
-        source: Tokenizer | None = None,
+        taken: Taken = NOTHING,
     ) -> Prepared[Any, Any]:
         """Read and split the data.
 
-        `inputs` are to be used, or of them `source`, the tokenizer of what is read; else they are made from
-        the training part.
+        `inputs` are to be used; else they are made from the training part, but for what is `taken`.
         """
 
     def prepare_held_out(

@@ -8,6 +8,7 @@ from foveal.build.kind import Described, Given, Say
 from foveal.config import Config
 from foveal.data import prepare as text
 from foveal.data.order import HeldOut, Streams, Windows
+from foveal.data.prepared import NOTHING, Taken
 from foveal.data.tokenizers import FILE, Tokenizer, load_tokenizer
 from foveal.data.tokens import TokenArray
 from foveal.heads.generate import Generator
@@ -21,9 +22,9 @@ HELD_OUT_ROWS = 8
 
 
 def prepare(
-    config: Config, given: Given, say: Say, inputs: Tokenizer | None = None, source: Tokenizer | None = None
+    config: Config, given: Given, say: Say, inputs: Tokenizer | None = None, taken: Taken = NOTHING
 ) -> text.Text:
-    return text.prepare(given.data, config.data, given.valid, given.test, say, inputs or source)
+    return text.prepare(given.data, config.data, given.valid, given.test, say, inputs or taken.source)
 
 
 def prepare_held_out(

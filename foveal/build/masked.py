@@ -9,7 +9,7 @@ from foveal.build.kind import Described, Given, Say
 from foveal.config import Config, ConfigError
 from foveal.data.marks import Marks
 from foveal.data.masked import Masked, RunningText
-from foveal.data.prepared import Prepared
+from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.heads.guess import Guesser
 from foveal.layers.embedding import Embedding
@@ -26,10 +26,10 @@ answer = language.answer
 
 
 def prepare(
-    config: Config, given: Given, say: Say, inputs: Tokenizer | None = None, source: Tokenizer | None = None
+    config: Config, given: Given, say: Say, inputs: Tokenizer | None = None, taken: Taken = NOTHING
 ) -> Prepared[Tokenizer, RunningText]:
     """The text as a language model has it."""
-    found = language.prepare(config, given, say, inputs, source)
+    found = language.prepare(config, given, say, inputs, taken)
     train, valid, test = (
         None if tokens is None else RunningText(tokens, found.inputs)
         for tokens in (found.train, found.valid, found.test)

@@ -12,11 +12,10 @@ from foveal.build import (
     begin_from,
     build_model,
     build_task,
+    inputs_for,
     kind_of,
     new_run,
-    open_inputs,
     settle,
-    source_tokenizer,
     training_order,
 )
 from foveal.commands.console import duration, facts_table, say, size
@@ -26,7 +25,7 @@ from foveal.config import Config, StackConfig, TaskName, load_config, parse_over
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
 from foveal.data.infer import NAMING, infer_task
-from foveal.data.prepared import Prepared
+from foveal.data.prepared import NOTHING, Prepared
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
@@ -79,7 +78,7 @@ def train(
         A preset from `foveal models`, or the path of a TOML file; the task's own, or what --from is, if not
         given.
     from_
-        A run whose weights and tokenizer to start from; for another task its encoder's.
+        A run whose weights and tokenizer to start from; for another task or other labels its encoder's.
     valid
         Held-out data that chooses the best weights; nothing is then cut from DATA.
     test
@@ -114,15 +113,11 @@ def train(
     keep_freed_memory()
     with Signals() as signals:
         given = Given(data, valid, test)
-        inputs = source = None
-        if first is not None and config.task.name == first.config.task.name:
-            inputs = open_inputs(first)
-        elif first is not None:
-            source = source_tokenizer(first)
-        prepared = kind_of(config).prepare(config, given, say, inputs, source)
+        inputs, taken = (None, NOTHING) if first is None else inputs_for(first, config)
+        prepared = kind_of(config).prepare(config, given, say, inputs, taken)
         network, origin = build_model(config, prepared.inputs, chosen), preset
         if first is not None:
-            whole = begin_from(first, config, network)
+            whole = begin_from(first, config, prepared.inputs, network)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
         _announce(data, config, origin, folder, prepared, network)
         opened = new_run(folder, config, prepared, given, preset, chosen.type, network if first else None)
@@ -146,11 +141,22 @@ def _check_model(first: Run, config: Config) -> None:
         raise UserError(
             f"{first.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
         )
+    if _seen(config) != _seen(first.config):
+        raise UserError(
+            f"{first.path}: its encoder sees other images: leave out --model and data.image.* settings"
+        )
 
 
 def _sizes(stack: StackConfig) -> dict[str, Any]:
     """What a stack's weights depend on, an encoder before it aside."""
     return stack.model_dump(exclude={"dropout", "encoder"})
+
+
+def _seen(config: Config) -> tuple[int, ...]:
+    """What of images the weights of an encoder depend on: convolutions go over any size."""
+    image = config.data.image
+    seen = {"image": (image.channels,), "patches": (image.channels, image.size)}
+    return seen.get(config.model.encoder.kind, ())
 
 
 def _announce(

@@ -13,15 +13,17 @@ from foveal.data.standardize import reading
 Numbers = NDArray[np.int64]
 
 
-def class_names(data: str, labels: Iterable[str], alike: str, mend: str = "") -> tuple[str, ...]:
-    """Every label once, in order.
+def class_names(
+    data: str, labels: Iterable[str], alike: str, mend: str = "", known: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Every label once, in order; that of the `known` ones if they are the same.
 
     Errors: UserError if there is only one; `alike` says what all have it, `mend` what may help.
     """
     names = tuple(sorted(set(labels)))
     if len(names) < 2:
         raise UserError(f"{data}: {alike} '{names[0]}': at least two classes are needed{mend}")
-    return names
+    return known if set(known) == set(names) else names
 
 
 def numbering(names: Sequence[str]) -> Callable[[Sequence[str]], Numbers | str]:

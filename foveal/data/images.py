@@ -16,10 +16,10 @@ from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.parts import hashed
 from foveal.data.picture_files import labelled_pictures, pixels_of, unlabelled_pictures
 from foveal.data.pictures import Pixels
+from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row
 from foveal.data.standardize import FILE as CHANNELS
 from foveal.data.standardize import Statistics, Values, reading
-from foveal.data.tokenizers import Tokenizer
 
 LABELS = "labels.json"
 FILE = "images.json"
@@ -33,6 +33,11 @@ class ImageInputs:
     statistics: Statistics
     labels: tuple[str, ...]
     size: int
+
+    @property
+    def source(self) -> Statistics:
+        """What the encoder needs."""
+        return self.statistics
 
     @property
     def channels(self) -> int:
@@ -106,13 +111,13 @@ class ImageForm:
             yield Row(row.place, {"source": _content(row.fields["picture"]), **row.fields})
 
     def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
     ) -> ImageInputs:
-        """An image has no tokens, so there is no tokenizer of a source to be used again."""
         labels = (row.fields["label"] for row in rows)
-        names = class_names(data, labels, f"all of the {len(rows):,} images to train on have the label")
-        pictures = [row.fields["picture"] for row in rows]
-        return ImageInputs(Statistics.of(_pixels(pictures)), names, config.image.size)
+        alike = f"all of the {len(rows):,} images to train on have the label"
+        names = class_names(data, labels, alike, known=taken.labels)
+        statistics = taken.source or Statistics.of(_pixels([row.fields["picture"] for row in rows]))
+        return ImageInputs(statistics, names, config.image.size)
 
     def encode(self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]) -> Images:
         number = numbering(inputs.labels)

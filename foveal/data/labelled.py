@@ -15,6 +15,7 @@ from foveal.data.classes import class_names, names_to_json, numbering, open_name
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
+from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row, read_rows
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -88,14 +89,13 @@ def encode_questions(rows: list[Row], inputs: LabelInputs, config: DataConfig) -
     return Examples({"source": Ragged.from_rows(sources)})
 
 
-def make_inputs(
-    data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
-) -> LabelInputs:
+def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> LabelInputs:
     labels = class_names(
         data,
         (row.fields["label"] for row in rows),
         f"all {len(rows):,} rows to train on have the label",
         " (data.label=NAME is the column)",
+        taken.labels,
     )
     if len(labels) > len(rows) // 2 and len(rows) > 4:
         raise UserError(
@@ -103,7 +103,7 @@ def make_inputs(
             "classes? (data.label=NAME)"
         )
     texts = (row.fields["source"] for row in rows)
-    source = source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    source = taken.source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
     return LabelInputs(source, labels)
 
 

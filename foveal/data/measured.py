@@ -15,11 +15,11 @@ from foveal.core.errors import UserError
 from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.parts import hashed
+from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row
 from foveal.data.series import read_series
 from foveal.data.standardize import FILE as CHANNELS
 from foveal.data.standardize import Statistics, Values
-from foveal.data.tokenizers import Tokenizer
 
 LABELS = "labels.json"
 LABELLED = {
@@ -35,6 +35,11 @@ class SeriesInputs:
 
     statistics: Statistics
     labels: tuple[str, ...]
+
+    @property
+    def source(self) -> Statistics:
+        """What the encoder needs."""
+        return self.statistics
 
     @property
     def channels(self) -> int:
@@ -100,16 +105,16 @@ class MeasuredForm(ABC):
             yield Row(row.place, {"source": content, "values": values, "label": row.fields[self.field]})
 
     def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
+        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
     ) -> SeriesInputs:
-        """A series has no tokens, so there is no tokenizer of a source to be used again."""
         usable = [row for row in rows if not _too_long(row.fields["values"], config.longest)]
         if not usable:
             why = _too_long(rows[0].fields["values"], config.longest)
             raise UserError(f"{data}: no series can be used, the first: {rows[0].place}: {why}")
         labels = (label for row in usable for label in self.listed(row.fields["label"]))
-        names = class_names(data, labels, f"all of the {len(usable):,} series to train on have the label")
-        return SeriesInputs(Statistics.of(row.fields["values"] for row in usable), names)
+        alike = f"all of the {len(usable):,} series to train on have the label"
+        names = class_names(data, labels, alike, known=taken.labels)
+        return SeriesInputs(taken.source or Statistics.of(row.fields["values"] for row in usable), names)
 
     def encode(
         self, rows: list[Row], inputs: SeriesInputs, config: DataConfig, aside: list[Aside]

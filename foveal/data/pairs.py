@@ -15,6 +15,7 @@ from foveal.data.aligned import read_aligned
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import Marks, framed
 from foveal.data.parts import hashed
+from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
 from foveal.data.rows import Aside, Row, read_rows
@@ -120,16 +121,15 @@ def encode_questions(rows: list[Row], inputs: PairInputs, config: DataConfig) ->
     return Examples({"source": Ragged.from_rows(sources)})
 
 
-def make_inputs(
-    data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
-) -> PairInputs:
+def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> PairInputs:
     sources, targets = ([row.fields[side] for row in rows] for side in ("source", "target"))
     kind, size = config.tokenizer, config.vocabulary
     if config.joint:
-        source = target = source or make_tokenizer(kind, size, [*sources, *targets])
+        source = target = taken.source or make_tokenizer(kind, size, [*sources, *targets])
     else:
         other = kind if config.target_tokenizer == "same" else config.target_tokenizer
-        source, target = source or make_tokenizer(kind, size, sources), make_tokenizer(other, size, targets)
+        source = taken.source or make_tokenizer(kind, size, sources)
+        target = make_tokenizer(other, size, targets)
     longest = len(target.encode(max(targets, key=len)))
     some = slice(None, None, len(rows) // SAMPLED + 1)
     ratio = _tokens(target, targets[some]) / _tokens(source, sources[some])

@@ -12,12 +12,11 @@ from foveal.data.catalogue import located
 from foveal.data.examples import Examples
 from foveal.data.folders import part_folders
 from foveal.data.picture_sets import part_sets
-from foveal.data.prepared import Prepared
+from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.rows import Aside, Row
 from foveal.data.series import READERS
 from foveal.data.splits import content, overlap, split_rows
 from foveal.data.tables import SUFFIXES
-from foveal.data.tokenizers import Tokenizer
 
 Say = Callable[[str], None]
 PARTS = ("train", "valid", "test")
@@ -46,12 +45,10 @@ class Form(Protocol):
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The usable rows at a path, the others put into the list; the field `source` is what is read."""
 
-    def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
-    ) -> Any:
-        """Tokenizers, labels and the like, from the rows to train on; `files()` is what is kept of them.
+    def make_inputs(self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> Any:
+        """Tokenizers, labels and the like, from the rows to train on, but for what is taken of a run's.
 
-        `source` is to be the tokenizer of what is read, if it is given.
+        `files()` is what is kept of them.
         """
 
     def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Any:
@@ -75,18 +72,18 @@ def prepare(
     config: DataConfig,
     say: Say,
     inputs: Any = None,
-    source: Tokenizer | None = None,
+    taken: Taken = NOTHING,
 ) -> Prepared[Any, Any]:
     """Read, split and encode. Nothing is cut from DATA if it has parts, or `valid` or `test` is given.
 
-    `inputs`, or of them the `source` tokenizer, are to be used, rather than made from the training part. Rows
+    `inputs`, or what is `taken` of a run's, are to be used, rather than made from the training part. Rows
     that can't be used are set aside.
     """
     aside: list[Aside] = []
     rows = _read_parts(form, find_parts(data, valid, test, say), config, aside)
     _say_overlap(rows, say)
     _say_alike(rows["train"], say)
-    inputs = inputs or form.make_inputs(data, rows["train"], config, source)
+    inputs = inputs or form.make_inputs(data, rows["train"], config, taken)
     parts: dict[str, Part] = {part: form.encode(found, inputs, config, aside) for part, found in rows.items()}
     for part, encoded in parts.items():
         if rows[part] and not len(encoded):

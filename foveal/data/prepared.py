@@ -1,12 +1,24 @@
 """Data as a task has it: the processors of its inputs, and the parts."""
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from foveal.data.rows import Aside
 
 Inputs = TypeVar("Inputs", covariant=True)
 Data = TypeVar("Data", covariant=True)
+
+
+class Taken(NamedTuple):
+    """What new inputs begin with of those of a run, whose encoder is to be used."""
+
+    source: Any = None
+    """What the encoder needs: the tokenizer of what it reads, or the statistics of its channels."""
+    labels: tuple[str, ...] = ()
+    """Its classes, which keep their numbers if the new ones are the same."""
+
+
+NOTHING = Taken()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from foveal.data.examples import Examples, Ragged
 from foveal.data.folders import read_folder
 from foveal.data.marks import Marks
 from foveal.data.parts import hashed
+from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
 from foveal.data.rows import Aside, Row
@@ -90,10 +91,8 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
             yield Row(row.place, {"source": digest(file), "file": file, "target": text})
 
 
-def make_inputs(
-    data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None
-) -> SpeechInputs:
-    """A recording has no tokens, so there is no tokenizer of a source to be used again."""
+def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> SpeechInputs:
+    """A recording has no tokens, so there is nothing to be taken."""
     settings = MelSettings(config.rate, config.bins, config.seconds)
     frames = [_frames(settings, row) for row in rows]
     usable = [values for values in frames if not isinstance(values, str)]

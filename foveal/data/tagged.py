@@ -16,6 +16,7 @@ from foveal.data.conll import read_tagged
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
+from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -118,11 +119,11 @@ def encode_questions(rows: list[Row], inputs: TagInputs, config: DataConfig) -> 
     return Examples({"source": Ragged.from_rows(sources), "places": Ragged.from_rows(places)})
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig, source: Tokenizer | None = None) -> TagInputs:
+def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> TagInputs:
     found = (tag for row in rows for tag in row.fields["target"])
-    tags = class_names(data, found, "all words have the tag", " (data.tags=NAME)")
+    tags = class_names(data, found, "all words have the tag", " (data.tags=NAME)", taken.labels)
     texts = (" " + " ".join(row.fields["source"]) for row in rows)
-    source = source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    source = taken.source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
     return TagInputs(source, tags)
 
 

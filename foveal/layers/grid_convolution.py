@@ -38,14 +38,15 @@ class Conv2d(nn.Conv2d):
 
 
 class BatchNorm2d(nn.BatchNorm2d):
-    """torch's (Ioffe and Szegedy 2015), but one value a channel, which has no variance, is no error.
+    """torch's (Ioffe and Szegedy 2015), but in two cases it is in training as it is in evaluation: by the
+    running statistics, which stay as they are.
 
-    It is normalised as in evaluation, by the running statistics: the last batch of an epoch may be one image
-    whose map has shrunk to one place.
+    Where its gain is frozen; and for one value a channel, which has no variance: the last batch of an epoch
+    may be one image whose map has shrunk to one place.
     """
 
     def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
-        if self.training and x.numel() == x.shape[1]:
+        if self.training and (x.numel() == x.shape[1] or not self.weight.requires_grad):
             return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         return super().forward(x)
 

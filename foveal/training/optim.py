@@ -123,7 +123,10 @@ def is_hidden_matrix(name: str, weight: Tensor) -> bool:
 
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
-BELOW = ("embedding", "encoder.embedding", "stack.positioned", "encoder.stack.positioned")
+BELOW = (
+    *("embedding", "stack.positioned"),
+    *("encoder.embedding", "encoder.projection", "encoder.stack.positioned"),
+)
 """What is before the first block."""
 
 

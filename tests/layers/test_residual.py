@@ -72,6 +72,15 @@ def test_first_weights_of_convolutions(bias, groups, fan):
     assert layer.bias is None or layer.bias.eq(0).all()
 
 
+def test_a_frozen_norm_is_in_training_what_it_is_in_use():
+    norm = shaken(BatchNorm2d(C)).requires_grad_(False)
+    before = [buffer.clone() for buffer in norm.buffers()]
+    x = torch.randn(3, C, 2, 2, dtype=torch.float64)
+    found = norm(x)
+    assert all(map(torch.equal, before, norm.buffers()))
+    torch.testing.assert_close(found, norm.eval()(x), rtol=1e-10, atol=1e-10)
+
+
 def test_one_value_a_channel_is_normalised_by_the_running_statistics():
     norm = shaken(BatchNorm2d(C))
     x = torch.randn(1, C, 1, 1, dtype=torch.float64)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import OptimizerConfig
+from foveal.config import EncoderConfig, OptimizerConfig
 from foveal.encoders.text import TextEncoder
 from foveal.heads.classify import Classifier
 from foveal.layers.block import Block, Stack
@@ -12,8 +12,9 @@ from foveal.layers.embedding import Embedding
 from foveal.layers.feedforward import MLP
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.position import LearnedPosition, Positioned
-from foveal.models.encoder import Encoded
-from foveal.training.optim import Optimizer
+from foveal.models.convnets import image_encoder
+from foveal.models.encoder import Encoded, patch_encoder
+from foveal.training.optim import Optimizer, depths
 
 D, RATE = 8, 0.01
 
@@ -43,6 +44,21 @@ def test_rates_fall_with_depth(name: str) -> None:
     for key in whole:
         depth = 4 if "table" in key else 3 - int(key.split(".")[3]) if "blocks" in key else 0
         torch.testing.assert_close(fallen[key], whole[key] * 0.5**depth, rtol=1e-3, atol=0)
+
+
+def test_what_sees_images_has_depths_too() -> None:
+    """A residual network's first convolution, and the map of patches, are the lowest."""
+    residual = Encoded(image_encoder("resnet-20", 3, "published"), Classifier(64, 2))
+    found = depths([name for name, _ in residual.named_parameters()])
+    for name, depth in found.items():
+        assert depth == (0 if name.startswith("head.") else 10 - int(name.split(".")[2])), name
+    settings = {"mixers": "attention", "layers": 3, "width": D, "positions": {"kind": "learned"}}
+    sizes = EncoderConfig.model_validate({"kind": "patches", **settings})
+    patches = Encoded(patch_encoder(sizes, 3, 8), Classifier(D, 2))
+    found = depths([name for name, _ in patches.named_parameters()])
+    for name, depth in found.items():
+        low = name.startswith(("encoder.projection", "encoder.stack.positioned"))
+        assert depth == (4 if low else 3 - int(name.split(".")[3]) if "blocks" in name else 0), name
 
 
 def test_frozen_parameters_stay() -> None:
