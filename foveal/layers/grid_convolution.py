@@ -37,6 +37,20 @@ class Conv2d(nn.Conv2d):
             nn.init.zeros_(self.bias)
 
 
+class LateConv2d(Conv2d):
+    """With zeros as TensorFlow's "SAME" has them: where their number is odd, one more behind than before.
+
+    At stride 2 on an even side the windows begin a place later than with as many zeros on both sides.
+    """
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        zeros: list[int] = []
+        for side, kernel, stride in zip(x.shape[:1:-1], self.kernel_size, self.stride, strict=True):
+            count = max((-(-side // stride) - 1) * stride + kernel - side, 0)
+            zeros += [count // 2, count - count // 2]
+        return F.conv2d(F.pad(x, zeros), self.weight, self.bias, self.stride, groups=self.groups)
+
+
 class BatchNorm2d(nn.BatchNorm2d):
     """torch's (Ioffe and Szegedy 2015), but in two cases it is in training as it is in evaluation: by the
     running statistics, which stay as they are.
@@ -62,10 +76,12 @@ class NormedConv(nn.Module):
         stride: int = 1,
         activation: Callable[[Tensor], Tensor] | None = F.relu,
         groups: int = 1,
+        convolution: type[Conv2d] = Conv2d,
+        epsilon: float = 1e-5,
     ):
         super().__init__()
-        self.convolution = Conv2d(d_in, d_out, kernel, stride, groups=groups)
-        self.norm = BatchNorm2d(d_out)
+        self.convolution = convolution(d_in, d_out, kernel, stride, groups=groups)
+        self.norm = BatchNorm2d(d_out, epsilon)
         self.activation = activation
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:

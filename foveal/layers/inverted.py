@@ -1,10 +1,24 @@
 """Inverted residual blocks: narrow between blocks, wide inside (Sandler et al. 2018)."""
 
+from collections.abc import Callable
+
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.layers.grid_convolution import NormedConv
+from foveal.layers.grid_convolution import LateConv2d, NormedConv
+
+
+def tensorflow_conv(
+    d_in: int,
+    d_out: int,
+    kernel: int,
+    stride: int = 1,
+    activation: Callable[[Tensor], Tensor] | None = F.relu6,
+    groups: int = 1,
+) -> NormedConv:
+    """As these networks were published: with TensorFlow's zeros, and 1e-3 beside the variance."""
+    return NormedConv(d_in, d_out, kernel, stride, activation, groups, LateConv2d, 1e-3)
 
 
 class Inverted(nn.Module):
@@ -16,11 +30,11 @@ class Inverted(nn.Module):
     def __init__(self, d_in: int, d_out: int, kernel: int, stride: int, expansion: int):
         super().__init__()
         wide = expansion * d_in
-        widening = [NormedConv(d_in, wide, 1, activation=F.relu6)] if expansion > 1 else []
+        widening = [tensorflow_conv(d_in, wide, 1)] if expansion > 1 else []
         self.body = nn.Sequential(
             *widening,
-            NormedConv(wide, wide, kernel, stride, F.relu6, groups=wide),
-            NormedConv(wide, d_out, 1, activation=None),
+            tensorflow_conv(wide, wide, kernel, stride, groups=wide),
+            tensorflow_conv(wide, d_out, 1, activation=None),
         )
         self.shortcut = stride == 1 and d_in == d_out
 

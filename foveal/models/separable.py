@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 from torch import nn
-from torch.nn import functional as F
 
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
 from foveal.heads.normed import NormedClassifier
 from foveal.layers.convnext import ConvNext, GridNorm
-from foveal.layers.grid_convolution import Conv2d, NormedConv
-from foveal.layers.inverted import Inverted
+from foveal.layers.grid_convolution import Conv2d
+from foveal.layers.inverted import Inverted, tensorflow_conv
 
 
 @dataclass(frozen=True)
@@ -61,14 +60,14 @@ class InvertedNetwork:
     last: int = 1280
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
-        blocks: list[nn.Module] = [NormedConv(channels, self.first, 3, 1 if small else 2, F.relu6)]
+        blocks: list[nn.Module] = [tensorflow_conv(channels, self.first, 3, 1 if small else 2)]
         d_in = self.first
         for stage in self.stages:
             for block in range(stage.depth):
                 stride = 1 if block else stage.stride
                 blocks.append(Inverted(d_in, stage.width, stage.kernel, stride, stage.expansion))
                 d_in = stage.width
-        blocks.append(NormedConv(d_in, self.last, 1, activation=F.relu6))
+        blocks.append(tensorflow_conv(d_in, self.last, 1))
         return ImageEncoder(blocks, self.last)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
@@ -87,4 +86,4 @@ EFFICIENTNET_LITE0 = InvertedNetwork(
     )
 )
 """EfficientNet-B0 (Tan and Le 2019, table 1) without squeeze and excitation and with ReLU6 (Liu 2020), for
-small devices. Zeros stand on both sides alike, where TensorFlow pads one side more."""
+small devices."""

@@ -165,7 +165,7 @@ RECIPES = [
 ]
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
 def test_a_small_one_learns_by_heart(recipe):
     encoder = recipe.encoder(3, small=True)
     model = Encoded(encoder, recipe.head(encoder.width, encoder.grid(8), 3, 0.0))
@@ -182,7 +182,7 @@ def test_a_small_one_learns_by_heart(recipe):
     assert logits(model.eval(), images).argmax(1).tolist() == labels.tolist()
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
 def test_in_bfloat16_vectors_come_close(recipe):
     encoder = recipe.encoder(3, small=True)
     images = torch.randn(12, 3, 8, 8)
