@@ -113,7 +113,8 @@ def read_questions(form: Form, data: str, config: DataConfig, say: Say) -> list[
     aside: list[Aside] = []
     rows = list(form.read_questions(data, config, aside))
     if not rows:
-        raise UserError(nothing_in("test", data, aside))
+        why = f": {aside[0].place}: {aside[0].why}" if aside else ""
+        raise UserError(f"{data}: nothing that can be answered{why}")
     if aside:
         say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
     return rows
