@@ -25,7 +25,9 @@ from foveal.config import Config, StackConfig, TaskName, load_config, parse_over
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
 from foveal.data.infer import NAMING, infer_task
+from foveal.data.picture_files import is_pictures
 from foveal.data.prepared import NOTHING, Prepared
+from foveal.models.convnets import NETWORKS, made_for
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
@@ -92,8 +94,13 @@ def train(
     json
         Print one JSON object with the result on standard output.
     """
+    if model in NETWORKS:
+        size = f"data.image.size={made_for(model)[1]}"
+        raise UserError(f"{model} is no preset: leave out --model, set model.encoder.network={model} {size}")
     first = None if from_ is None else open_run(from_)
     named = _named(overrides)
+    if task == "classify" and is_pictures(data):
+        task = "images"
     preset = model or (
         PRESETS[task or infer_task(data, named)] if first is None else str(first.path / "config.toml")
     )

@@ -111,7 +111,7 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
     Path("squares/red/cut.png").write_bytes(Path("squares/red/1.png").read_bytes()[:60])
     Path("squares/red/empty.jpg").write_bytes(b"")
     Path("squares/red/text.png").write_text("no image")
-    told = succeed("train", "squares", *SMALL, "--budget", "2steps", "--run", "run")
+    told = succeed("train", "squares", *SMALL, "--task", "classify", "--budget", "2steps", "--run", "run")
     assert "set aside   3 rows" in told.err
     listed = Path("run/set_aside.jsonl").read_text()
     assert all(name in listed for name in ("cut.png", "empty.jpg", "text.png"))
@@ -119,6 +119,8 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
 
 def test_what_can_not_be_learned() -> None:
     write_images()
+    line = refuse("train", "squares", "--model", "resnet-18")
+    assert "set model.encoder.network=resnet-18 data.image.size=224" in line
     assert "data.image.size=12 is not a multiple" in refuse(
         "train", "squares", *SMALL, *PATCHES, "model.encoder.patch=5"
     )
