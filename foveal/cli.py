@@ -23,7 +23,7 @@ COMMANDS = {
     "evaluate": "Measure a run on its held-out data, or on other data.",
     "generate": "Write text with a trained run, the target for a source, or what the gaps of a text hide.",
     "predict": "Write a run's answer for each row of a file.",
-    "import": "Make a run of a model folder of Hugging Face's.",
+    "import": "Make a run of a model folder of Hugging Face's, or of published weights.",
     "export": "Write a run as a model folder of Hugging Face's.",
     "data": "List, describe or fetch the named data sets.",
     "models": "List the presets, or describe one.",

