@@ -1,4 +1,4 @@
-"""Convolutional networks for images by their published names."""
+"""Networks for images by their names, the convolutional ones as published."""
 
 from typing import Literal, Protocol
 
@@ -8,7 +8,7 @@ from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
-from foveal.models.straight import ALEXNET, LENET, vgg
+from foveal.models.straight import ALEXNET, LENET, LINEAR, MLP, vgg
 
 
 class Recipe(Protocol):
@@ -22,6 +22,8 @@ class Recipe(Protocol):
 
 
 NETWORKS: dict[str, Recipe] = {
+    "linear": LINEAR,
+    "mlp": MLP,
     "lenet-5": LENET,
     "alexnet": ALEXNET,
     "vgg-11": vgg(1, 1, 2, 2, 2),
@@ -54,7 +56,7 @@ def made_for(network: str) -> tuple[int, int, int]:
     recipe = NETWORKS[network]
     if recipe is LENET:
         return 1, 32, 10
-    small = isinstance(recipe, ResidualNetwork) and not recipe.pooled
+    small = recipe in (LINEAR, MLP) or (isinstance(recipe, ResidualNetwork) and not recipe.pooled)
     return (3, 32, 10) if small else (3, 224, 1000)
 
 

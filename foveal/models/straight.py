@@ -1,4 +1,4 @@
-"""Networks of convolutions one after the other: LeNet-5, AlexNet, VGG."""
+"""Networks of layers one after the other: LeNet-5, AlexNet, VGG; and those without a convolution."""
 
 from dataclasses import dataclass
 
@@ -35,11 +35,11 @@ class StraightNetwork:
     pooling: type[nn.Module] = nn.MaxPool2d
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
-        first, *others = self.layers
-        if small and first.stride > 1:
-            first = Layer(first.width)
+        layers = list(self.layers)
+        if small and layers and layers[0].stride > 1:
+            layers[0] = Layer(layers[0].width)
         blocks, d_in = [], channels
-        for layer in (first, *others):
+        for layer in layers:
             convolution = Conv2d(d_in, layer.width, layer.kernel, layer.stride, layer.padding, bias=True)
             pool = [self.pooling(layer.pool, stride=2)] if layer.pool else []
             blocks.append(nn.Sequential(convolution, self.activation(), *pool))
@@ -60,6 +60,13 @@ def vgg(*stages: int) -> StraightNetwork:
     ]
     return StraightNetwork(tuple(layers), hidden=(4096, 4096), side=7)
 
+
+WHOLE = 1 << 16
+"""A side no image has: no grid is averaged."""
+LINEAR = StraightNetwork((), hidden=(), side=WHOLE)
+"""`W x + b` of all pixels: a template for each class."""
+MLP = StraightNetwork((), hidden=(512,), side=WHOLE)
+"""One hidden layer: `W_2 relu(W_1 x + b_1) + b_2`."""
 
 LENET = StraightNetwork(
     (Layer(6, 5, pool=2, padding=0), Layer(16, 5, pool=2, padding=0)),

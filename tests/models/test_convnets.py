@@ -20,6 +20,8 @@ from tests.models.making import logits, made
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
 PUBLISHED = {
+    "linear": (32, 10, 3 * 32 * 32 * 10 + 10),
+    "mlp": (32, 10, (3 * 32 * 32 + 1) * 512 + 513 * 10),
     # Every map sees all maps: 61,706 (the paper has 60,000 with fewer connections). torchvision's AlexNet.
     "lenet-5": (32, 10, 61_706),
     "alexnet": (224, 1000, 61_100_840),
@@ -126,6 +128,17 @@ def test_images_that_are_too_small_are_told(network, size):
             ConfigError, match=f"of {size - 1}x{size - 1} are too small for .*{network}: raise"
         ):
             made(network, size - 1, 10)
+
+
+def test_without_a_convolution_every_pixel_has_a_weight_of_its_own():
+    """`s = W x + b`, and with a hidden layer `s = W_2 relu(W_1 x + b_1) + b_2`."""
+    x = torch.randn(2, 3, 5, 5)
+    for network in ("linear", "mlp"):
+        head = (model := made(network, 5, 4)).head
+        found = x.permute(0, 2, 3, 1).flatten(1)
+        for layer in head.hidden:
+            found = F.relu(found @ layer.weight.T + layer.bias)
+        torch.testing.assert_close(logits(model, x), found @ head.projection.weight.T + head.projection.bias)
 
 
 def test_unknown_networks_are_told():
