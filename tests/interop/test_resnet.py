@@ -5,12 +5,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import foveal
 from foveal.core.errors import UserError
-from foveal.interop.resnet import read_resnet
+from foveal.interop.resnet import read_resnet, read_seen
+from foveal.interop.run import import_run
 from foveal.models.convnets import image_encoder, image_head
 from foveal.models.encoder import Encoded
 from foveal.training.sealed import load_weights
@@ -36,6 +39,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             nn.init.uniform_(part, *((0.5, 1.5) if name.endswith(("weight", "var")) else (-0.5, 0.5)))
     path = tmp_path_factory.mktemp("models") / "resnet"
     model.save_pretrained(path)
+    seen = {
+        "image_mean": [0.25],
+        "image_std": [0.5],
+        "size": {"shortest_edge": 64},
+        "rescale_factor": 1 / 255,
+    }
+    (path / "preprocessor_config.json").write_text(json.dumps(seen))
     return path
 
 
@@ -70,6 +80,44 @@ def test_logits_are_the_same(folder):
     expected = peer(images).logits
     assert expected.std() > 0.1
     torch.testing.assert_close(model.head.project(features), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_folder_becomes_a_run(folder, tmp_path):
+    """With labels, weights, and what it was trained to see."""
+    import_run(folder, tmp_path / "run", print)
+    loaded = foveal.load(tmp_path / "run")
+    assert loaded.config.model.encoder.network == "resnet-18"
+    assert loaded.inputs.labels == ("crane (0)", "cat", "crane (2)")
+    assert (loaded.inputs.size, loaded.config.data.image.size, loaded.config.data.image.channels) == (
+        64,
+        64,
+        1,
+    )
+    levels = np.array([[0], [51], [255]], np.float32)
+    expected = (levels / 255 - 0.25) / 0.5
+    np.testing.assert_allclose(loaded.inputs.statistics.standardize(levels), expected, rtol=1e-6)
+    weights = read_resnet(folder).tensors
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in loaded.model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"size": {"height": 64, "width": 32}}, "size=.* the side of a square"),
+        ({"size": {"height": [], "width": []}}, "size=.* the side of a square"),
+        ({"size": {}}, "size=.* the side of a square"),
+        ({"size": "large"}, "size='large': expected the side"),
+        ({"image_mean": [0.5, 0.5, 0.5]}, "image_mean=.* expected 1 numbers"),
+        ({"image_std": [0.0]}, "image_std=.* between 0 and 1"),
+        ({"rescale_factor": 1.0}, "rescale_factor=1.0: ours has 0.0039"),
+        ({"image_std": None}, "image_std=.* between 0 and 1"),
+    ],
+)
+def test_what_it_sees_is_told_to_be_wrong(folder, tmp_path, settings, why):
+    content = json.loads((folder / "preprocessor_config.json").read_text()) | settings
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match=why):
+        read_seen(tmp_path, read_resnet(folder))
 
 
 @pytest.mark.parametrize(
