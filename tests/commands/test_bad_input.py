@@ -65,8 +65,12 @@ def test_folders_with_no_text() -> None:
     Path("images", "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     assert "void: a folder with no text in it" in train("void")
     line = train("images")
-    assert "images: a folder with no text in it" in line
-    assert "images/a.png" in line
+    assert "images: no metadata.csv or metadata.jsonl in it" in line
+    assert "nor a folder of files for each label" in line
+    Path("images", "a.png").rename("void/a.bin")
+    line = train("void")
+    assert "void: a folder with no text in it" in line
+    assert "void/a.bin" in line
 
 
 def test_a_file_shorter_than_the_context() -> None:
@@ -138,7 +142,7 @@ def test_presets() -> None:
     assert "mine.toml: No such file" in train("text.txt", "--model", "mine.toml")
     Path("mine.toml").write_text("[model\n")
     assert "mine.toml: not TOML" in train("text.txt", "--model", "mine.toml")
-    assert "unknown preset 'lsmt'; did you mean 'lstm'?" in refuse("models", "describe", "lsmt")
+    assert "unknown preset or network 'lsmt'; did you mean 'lstm'?" in refuse("models", "describe", "lsmt")
 
 
 def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
