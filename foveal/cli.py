@@ -12,7 +12,7 @@ from foveal.training.interrupt import Interrupted, Signals
 DEBUG = "`--debug` with any command: the whole traceback of an error."
 APP = cyclopts.App(
     name="foveal",
-    help="Train, look inside and use sequence models on your own data.",
+    help="Train, look inside and use sequence and vision models on your own data.",
     version=foveal.__version__,
     help_epilogue=DEBUG,
 )

@@ -63,14 +63,14 @@ def train(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Train a model on DATA: text, pairs of texts, labelled texts or series, or a named data set.
+    """Train a model on DATA: text, pairs of texts, labelled texts, series or pictures, or a named data set.
 
     Parameters
     ----------
     data
         An existing path (any text, a folder of texts, a table .jsonl .csv .tsv .parquet, .conllu .conll, a
-        folder of recordings with metadata.csv, series .ts .npz), two aligned files as `a.en,b.de`, else a
-        name from `foveal data list`.
+        folder of recordings with metadata.csv, series .ts .npz, a folder or zip of pictures by class), two
+        aligned files as `a.en,b.de`, else a name from `foveal data list`.
     overrides
         Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3; of a table's
         columns data.column, data.label, data.source, data.target.

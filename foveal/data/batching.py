@@ -35,9 +35,9 @@ class TokenBatch:
 class ExampleBatch:
     """`rows` says which examples these are, so that predictions can be put back in order.
 
-    `columns` are (B,), or of ragged ones (B, T) or (B, T, C) with zeros on the right; these have `lengths`
-    (B,). `tokens` is what speed is counted in: those of the target, or of the source where there is no
-    ragged target.
+    `columns` are (B,), of images (B, C, H, W), or of ragged ones (B, T) or (B, T, C) with zeros on the right;
+    these have `lengths` (B,). `tokens` is what speed is counted in: images, tokens of the target, or those of
+    the source where there is no ragged target.
     """
 
     rows: Int[Tensor, " B"]
