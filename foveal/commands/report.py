@@ -12,6 +12,7 @@ from torch import nn
 from foveal.build import build_task, held_out_order, kind_of, load_run_weights, training_order
 from foveal.build.kind import Judged
 from foveal.commands.console import ERROR, Screen, besides, duration, facts_table, result_line, shortened
+from foveal.commands.models import parts_of
 from foveal.config import TaskName
 from foveal.data.prepared import Prepared
 from foveal.inspection.curves import draw_curves
@@ -79,7 +80,8 @@ def train_and_report(
             result |= {"split": split} | scored(config.task.name, scores)
             report = judged(kind.judge(config, model, data.inputs, held_out, signals.poll))
             result |= {} if report is None else report.to_json()
-        draw_curves(run.metrics, picture, f"{run.path.name}: {config.model.mixers}", unit)
+        made = ", ".join(map(str, parts_of(config)))
+        draw_curves(run.metrics, picture, f"{run.path.name}: {made}", unit)
     except Interrupted as stop:
         at = f" at step {trainer.state.progress.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

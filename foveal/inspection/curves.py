@@ -63,7 +63,7 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str) -> None:
     if y:
         floor = min(y + [record["loss"] for record in held_out])
         losses.set_ylim(floor - 0.1, min(max(y), floor + 2.2) + 0.1)
-    losses.set_ylabel("loss, nats per token")
+    losses.set_ylabel("loss in nats")
     losses.set_title(title, loc="left")
     losses.grid(alpha=0.25)
     losses.legend(loc="upper right", frameon=False)
