@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from foveal.build import language, masked
 from foveal.build.choices import ChoosingKind
+from foveal.build.fitting import fit_first
 from foveal.build.images import ImageKind
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
@@ -236,6 +237,7 @@ __all__ = [
     "begin_from",
     "build_model",
     "build_task",
+    "fit_first",
     "held_out_order",
     "inputs_for",
     "kind_of",

@@ -12,6 +12,7 @@ from foveal.build import (
     begin_from,
     build_model,
     build_task,
+    fit_first,
     inputs_for,
     kind_of,
     new_run,
@@ -123,11 +124,12 @@ def train(
         inputs, taken = (None, NOTHING) if first is None else inputs_for(first, config)
         prepared = kind_of(config).prepare(config, given, say, inputs, taken)
         network, origin = build_model(config, prepared.inputs, chosen), preset
+        begun = first is not None or fit_first(config, network, prepared)
         if first is not None:
             whole = begin_from(first, config, prepared.inputs, network)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
         _announce(data, config, origin, folder, prepared, network)
-        opened = new_run(folder, config, prepared, given, preset, chosen.type, network if first else None)
+        opened = new_run(folder, config, prepared, given, preset, chosen.type, network if begun else None)
         train_and_report(opened, network, prepared, signals, json)
 
 

@@ -1,0 +1,34 @@
+"""First weights that are computed from training data."""
+
+import numpy as np
+from torch import nn
+
+from foveal.config import Config
+from foveal.core.runtime import derived_seed, seed_everything
+from foveal.data.images import Images
+from foveal.data.order import permuted
+from foveal.data.picture_order import centres, standardised
+from foveal.data.prepared import Prepared
+from foveal.encoders.image import ImageEncoder
+from foveal.layers.fitted import Fitted
+
+IMAGES, PIXELS = 4096, 1 << 24
+"""As many images at most, and as many pixels: 200 MB of three channels."""
+
+
+def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) -> bool:
+    """Fit the first block of an encoder of images on some of the training part, if it begins from images.
+
+    True if it does. Which images is a function of the seed and their number.
+    """
+    encoder = getattr(model, "encoder", None)
+    if not isinstance(encoder, ImageEncoder) or not isinstance(encoder.blocks[0], Fitted):
+        return False
+    assert isinstance(data.train, Images)
+    pictures, seed = data.train.examples, config.training.seed
+    many = min(len(pictures), IMAGES, PIXELS // config.data.image.size**2)
+    rows = permuted(np.arange(many), len(pictures), derived_seed(seed, "fit"))
+    seed_everything(seed, "fit")
+    images = standardised(centres(pictures, rows), pictures)
+    encoder.blocks[0].fit(images.to(next(model.parameters()).device))
+    return True

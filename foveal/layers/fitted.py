@@ -1,0 +1,18 @@
+"""Layers that begin from images: a codebook of patches, a whitening."""
+
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """The first block of an encoder of images whose weights are computed, not learned."""
+
+    def fit(self, images: Float[Tensor, "N C H W"]) -> None:
+        """Fill its buffers or frozen weights from images of the training part.
+
+        They are standardised and not augmented: centres, as in evaluation. Called once, before a new run's
+        first step, on the device of the weights. Random choices are torch's, which the run's seed sets.
+        """
