@@ -24,13 +24,13 @@ class ImageKind(WholeKind):
         encoder, image = config.model.encoder, config.data.image
         if encoder.kind == "patches":
             return patch_encoder(encoder, image.channels, image.size)
-        return image_encoder(encoder.network, image.channels, encoder.stem)
+        return image_encoder(encoder.network, image.channels, encoder.stem, encoder.nonlinearity)
 
     def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
-        reader, model = config.model.encoder, config.model
+        reader, size = config.model.encoder, config.data.image.size
         if reader.kind == "patches":
             return super().head(config, encoder, classes)
-        return image_head(reader.network, encoder, config.data.image.size, classes, model.dropout)
+        return image_head(reader.network, encoder, size, classes, config.model.dropout, reader.nonlinearity)
 
     def training_order(self, config: Config, data: Images) -> PictureOrder:
         return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)

@@ -6,6 +6,8 @@ from pydantic import Field, field_validator
 
 from foveal.config.values import LARGEST, Fraction, NotNegative, Rate, Size, Strict
 
+ActivationName = Literal["sigmoid", "tanh", "relu", "leaky-relu", "elu", "gelu", "gelu-tanh", "silu"]
+
 
 class AttentionConfig(Strict):
     heads: Size = 4
@@ -80,7 +82,7 @@ class StackConfig(Strict):
     feedforward: Literal["none", "mlp", "swiglu", "highway", "experts", "channel-mixing"] = "none"
     expansion: Annotated[float, Field(gt=0, le=1024)] = 4.0
     """Width of the feed-forward layer over the model's (SwiGLU takes 2/3 of it: same parameters)."""
-    activation: Literal["gelu", "gelu-tanh", "relu"] = "gelu"
+    activation: ActivationName = "gelu"
     """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
     norm: Literal["none", "layer", "rms"] = "none"
     norm_place: Literal["pre", "post"] = "pre"
@@ -107,11 +109,13 @@ class EncoderConfig(StackConfig):
     kind: EncoderName = "none"
     """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
     here it has width, layers and dropout), or strided convolutions before the stack; or an image: a named
-    network (of the settings here it has network and stem), or its patches before the stack."""
+    network (of the settings here it has network, stem and nonlinearity), or its patches before the stack."""
     network: str = "resnet-20"
     """A network for images, by its published name."""
     stem: Literal["published", "small"] = "published"
     """How it begins; small, for images of about 32 pixels, is one convolution that keeps their size."""
+    nonlinearity: Literal["published", ActivationName] = "published"
+    """The network's activation function, if another one."""
     patch: Size = 4
     """Side of a patch, in pixels."""
     bidirectional: bool = False

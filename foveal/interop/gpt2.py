@@ -3,6 +3,7 @@
 from typing import Any
 
 from foveal.config import ModelConfig
+from foveal.core.errors import UserError
 from foveal.interop.family import EPSILON, Family, same, transposed
 from foveal.interop.settings import Settings
 
@@ -39,6 +40,10 @@ def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
 
 def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
+    if config.activation not in names:
+        raise UserError(
+            f"model.activation={config.activation}: GPT-2's files are read with {', '.join(names)}"
+        )
     return {
         "n_layer": config.layers,
         "n_embd": config.width,

@@ -132,7 +132,7 @@ def _from_layer(layer: nn.Module) -> Block:
     theirs, width = layer.self_attn, layer.self_attn.embed_dim
     names = [name for name, function in ACTIVATIONS.items() if function is layer.activation]
     if not names:
-        raise UserError(f"activation {layer.activation}: torch.nn.functional's gelu and relu are ours too")
+        raise UserError(f"activation {layer.activation}: ours has {', '.join(ACTIVATIONS)}")
     mixer = SelfAttention(width, theirs.num_heads)
     feedforward = MLP(width, layer.linear1.out_features, names[0])
     block = Block(mixer, feedforward, "layer", "pre" if layer.norm_first else "post", residual=True)

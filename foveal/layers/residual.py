@@ -7,20 +7,30 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.layers.grid_convolution import NormedConv
+from foveal.ops.activation import Function
 
 Shortcut = Literal["projection", "padded", "none"]
 
 
 class Residual(nn.Module):
-    """`y = relu(body(x) + shortcut(x))` (eq. 1 and 2), or `y = relu(body(x))` without one, a plain network's.
+    """`y = phi(body(x) + shortcut(x))` (eq. 1 and 2), or `y = phi(body(x))` without one, a plain network's.
 
-    The shortcut is the identity where the shapes are equal; else `projection`, a convolution of one place
-    with a norm (option B), or `padded`, every `stride`-th place with zeros as the new channels (option A).
+    `phi` is the `activation`, a rectifier as published. The shortcut is the identity where the shapes are
+    equal; else `projection`, a convolution of one place with a norm (option B), or `padded`, every
+    `stride`-th place with zeros as the new channels (option A).
     """
 
-    def __init__(self, body: nn.Module, d_in: int, d_out: int, stride: int, shortcut: Shortcut):
+    def __init__(
+        self,
+        body: nn.Module,
+        d_in: int,
+        d_out: int,
+        stride: int,
+        shortcut: Shortcut,
+        activation: Function = F.relu,
+    ):
         super().__init__()
-        self.body = body
+        self.body, self.activation = body, activation
         self.shortcut: nn.Module | None
         if shortcut == "none":
             self.shortcut = None
@@ -33,7 +43,7 @@ class Residual(nn.Module):
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
         y = self.body(x)
-        return F.relu(y if self.shortcut is None else y + self.shortcut(x))
+        return self.activation(y if self.shortcut is None else y + self.shortcut(x))
 
 
 class Padded(nn.Module):
@@ -47,12 +57,14 @@ class Padded(nn.Module):
         return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more))
 
 
-def basic(d_in: int, d_out: int, stride: int) -> nn.Module:
+def basic(d_in: int, d_out: int, stride: int, activation: Function = F.relu) -> nn.Module:
     """Two convolutions of 3x3."""
-    return nn.Sequential(NormedConv(d_in, d_out, 3, stride), NormedConv(d_out, d_out, 3, activation=None))
+    return nn.Sequential(
+        NormedConv(d_in, d_out, 3, stride, activation), NormedConv(d_out, d_out, 3, activation=None)
+    )
 
 
-def bottleneck(d_in: int, d_out: int, stride: int) -> nn.Module:
+def bottleneck(d_in: int, d_out: int, stride: int, activation: Function = F.relu) -> nn.Module:
     """1x1 to a quarter of the channels, 3x3, and 1x1 back.
 
     The stride is the 3x3's, as in torchvision and Hugging Face ("v1.5"); in the paper it is the first 1x1's,
@@ -60,7 +72,7 @@ def bottleneck(d_in: int, d_out: int, stride: int) -> nn.Module:
     """
     inner = d_out // 4
     return nn.Sequential(
-        NormedConv(d_in, inner, 1),
-        NormedConv(inner, inner, 3, stride),
+        NormedConv(d_in, inner, 1, activation=activation),
+        NormedConv(inner, inner, 3, stride, activation),
         NormedConv(inner, d_out, 1, activation=None),
     )

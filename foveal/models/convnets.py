@@ -1,6 +1,7 @@
 """Networks for images by their names, the convolutional ones as published."""
 
-from typing import Literal, Protocol
+from dataclasses import replace
+from typing import Literal, Protocol, runtime_checkable
 
 from torch import nn
 
@@ -8,9 +9,11 @@ from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
-from foveal.models.straight import ALEXNET, LENET, LINEAR, MLP, vgg
+from foveal.models.straight import ALEXNET, DEEP_MLP, LENET, LINEAR, MLP, StraightNetwork, vgg
+from foveal.ops.activation import Activation
 
 
+@runtime_checkable
 class Recipe(Protocol):
     """What a network is made of."""
 
@@ -24,6 +27,7 @@ class Recipe(Protocol):
 NETWORKS: dict[str, Recipe] = {
     "linear": LINEAR,
     "mlp": MLP,
+    "mlp-10": DEEP_MLP,
     "lenet-5": LENET,
     "alexnet": ALEXNET,
     "vgg-11": vgg(1, 1, 2, 2, 2),
@@ -56,22 +60,38 @@ def made_for(network: str) -> tuple[int, int, int]:
     recipe = NETWORKS[network]
     if recipe is LENET:
         return 1, 32, 10
-    small = recipe in (LINEAR, MLP) or (isinstance(recipe, ResidualNetwork) and not recipe.pooled)
+    small = recipe in (LINEAR, MLP, DEEP_MLP) or (isinstance(recipe, ResidualNetwork) and not recipe.pooled)
     return (3, 32, 10) if small else (3, 224, 1000)
 
 
-def image_encoder(network: str, channels: int, stem: Literal["published", "small"]) -> ImageEncoder:
-    """The named network without its classifier, for images of `channels`; ConfigError for an unknown name.
+Nonlinearity = Literal["published"] | Activation
+
+
+def image_encoder(
+    network: str,
+    channels: int,
+    stem: Literal["published", "small"],
+    nonlinearity: Nonlinearity = "published",
+) -> ImageEncoder:
+    """The named network without its classifier, for images of `channels`; ConfigError for an unknown name,
+    and for another nonlinearity than published where the network is no straight or residual one.
 
     The small stem, for images of about 32 pixels, is 3x3 at stride 1 without pooling; networks that begin so
     in any case stay as they are.
     """
     if network not in NETWORKS:
         raise ConfigError(f"model.encoder.network: unknown network '{network}'{nearest(network, NETWORKS)}")
-    return NETWORKS[network].encoder(channels, stem == "small")
+    return _recipe(network, nonlinearity).encoder(channels, stem == "small")
 
 
-def image_head(network: str, encoder: ImageEncoder, size: int, classes: int, dropout: float) -> nn.Module:
+def image_head(
+    network: str,
+    encoder: ImageEncoder,
+    size: int,
+    classes: int,
+    dropout: float,
+    nonlinearity: Nonlinearity = "published",
+) -> nn.Module:
     """The named network's classifier behind its `encoder`, for images of `size` by `size` pixels.
 
     ConfigError if they are too small for the network.
@@ -82,4 +102,15 @@ def image_head(network: str, encoder: ImageEncoder, size: int, classes: int, dro
             f"images of {size}x{size} are too small for model.encoder.network={network}: "
             "raise data.image.size, or choose one for small images, as resnet-20"
         )
-    return NETWORKS[network].head(encoder.width, grid, classes, dropout)
+    return _recipe(network, nonlinearity).head(encoder.width, grid, classes, dropout)
+
+
+def _recipe(network: str, nonlinearity: Nonlinearity) -> Recipe:
+    recipe = NETWORKS[network]
+    if nonlinearity == "published":
+        return recipe
+    if not isinstance(recipe, StraightNetwork | ResidualNetwork):
+        raise ConfigError(
+            f"model.encoder.nonlinearity={nonlinearity}: {network} has its own; leave it as published"
+        )
+    return replace(recipe, activation=nonlinearity)

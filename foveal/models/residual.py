@@ -9,6 +9,7 @@ from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
 from foveal.layers.grid_convolution import NormedConv
 from foveal.layers.residual import Residual, Shortcut, basic, bottleneck
+from foveal.ops.activation import ACTIVATIONS, Activation, Function
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class ResidualNetwork:
     Every stage but the first begins with stride 2.
     """
 
-    body: Callable[[int, int, int], nn.Module]
+    body: Callable[[int, int, int, Function], nn.Module]
     depths: tuple[int, ...]
     widths: tuple[int, ...]
     shortcut: Shortcut
@@ -26,19 +27,21 @@ class ResidualNetwork:
     """Channels of the first layer."""
     pooled: bool = True
     """Whether the published first layer is 7x7 at stride 2 with pooling, or already the small one."""
+    activation: Activation = "relu"
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
+        phi = ACTIVATIONS[self.activation]
         if self.pooled and not small:
             pool = nn.MaxPool2d(3, stride=2, padding=1)
-            blocks: list[nn.Module] = [nn.Sequential(NormedConv(channels, self.first, 7, 2), pool)]
+            blocks: list[nn.Module] = [nn.Sequential(NormedConv(channels, self.first, 7, 2, phi), pool)]
         else:
-            blocks = [NormedConv(channels, self.first, 3)]
+            blocks = [NormedConv(channels, self.first, 3, activation=phi)]
         d_in = self.first
         for stage, (depth, width) in enumerate(zip(self.depths, self.widths, strict=True)):
             for block in range(depth):
                 stride = 2 if stage and not block else 1
-                body = self.body(d_in, width, stride)
-                blocks.append(Residual(body, d_in, width, stride, self.shortcut))
+                body = self.body(d_in, width, stride, phi)
+                blocks.append(Residual(body, d_in, width, stride, self.shortcut, phi))
                 d_in = width
         return ImageEncoder(blocks, d_in)
 

@@ -125,7 +125,7 @@ def test_transformer_there_and_back(norm_first: bool, activation: str, bias: boo
 
 def test_transformers_that_are_not_ours() -> None:
     with pytest.raises(UserError, match="activation"):
-        from_transformer(encoder(True, activation=F.silu))
+        from_transformer(encoder(True, activation=F.mish))
     theirs = encoder(True)
     theirs.norm = nn.LayerNorm(H, elementwise_affine=False)
     with pytest.raises(UserError, match=r"only nn\.LayerNorm with its weight"):

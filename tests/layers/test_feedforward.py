@@ -45,6 +45,11 @@ FORMULAS = {
     "gelu": lambda x: x / 2 * (1 + (x / math.sqrt(2)).erf()),
     "gelu-tanh": lambda x: x / 2 * (1 + (math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)).tanh()),
     "relu": lambda x: x * (x > 0),
+    "sigmoid": lambda x: 1 / (1 + (-x).exp()),
+    "tanh": lambda x: 1 - 2 / (1 + (2 * x).exp()),
+    "leaky-relu": lambda x: x * torch.where(x > 0, 1, 0.01),
+    "elu": lambda x: torch.where(x > 0, x, x.exp() - 1),
+    "silu": lambda x: x / (1 + (-x).exp()),
 }
 
 
