@@ -24,6 +24,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything, settled
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.tokenizers import Tokenizer
+from foveal.layers.initialization import initialize
 from foveal.training.protocols import Batches, Task
 from foveal.training.run import Run, create_run, open_run
 from foveal.training.sealed import load_weights, open_tensors, seal_tensors, weights_of
@@ -62,6 +63,8 @@ def build_model(config: Config, inputs: Any, device: torch.device) -> nn.Module:
     """The model with its first weights, a function of the config and its seed; some frozen, if it says so."""
     seed_everything(config.training.seed, "weights")
     model = kind_of(config).model(config, inputs).to(device)
+    head = model.get_submodule("head") if hasattr(model, "head") else model
+    initialize(model, config.model.initialization, head.get_submodule("projection"))
     if config.training.freeze == "encoder":
         if config.model.encoder.kind == "none":
             raise UserError(f"training.freeze=encoder: task.name={config.task.name} has none; leave it out")

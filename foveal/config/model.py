@@ -140,10 +140,25 @@ class ModelConfig(StackConfig):
     tied: bool = False
     """The projection to the vocabulary shares the embedding's table."""
     projection_bias: bool = True
+    initialization: str = "own"
+    """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
     attentive: AttentiveConfig = AttentiveConfig()
     pooling: Literal["mean", "last", "max", "attention"] = "mean"
     """How a classifier makes one vector of the memory's."""
     encoder: EncoderConfig = EncoderConfig()
+
+    @field_validator("initialization")
+    @classmethod
+    def _known(cls, rule: str) -> str:
+        if rule in ("own", "xavier", "kaiming"):
+            return rule
+        try:
+            fits = 0 < float(rule) <= LARGEST
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError("expected own, xavier, kaiming or a deviation above 0, such as 0.01")
+        return rule
 
 
 def check_stack(name: str, stack: StackConfig) -> None:
