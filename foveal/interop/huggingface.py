@@ -28,6 +28,8 @@ BIAS = "projection.bias"
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 BERT = "bert"
 """Read by `interop.bert`: an encoder."""
+OTHERS = (BERT, "resnet", "convnext", "vit")
+"""Read elsewhere."""
 
 
 class Foreign(NamedTuple):
@@ -49,7 +51,7 @@ def read(folder: Path) -> Foreign:
     settings = Settings(read_json(path), path)
     kind = settings.get("model_type", "")
     if not isinstance(kind, str) or kind not in FAMILIES:
-        known = nearest(str(kind)[:40], [*FAMILIES, BERT, "resnet"])
+        known = nearest(str(kind)[:40], [*FAMILIES, *OTHERS])
         raise settings.error("model_type", f"not one that ours can be{known}")
     family = FAMILIES[kind]
     config, context = _config(family, settings)

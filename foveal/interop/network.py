@@ -7,7 +7,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from foveal.config import EncoderConfig, ModelConfig
 from foveal.interop.huggingface import check_tensors
+from foveal.interop.settings import Settings
 from foveal.models.convnets import image_encoder, image_head
 from foveal.models.encoder import Encoded
 from foveal.training.sealed import weights_of
@@ -19,11 +21,19 @@ COUNTED = (COUNT, "running_mean", "running_var")
 
 
 class ForeignNetwork(NamedTuple):
-    network: str
+    name: str
+    model: ModelConfig
     channels: int
     labels: tuple[str, ...]
     tensors: dict[str, Tensor]
     """Under the names of an `Encoded`, in float32."""
+    size: int | None = None
+    """Pixels to a side of the images that it reads, if it reads no others."""
+
+
+def known(network: str) -> ModelConfig:
+    """The model whose encoder is a network of ours by its name."""
+    return ModelConfig(encoder=EncoderConfig(kind="image", network=network))
 
 
 def shapes_of(network: str, channels: int, classes: int) -> dict[str, Tensor]:
@@ -45,6 +55,15 @@ def to_ours(
     check_tensors({name: shapes[ours] for ours, name in names.items()}, found, place)
     tensors = {ours: found[name].float().contiguous() for ours, name in names.items()}
     return tensors | {ours: torch.zeros((), dtype=torch.int64) for ours in shapes if ours.endswith(COUNT)}
+
+
+def labels_of(settings: Settings) -> tuple[str, ...]:
+    """By number, as Hugging Face's config.json has them."""
+    names = settings.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
+    numbers = list(map(str, range(len(names)))) if isinstance(names, dict) else []
+    if len(numbers) < 2 or any(not isinstance(names.get(number), str) for number in numbers):
+        raise settings.error("id2label", "expected a name for each class from 0 on, two or more")
+    return told_apart([names[number] for number in numbers])
 
 
 def told_apart(names: Sequence[str]) -> tuple[str, ...]:

@@ -11,15 +11,20 @@ from foveal.data.images import ImageInputs
 from foveal.data.tokenizers import FILE, Tokenizer
 from foveal.interop import efficientnet
 from foveal.interop.bert import read_bert
+from foveal.interop.convnext import read_convnext
 from foveal.interop.folder import CONFIG, read_json
 from foveal.interop.huggingface import BERT, Foreign, read
 from foveal.interop.network import ForeignNetwork
-from foveal.interop.resnet import RESNET, read_resnet, read_seen
+from foveal.interop.preprocessor import read_seen
+from foveal.interop.resnet import read_resnet
 from foveal.interop.tokenizer import read_tokenizer
+from foveal.interop.vit import read_vit
 from foveal.interop.wordpiece import read_wordpiece
 from foveal.training.run import Run, check_place, create_run
 from foveal.training.sealed import seal_tensors
 
+OF_IMAGES = {"resnet": read_resnet, "convnext": read_convnext, "vit": read_vit}
+"""By model_type, what reads a network for images."""
 PUBLISHED = (efficientnet.NAME,)
 """Names of weights."""
 RATE = 1e-4
@@ -39,13 +44,13 @@ def import_run(folder: Path, path: Path, say: Say) -> tuple[Run, Foreign | Forei
         if str(folder) in PUBLISHED:
             weights = efficientnet.WEIGHTS
             network, inputs = efficientnet.read_efficientnet(efficientnet.folder_of(say))
-            return _network(path, f"{weights.package}=={weights.version}", network.network, network, inputs)
+            return _network(path, f"{weights.package}=={weights.version}", network.name, network, inputs)
         known = nearest(str(folder), PUBLISHED)
         raise UserError(f"{folder}: no such folder, and no published weights of that name{known}")
     source, model_type = str(folder.absolute()), read_json(folder / CONFIG).get("model_type")
-    if model_type == RESNET:
-        network = read_resnet(folder)
-        return _network(path, source, RESNET, network, read_seen(folder, network))
+    if isinstance(model_type, str) and model_type in OF_IMAGES:
+        network = OF_IMAGES[model_type](folder)
+        return _network(path, source, model_type, network, read_seen(folder, network))
     found, tokenizer, tables = _encoder(folder) if model_type == BERT else _language_model(folder)
     files = {f"text/{FILE}": tokenizer.to_json().encode()}
     tables = {"model": found.config.model_dump(), "optimizer": {"rate": RATE}, **tables}
@@ -82,7 +87,7 @@ def _network(
             "image": {"size": inputs.size, "channels": found.channels, "batch": BATCH},
             "augment": {"crop": "resized", "flip": True},
         },
-        "model": {"encoder": {"kind": "image", "network": found.network}},
+        "model": found.model.model_dump(),
     }
     tables["optimizer"] = tables["optimizer"] | {"rate": NETWORK_RATE}
     tables["schedule"] = tables["schedule"] | {"warmup": NETWORK_WARMUP}

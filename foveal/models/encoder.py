@@ -7,6 +7,7 @@ from torch import nn
 from foveal.config import ConfigError, EncoderConfig
 from foveal.encoders.audio import ConvEncoder, PyramidEncoder
 from foveal.encoders.patches import PatchEncoder
+from foveal.encoders.summary import Summary
 from foveal.encoders.text import TextEncoder
 from foveal.encoders.vectors import VectorEncoder
 from foveal.layers.bidirectional import Bidirectional
@@ -49,18 +50,33 @@ def text_encoder(config: EncoderConfig, vocabulary: int, longest: int) -> TextEn
     embedding = make_embedding(config, vocabulary)
     stack = make_stack(mixers, embedding.width, longest)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
-    return TextEncoder(embedding, stack, config.width, last, first, config.summary)
+    return TextEncoder(embedding, stack, config.width, last, first, _summary(config))
 
 
 def vector_encoder(config: EncoderConfig, channels: int, longest: int) -> VectorEncoder:
     """An encoder of series with `channels` numbers a step; a learned position table has `longest` places."""
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, longest)
-    return VectorEncoder(channels, stack, config.width, make_last_norm(config), config.summary)
+    return VectorEncoder(channels, stack, config.width, make_last_norm(config), _summary(config))
 
 
 def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncoder:
-    """An encoder of square images of `size` pixels; a learned position table has a place for each patch."""
-    places = (size // config.patch) ** 2
+    """An encoder of square images of `size` pixels; a learned position table has a place for each patch, and
+    for the class token.
+
+    ConfigError for images that patches don't fill, and for a class token that sees nothing.
+    """
+    if size % config.patch:
+        raise ConfigError(
+            f"images of {size}x{size} are not filled by patches of {config.patch} pixels: "
+            "set data.image.size to a multiple of it"
+        )
+    token = config.summary == "class"
+    if token and not config.bidirectional and "attention" not in config.mixers:
+        raise ConfigError(
+            "model.encoder.summary=class: the class token stands first, so that it sees no patch through "
+            f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true"
+        )
+    places = (size // config.patch) ** 2 + token
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, places)
     return PatchEncoder(channels, config.patch, stack, config.width, make_last_norm(config), config.summary)
 
@@ -71,7 +87,13 @@ def audio_encoder(config: EncoderConfig, bins: int) -> PyramidEncoder | ConvEnco
         return PyramidEncoder(bins, config.width, config.layers, config.dropout)
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, LONGEST_SOUND)
     last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
-    return ConvEncoder(bins, stack, config.width, last, config.summary)
+    return ConvEncoder(bins, stack, config.width, last, _summary(config))
+
+
+def _summary(config: EncoderConfig) -> Summary:
+    if config.summary == "class":
+        raise ConfigError("model.encoder.summary=class: only patches have a class token")
+    return config.summary
 
 
 class Encoded(nn.Module):

@@ -1,9 +1,12 @@
 """An image's patches to a memory: the order, the laws of every encoder, and what does not fit."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional as F
 
+from foveal.config import ConfigError, EncoderConfig
 from foveal.core.memory import Segment
 from foveal.encoders.patches import PatchEncoder, patches
 from foveal.layers.block import Block, Stack
@@ -11,14 +14,15 @@ from foveal.layers.feedforward import MLP
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.position import LearnedPosition, Positioned
+from foveal.models.encoder import patch_encoder, vector_encoder
 
 B, C, SIDE, D = 3, 2, 4, 8
 
 
-def make() -> PatchEncoder:
-    block = Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True)
-    stack = Stack([block], Positioned(LearnedPosition(6, D), "add"))
-    return PatchEncoder(C, SIDE, stack, D, LayerNorm(D)).double().eval()
+def make(summary: Any = "mean") -> PatchEncoder:
+    blocks: list[Any] = [Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True) for _ in range(2)]
+    stack = Stack(blocks, Positioned(LearnedPosition(6 + (summary == "class"), D), "add"))
+    return PatchEncoder(C, SIDE, stack, D, LayerNorm(D), summary).double().eval()
 
 
 def images() -> torch.Tensor:
@@ -33,14 +37,16 @@ def test_patches_are_those_of_a_convolution():
     torch.testing.assert_close(encoder.projection(patches(x, SIDE)), grid.flatten(2).transpose(1, 2))
 
 
-def test_memory_and_laws():
-    encoder, x = make(), images()
+@pytest.mark.parametrize("summary", ["mean", "class"])
+def test_memory_and_laws(summary: Any) -> None:
+    encoder, x = make(summary), images()
     memory, aux = encoder(x)
     assert memory.vectors.shape == (B, 6, D)
     assert memory.mask.all()
     assert memory.segments == (Segment(0, 6, "grid", (2, 3)),)
     assert aux == {}
     torch.testing.assert_close(encoder(x[1:2])[0].vectors, memory.vectors[1:2])
+    assert encoder.grid(8 * SIDE) == (8, 8)
     encoder(x)[0].summary.pow(2).sum().backward()
     assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in encoder.parameters())
 
@@ -54,3 +60,35 @@ def test_first_vectors_have_unit_variance():
 def test_images_that_patches_do_not_fill():
     with pytest.raises(ValueError, match="patches of 4 pixels don't fill an image of 8 x 10"):
         make()(torch.zeros(1, C, 8, 10, dtype=torch.float64))
+
+
+def test_a_class_token_goes_before_the_patches_and_is_no_place_of_the_grid():
+    """z_0 = [x_class; x_1 E; ...] + E_pos, y = LN(z_L)_0 (Dosovitskiy et al. 2021, equations 1 and 4)."""
+    encoder, x = make("class"), images()
+    tokens = encoder.projection(patches(x, SIDE))
+    z, _, _ = encoder.stack(torch.cat([encoder.token.expand(B, 1, D), tokens], 1), None)
+    memory, _ = encoder(x)
+    torch.testing.assert_close(memory.summary, encoder.norm(z)[:, 0])
+    torch.testing.assert_close(memory.vectors, encoder.norm(z)[:, 1:])
+
+
+def sizes(**settings: Any) -> EncoderConfig:
+    stack = {"kind": "patches", "width": D, "mixers": "attention", "positions": {"kind": "learned"}}
+    return EncoderConfig.model_validate(stack | settings)
+
+
+def test_positions_are_those_of_the_grid_and_of_the_token():
+    for summary, count in (("mean", 4), ("class", 5)):
+        encoder = patch_encoder(sizes(summary=summary), 1, 2 * SIDE)
+        assert encoder.limit == count
+        assert encoder(torch.randn(2, 1, 2 * SIDE, 2 * SIDE))[0].summary.shape == (2, D)
+
+
+def test_what_has_no_class_token():
+    with pytest.raises(ConfigError, match=r"it sees no patch through .*mixers=lstm"):
+        patch_encoder(sizes(summary="class", mixers="lstm"), 1, 8)
+    assert patch_encoder(sizes(summary="class", mixers="lstm", bidirectional=True), 1, 8).token is not None
+    with pytest.raises(ConfigError, match="summary=class: only patches have a class token"):
+        vector_encoder(sizes(summary="class"), 1, 8)
+    with pytest.raises(ConfigError, match="images of 10x10 are not filled by patches of 4"):
+        patch_encoder(sizes(), 1, 10)

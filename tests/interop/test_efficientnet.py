@@ -119,8 +119,8 @@ def logits_of(model: Any, images: Tensor) -> Tensor:
 @pytest.mark.parametrize("side", [64, 75])
 def test_logits_are_the_same(folder: Path, side: int) -> None:
     found, _ = read_efficientnet(folder)
-    encoder = image_encoder(found.network, found.channels, "published")
-    model = Encoded(encoder, image_head(found.network, encoder, side, len(found.labels), 0.0)).eval()
+    encoder = image_encoder(found.name, found.channels, "published")
+    model = Encoded(encoder, image_head(found.name, encoder, side, len(found.labels), 0.0)).eval()
     load_weights(model, found.tensors, str(folder))
     images = torch.randn(2, 3, side, side)
     expected = plain_logits(torch.load(folder / Path(WEIGHTS.files).name), images)

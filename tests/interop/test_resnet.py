@@ -12,7 +12,8 @@ from torch import nn
 
 import foveal
 from foveal.core.errors import UserError
-from foveal.interop.resnet import read_resnet, read_seen
+from foveal.interop.preprocessor import read_seen
+from foveal.interop.resnet import read_resnet
 from foveal.interop.run import import_run
 from foveal.models.convnets import image_encoder, image_head
 from foveal.models.encoder import Encoded
@@ -68,10 +69,10 @@ def changed(folder: Path, tmp_path: Path) -> Any:
 def test_logits_are_the_same(folder):
     transformers = pytest.importorskip("transformers")
     found = read_resnet(folder)
-    assert (found.network, found.channels) == ("resnet-18", 1)
+    assert (found.name, found.channels) == ("resnet-18", 1)
     assert found.labels == ("crane (0)", "cat", "crane (2)")
-    encoder = image_encoder(found.network, found.channels, "published")
-    model = Encoded(encoder, image_head(found.network, encoder, 64, len(found.labels), 0.0)).eval()
+    encoder = image_encoder(found.name, found.channels, "published")
+    model = Encoded(encoder, image_head(found.name, encoder, 64, len(found.labels), 0.0)).eval()
     load_weights(model, found.tensors, str(folder))
     images = torch.randn(2, 1, 64, 64)
     memory, _ = model.encoder(images)

@@ -1,0 +1,49 @@
+"""Vision Transformers by their published sizes (Dosovitskiy et al. 2021; Touvron et al. 2021, table 1)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import nn
+
+from foveal.config import EncoderConfig
+from foveal.encoders.patches import PatchEncoder
+from foveal.heads.classify import Classifier
+from foveal.models.encoder import patch_encoder
+
+
+@dataclass(frozen=True)
+class VisionTransformer:
+    """Twelve layers over patches of 16x16, norms first, and a last one; for small images patches are 4x4.
+
+    The classifier sees the class token, or the mean of the patches. There is a position for each place, so
+    unlike a convolutional network it is made for images of one size.
+    """
+
+    width: int
+    heads: int
+    summary: Literal["class", "mean"] = "class"
+
+    def encoder(self, channels: int, small: bool, size: int) -> PatchEncoder:
+        return patch_encoder(self.config(4 if small else 16), channels, size)
+
+    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+        return Classifier(width, classes, "summary", dropout)
+
+    def config(self, patch: int) -> EncoderConfig:
+        """The same as settings of an encoder of patches."""
+        return EncoderConfig.model_validate(
+            {
+                "kind": "patches",
+                "patch": patch,
+                "mixers": "attention",
+                "layers": 12,
+                "width": self.width,
+                "attention": {"heads": self.heads},
+                "positions": {"kind": "learned"},
+                "feedforward": "mlp",
+                "norm": "layer",
+                "norm_epsilon": 1e-6,
+                "residual": True,
+                "summary": self.summary,
+            }
+        )
