@@ -15,7 +15,10 @@ from foveal.data.room import Room
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
+from foveal.layers.convnext import ConvNext
+from foveal.layers.grid_attention import GridAttention
 from foveal.layers.grid_convolution import NormedConv
+from foveal.layers.inverted import Inverted
 from foveal.layers.residual import Residual, basic
 from foveal.models.encoder import Encoded, patch_encoder, text_encoder, vector_encoder
 from foveal.models.language import decoder
@@ -50,8 +53,17 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "experts": {"mixers": "attention", **AROUND, "feedforward": "experts"},
     "vectors": {"mixers": "gru", "bidirectional": True, "summary": "ends"},
     "patches": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND},
+    "class token": {
+        "mixers": "attention",
+        "positions": {"kind": "learned"},
+        **AROUND,
+        "summary": "class",
+    },
     "convolutions": {},
+    "filters": {},
+    "grid attention": {},
 }
+IMAGES = ("patches", "class token", "convolutions", "filters", "grid attention")
 DECODERS: dict[str, dict[str, Any]] = {
     "transformer": {"mixers": "attention+cross", "positions": {"kind": "sinusoidal"}, **AROUND},
     "post-norm": {
@@ -75,7 +87,8 @@ DECODERS: dict[str, dict[str, Any]] = {
         )
     },
 }
-HEADS = [*DECODERS, "classify mean", "classify last", "classify max", "classify attention", "tag"]
+POOLINGS = ("mean", "last", "max", "attention", "summary")
+HEADS = [*DECODERS, *(f"classify {pooling}" for pooling in POOLINGS), "tag"]
 
 
 def config_of(encoder: str, head: str) -> Config:
@@ -90,12 +103,10 @@ def made(encoder: str, head: str) -> Any:
     config, marks = config_of(encoder, head), Marks(WORDS)
     if encoder == "vectors":
         reader: Any = vector_encoder(config.model.encoder, CHANNELS, LONGEST)
-    elif encoder == "patches":
+    elif encoder in ("patches", "class token"):
         reader = patch_encoder(config.model.encoder, CHANNELS, SIDE)
-    elif encoder == "convolutions":
-        body = basic(WIDTH, WIDTH, 2)
-        blocks = [NormedConv(CHANNELS, WIDTH, 3, 2), Residual(body, WIDTH, WIDTH, 2, "projection")]
-        reader = ImageEncoder(blocks, WIDTH)
+    elif encoder in IMAGES:
+        reader = ImageEncoder([NormedConv(CHANNELS, WIDTH, 3, 2), *blocks_of(encoder)], WIDTH)
     else:
         reader = text_encoder(config.model.encoder, marks.vocabulary, LONGEST)
     if head in DECODERS:
@@ -106,6 +117,17 @@ def made(encoder: str, head: str) -> Any:
     pooling: Any = head.split()[1]
     classes = Classifier(reader.width, CLASSES, pooling)
     return ClassifyTask(Encoded(reader, classes).double(), ("a", "b", "c"))
+
+
+def blocks_of(encoder: str) -> list[nn.Module]:
+    """Behind a first convolution, over a grid of 6x6."""
+    if encoder == "convolutions":
+        return [Residual(basic(WIDTH, WIDTH, 2), WIDTH, WIDTH, 2, "projection")]
+    if encoder == "filters":
+        return [ConvNext(WIDTH), Inverted(WIDTH, WIDTH, 3, 2, expansion=2)]
+    attention = GridAttention(WIDTH)
+    nn.init.ones_(attention.gamma)
+    return [attention, NormedConv(WIDTH, WIDTH, 3, 2)]
 
 
 def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float64) -> ExampleBatch:
@@ -120,7 +142,7 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
     if encoder == "vectors":
         steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
         columns["source"] = steps.where(present(sources, 7)[:, :, None], 0)
-    if encoder in ("patches", "convolutions"):
+    if encoder in IMAGES:
         columns["source"] = torch.randn(rows, CHANNELS, SIDE, SIDE, dtype=dtype)
     columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(present(targets, 6), 0)
     lengths = {"source": sources, "target": targets, "places": targets}
@@ -181,6 +203,8 @@ def test_laws(encoder: str, head: str) -> None:
         ("vectors", "classify attention"),
         ("vectors", "tag"),
         ("patches", "transformer"),
+        ("class token", "classify summary"),
+        ("grid attention", "classify mean"),
         ("convolutions", "gru additive"),
         ("convolutions", "classify mean"),
     ],
