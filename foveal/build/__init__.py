@@ -25,6 +25,7 @@ from foveal.core.runtime import seed_everything, settled
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.layers.initialization import initialize
+from foveal.training.freezing import freeze
 from foveal.training.protocols import Batches, Task
 from foveal.training.run import Run, create_run, open_run
 from foveal.training.sealed import load_weights, open_tensors, seal_tensors, weights_of
@@ -65,10 +66,7 @@ def build_model(config: Config, inputs: Any, device: torch.device) -> nn.Module:
     model = kind_of(config).model(config, inputs).to(device)
     head = model.get_submodule("head") if hasattr(model, "head") else model
     initialize(model, config.model.initialization, head.get_submodule("projection"))
-    if config.training.freeze == "encoder":
-        if config.model.encoder.kind == "none":
-            raise UserError(f"training.freeze=encoder: task.name={config.task.name} has none; leave it out")
-        model.get_submodule("encoder").requires_grad_(False)
+    freeze(model, config.training.freeze)
     return model
 
 
@@ -158,10 +156,16 @@ def load_encoder(run: Run, model: nn.Module) -> None:
 
 
 def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
-    """Fill a new `model` from a run of the same task and inputs, else its encoder; True if all is filled."""
+    """Fill a new `model` from a run of the same task and inputs, else its encoder; True if all is filled.
+
+    A new head behind images starts at zero, with a loss of `ln C` whatever the size of the network's
+    features (Dosovitskiy et al. 2021, 3.1).
+    """
     same_task, files = config.task.name == run.config.task.name, kind_of(config).input_files
     whole = same_task and files(inputs) == files(open_inputs(run)) and not _headless(_weights(run))
     (load_run_weights if whole else load_encoder)(run, model)
+    if not whole and isinstance(kind_of(config), ImageKind):
+        nn.init.zeros_(model.get_parameter("head.projection.weight"))
     return whole
 
 

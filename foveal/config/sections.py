@@ -137,6 +137,9 @@ class ScheduleConfig(Strict):
     """The last rate as a share of the highest."""
 
 
+FreezeName = Literal["none", "norms", "below-last-block", "encoder"]
+
+
 class TrainingConfig(Strict):
     budget: str = "3m"
     """`90s`, `3m`, `2h`, `2000steps`, `5epochs`, `10Mtokens`."""
@@ -144,8 +147,9 @@ class TrainingConfig(Strict):
     precision: Literal["auto", "float32", "bfloat16"] = "float32"
     """Of the matrix products; auto is bfloat16 where the machine multiplies it in hardware, and a run keeps
     what it was begun with."""
-    freeze: Literal["none", "encoder"] = "none"
-    """What stays as it is while the rest is trained."""
+    freeze: FreezeName = "none"
+    """What stays as it is while the rest is trained: batch norms with their statistics, all that is below the
+    last block too, or the whole encoder."""
     accumulate: Positive = 1
     """Micro-batches added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0

@@ -1,0 +1,75 @@
+"""What is frozen stays bit for bit, running statistics too; the rest moves."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.config import OptimizerConfig
+from foveal.config.sections import FreezeName
+from foveal.core.errors import UserError
+from foveal.heads.classify import Classifier
+from foveal.models.convnets import image_encoder
+from foveal.models.encoder import Encoded
+from foveal.training.freezing import freeze
+from foveal.training.optim import Optimizer
+from tests.training.test_layer_rates import model
+
+
+def network() -> Encoded:
+    return Encoded(image_encoder("resnet-20", 3, "published"), Classifier(64, 2))
+
+
+def changed(model: Encoded, what: FreezeName, source: Tensor) -> set[str]:
+    """What a step on a batch changes of parameters and statistics."""
+    freeze(model, what)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    optimizer = Optimizer(model, OptimizerConfig(name="sgd", weight_decay=0.1))
+    model.train()
+    features, _ = model.head(model.encoder(source, None)[0])
+    model.head.project(features).logsumexp(1).sum().backward()
+    optimizer.step(0.1, optimizer.measure()[0])
+    return {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
+
+
+def everything(model: nn.Module) -> set[str]:
+    return set(model.state_dict())
+
+
+@pytest.mark.parametrize("what", ["none", "norms", "below-last-block", "encoder"])
+def test_of_a_network_for_images(what: FreezeName) -> None:
+    """Block 9 is the last of resnet-20; every name of a norm's has `norm` in it."""
+    torch.manual_seed(0)
+    made = network()
+    head = {name for name in everything(made) if name.startswith("head.")}
+    last = {name for name in everything(made) if name.startswith("encoder.blocks.9.")}
+    norms = {name for name in everything(made) if ".norm." in name}
+    right = {
+        "none": everything(made),
+        "norms": everything(made) - norms,
+        "below-last-block": head | last - norms,
+        "encoder": head,
+    }
+    assert changed(made, what, torch.randn(8, 3, 32, 32)) == right[what]
+
+
+def test_of_a_stack_over_texts() -> None:
+    """The norm behind the last block goes with it."""
+    torch.manual_seed(0)
+    made = model()
+    with torch.no_grad():
+        made.head.projection.weight.normal_()
+    found = changed(made, "below-last-block", torch.randint(5, (4, 7)))
+    kept = {name for name in everything(made) if name.startswith(("encoder.embedding", "encoder.stack"))}
+    last = {name for name in kept if "blocks.2." in name}
+    assert found >= everything(made) - kept
+    assert found & (kept - last) == set()
+    assert found & last
+
+
+def test_what_is_not_there() -> None:
+    with pytest.raises(UserError, match="no batch norm"):
+        freeze(model(), "norms")
+    with pytest.raises(UserError, match="has none"):
+        freeze(nn.Linear(2, 2), "encoder")
+    with pytest.raises(UserError, match="nothing below"):
+        freeze(nn.Linear(2, 2), "below-last-block")
