@@ -24,7 +24,8 @@ class ImageKind(WholeKind):
         encoder, image = config.model.encoder, config.data.image
         if encoder.kind == "patches":
             return patch_encoder(encoder, image.channels, image.size)
-        return image_encoder(encoder.network, image.channels, encoder.stem, encoder.nonlinearity)
+        network, stem = encoder.network, encoder.stem
+        return image_encoder(network, image.channels, stem, encoder.nonlinearity, image.size)
 
     def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
         reader, size = config.model.encoder, config.data.image.size

@@ -1,4 +1,4 @@
-"""Networks for images by their names, the convolutional ones as published."""
+"""Networks for images by their names, convolutional ones and Transformers as published."""
 
 from dataclasses import replace
 from typing import Literal, Protocol, runtime_checkable
@@ -7,15 +7,17 @@ from torch import nn
 
 from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
+from foveal.encoders.patches import PatchEncoder
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
 from foveal.models.straight import ALEXNET, DEEP_MLP, LENET, LINEAR, MLP, StraightNetwork, vgg
 from foveal.ops.activation import Activation
+from foveal.models.vit import VisionTransformer
 
 
 @runtime_checkable
 class Recipe(Protocol):
-    """What a network is made of."""
+    """What a convolutional network is made of; it goes over images of any size."""
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
         """All but the classifier. `small` begins with 3x3 at stride 1 without pooling, for small images."""
@@ -24,7 +26,7 @@ class Recipe(Protocol):
         """The classifier behind a `grid` of vectors of `width`."""
 
 
-NETWORKS: dict[str, Recipe] = {
+NETWORKS: dict[str, Recipe | VisionTransformer] = {
     "linear": LINEAR,
     "mlp": MLP,
     "mlp-10": DEEP_MLP,
@@ -38,6 +40,7 @@ NETWORKS: dict[str, Recipe] = {
     "plain-56": small_network(56, "none"),
     "resnet-20": small_network(20, "padded"),
     "resnet-32": small_network(32, "padded"),
+    "resnet-20-attention": small_network(20, "padded", attention=2),
     "resnet-44": small_network(44, "padded"),
     "resnet-56": small_network(56, "padded"),
     "resnet-110": small_network(110, "padded"),
@@ -52,6 +55,12 @@ NETWORKS: dict[str, Recipe] = {
     "convnext-s": ConvNextNetwork((3, 3, 27, 3), (96, 192, 384, 768)),
     "convnext-b": ConvNextNetwork((3, 3, 27, 3), (128, 256, 512, 1024)),
     "efficientnet-lite0": EFFICIENTNET_LITE0,
+    "vit-ti": VisionTransformer(192, 3),
+    "vit-s": VisionTransformer(384, 6),
+    "vit-b": VisionTransformer(768, 12),
+    "vit-ti-mean": VisionTransformer(192, 3, "mean"),
+    "vit-s-mean": VisionTransformer(384, 6, "mean"),
+    "vit-b-mean": VisionTransformer(768, 12, "mean"),
 }
 
 
@@ -72,21 +81,26 @@ def image_encoder(
     channels: int,
     stem: Literal["published", "small"],
     nonlinearity: Nonlinearity = "published",
-) -> ImageEncoder:
+    size: int = 224,
+) -> ImageEncoder | PatchEncoder:
     """The named network without its classifier, for images of `channels`; ConfigError for an unknown name,
     and for another nonlinearity than published where the network is no straight or residual one.
 
-    The small stem, for images of about 32 pixels, is 3x3 at stride 1 without pooling; networks that begin so
-    in any case stay as they are.
+    The small stem, for images of about 32 pixels, is 3x3 at stride 1 without pooling, and patches of 4x4 for
+    Transformers; networks that begin so in any case stay as they are. A Transformer reads images of `size` by
+    `size` pixels alone; ConfigError if patches don't fill them.
     """
     if network not in NETWORKS:
         raise ConfigError(f"model.encoder.network: unknown network '{network}'{nearest(network, NETWORKS)}")
-    return _recipe(network, nonlinearity).encoder(channels, stem == "small")
+    recipe, small = _recipe(network, nonlinearity), stem == "small"
+    if isinstance(recipe, VisionTransformer):
+        return recipe.encoder(channels, small, size)
+    return recipe.encoder(channels, small)
 
 
 def image_head(
     network: str,
-    encoder: ImageEncoder,
+    encoder: ImageEncoder | PatchEncoder,
     size: int,
     classes: int,
     dropout: float,
@@ -105,7 +119,7 @@ def image_head(
     return _recipe(network, nonlinearity).head(encoder.width, grid, classes, dropout)
 
 
-def _recipe(network: str, nonlinearity: Nonlinearity) -> Recipe:
+def _recipe(network: str, nonlinearity: Nonlinearity) -> Recipe | VisionTransformer:
     recipe = NETWORKS[network]
     if nonlinearity == "published":
         return recipe

@@ -7,6 +7,7 @@ from torch import nn
 
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
+from foveal.layers.grid_attention import GridAttention
 from foveal.layers.grid_convolution import NormedConv
 from foveal.layers.residual import Residual, Shortcut, basic, bottleneck
 from foveal.ops.activation import ACTIVATIONS, Activation, Function
@@ -28,6 +29,8 @@ class ResidualNetwork:
     pooled: bool = True
     """Whether the published first layer is 7x7 at stride 2 with pooling, or already the small one."""
     activation: Activation = "relu"
+    attention: int = 0
+    """Stages before a block of attention over the grid; 0 means none."""
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
         phi = ACTIVATIONS[self.activation]
@@ -43,16 +46,19 @@ class ResidualNetwork:
                 body = self.body(d_in, width, stride, phi)
                 blocks.append(Residual(body, d_in, width, stride, self.shortcut, phi))
                 d_in = width
+            if stage + 1 == self.attention:
+                blocks.append(GridAttention(width))
         return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return Classifier(width, classes, "mean", dropout)
 
 
-def small_network(layers: int, shortcut: Shortcut) -> ResidualNetwork:
+def small_network(layers: int, shortcut: Shortcut, attention: int = 0) -> ResidualNetwork:
     """For images of 32 pixels: 6n + 2 layers in three stages (4.2)."""
     n = (layers - 2) // 6
-    return ResidualNetwork(basic, (n, n, n), (16, 32, 64), shortcut, first=16, pooled=False)
+    widths = (16, 32, 64)
+    return ResidualNetwork(basic, (n, n, n), widths, shortcut, first=16, pooled=False, attention=attention)
 
 
 def basic_network(depths: tuple[int, ...], shortcut: Shortcut = "projection") -> ResidualNetwork:

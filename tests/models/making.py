@@ -9,7 +9,7 @@ from foveal.models.encoder import Encoded
 
 
 def made(network: str, size: int, classes: int, stem: Any = "published") -> Encoded:
-    encoder = image_encoder(network, 1 if network == "lenet-5" else 3, stem)
+    encoder = image_encoder(network, 1 if network == "lenet-5" else 3, stem, size=size)
     return Encoded(encoder, image_head(network, encoder, size, classes, 0.0))
 
 

@@ -36,6 +36,7 @@ PUBLISHED = {
     "plain-56": (32, 10, 853_018),
     "resnet-20": (32, 10, 269_722),
     "resnet-32": (32, 10, 464_154),
+    "resnet-20-attention": (32, 10, 269_722 + 4 * 32 * 4 + 1),
     "resnet-44": (32, 10, 658_586),
     "resnet-56": (32, 10, 853_018),
     "resnet-110": (32, 10, 1_727_962),
@@ -51,6 +52,13 @@ PUBLISHED = {
     "convnext-s": (224, 1000, 50_223_688),
     "convnext-b": (224, 1000, 88_591_464),
     "efficientnet-lite0": (224, 1000, 4_652_008),  # timm's
+    # Touvron et al. 2021, table 1, has 5, 22 and 86 million; timm's. Without a token and its position.
+    "vit-ti": (224, 1000, 5_717_416),
+    "vit-s": (224, 1000, 22_050_664),
+    "vit-b": (224, 1000, 86_567_656),
+    "vit-ti-mean": (224, 1000, 5_717_416 - 2 * 192),
+    "vit-s-mean": (224, 1000, 22_050_664 - 2 * 384),
+    "vit-b-mean": (224, 1000, 86_567_656 - 2 * 768),
 }
 
 
@@ -81,6 +89,9 @@ def test_parameters(network):
         ("efficientnet-lite0", "published", 224, 7),
         ("efficientnet-lite0", "small", 32, 2),
         ("lenet-5", "published", 28, 4),
+        ("resnet-20-attention", "published", 32, 8),
+        ("vit-ti", "published", 224, 14),
+        ("vit-ti-mean", "small", 32, 8),
         ("alexnet", "published", 224, 6),
         ("alexnet", "published", 63, 1),
         ("alexnet", "small", 32, 7),
@@ -90,7 +101,7 @@ def test_parameters(network):
 )
 def test_grids(network, stem, size, grid):
     with torch.device("meta"):
-        encoder = image_encoder(network, 1, stem)
+        encoder = image_encoder(network, 1, stem, size=size)
         memory, _ = encoder(torch.empty(2, 1, size, size))
     assert memory.segments[0].grid == encoder.grid(size) == (grid, grid)
     assert memory.vectors.shape[1] == grid**2
