@@ -11,8 +11,8 @@ from foveal.encoders.patches import PatchEncoder
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
 from foveal.models.straight import ALEXNET, DEEP_MLP, LENET, LINEAR, MLP, StraightNetwork, vgg
-from foveal.ops.activation import Activation
 from foveal.models.vit import VisionTransformer
+from foveal.ops.activation import Activation
 
 
 @runtime_checkable
@@ -39,8 +39,8 @@ NETWORKS: dict[str, Recipe | VisionTransformer] = {
     "plain-20": small_network(20, "none"),
     "plain-56": small_network(56, "none"),
     "resnet-20": small_network(20, "padded"),
-    "resnet-32": small_network(32, "padded"),
     "resnet-20-attention": small_network(20, "padded", attention=2),
+    "resnet-32": small_network(32, "padded"),
     "resnet-44": small_network(44, "padded"),
     "resnet-56": small_network(56, "padded"),
     "resnet-110": small_network(110, "padded"),
@@ -54,13 +54,13 @@ NETWORKS: dict[str, Recipe | VisionTransformer] = {
     "convnext-t": ConvNextNetwork((3, 3, 9, 3), (96, 192, 384, 768)),
     "convnext-s": ConvNextNetwork((3, 3, 27, 3), (96, 192, 384, 768)),
     "convnext-b": ConvNextNetwork((3, 3, 27, 3), (128, 256, 512, 1024)),
-    "efficientnet-lite0": EFFICIENTNET_LITE0,
     "vit-ti": VisionTransformer(192, 3),
     "vit-s": VisionTransformer(384, 6),
     "vit-b": VisionTransformer(768, 12),
     "vit-ti-mean": VisionTransformer(192, 3, "mean"),
     "vit-s-mean": VisionTransformer(384, 6, "mean"),
     "vit-b-mean": VisionTransformer(768, 12, "mean"),
+    "efficientnet-lite0": EFFICIENTNET_LITE0,
 }
 
 
