@@ -126,9 +126,9 @@ class OptimizerConfig(Strict):
 
 
 class ScheduleConfig(Strict):
-    name: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "linear"
+    name: Literal["constant", "linear", "cosine", "inverse-sqrt", "one-cycle"] = "linear"
     """After the warm-up the rate is held, then falls as named from `decay_start` to the end; inverse-sqrt
-    falls with the root of the step right after the warm-up."""
+    falls with the root of the step right after the warm-up; one-cycle rises until `decay_start`."""
     warmup: Annotated[int, Field(ge=0)] = 50
     """Steps of linear warm-up."""
     decay_start: Annotated[float, Field(ge=0, le=1)] = 0.5

@@ -5,9 +5,6 @@ import math
 from torch import nn
 from torch.nn.modules.conv import _ConvNd
 
-OWN = "own"
-RULES = (OWN, "xavier", "kaiming")
-
 
 def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
     """Draw the weights of all linear maps and convolutions anew, but those of `last`, the projection to the
@@ -20,9 +17,9 @@ def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
 
     A convolution has a fan for each place of its kernel. Everything else stays as it is: biases (zero, but
     where a gate means something by them), tables, norms, recurrent matrices and scans, experts, and frozen
-    weights. The first loss stays near ln C, because `last` is small.
+    weights. Since `last` stays small, the first loss is near ln C where features are of size one.
     """
-    if rule == OWN:
+    if rule == "own":
         return
     for module in model.modules():
         if isinstance(module, nn.Linear | _ConvNd) and module is not last and module.weight.requires_grad:

@@ -13,6 +13,8 @@ from typing import Literal
 from foveal.config import ScheduleConfig
 from foveal.core.errors import UserError
 
+LOWEST = 1 / 25
+"""Of the highest rate: where one cycle begins."""
 EVALUATIONS = 12
 FIRST_EVALUATION = 16
 CALIBRATION = 10
@@ -31,7 +33,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Plan:
-    """The rate falls from step `decay_start` to `total_steps`; the plan was made at step `decided`."""
+    """The rate falls from step `decay_start` to `total_steps`; the plan was made at step `decided`.
+
+    One cycle begins at `decided`, and the rate before `decay_start` is its highest.
+    """
 
     total_steps: int
     decay_start: int
@@ -54,18 +59,42 @@ def parse_budget(text: str) -> Budget:
 
 def rate_at(step: int, plan: Plan | None, schedule: ScheduleConfig, highest: float) -> float:
     """The rate of update number `step` (from 0): warmed up linearly, held, then falling to the end."""
+    if schedule.name == "one-cycle":
+        return highest * _one_cycle(step, plan, schedule.final)
     held = highest * min(1.0, (step + 1) / max(1, schedule.warmup))
     if schedule.name == "inverse-sqrt":  # Vaswani et al. 2017, 5.3: its peak is where the warm-up ends
         return min(held, highest * math.sqrt(max(1, schedule.warmup) / (step + 1)))
     if plan is None or step < plan.decay_start:
         return held
     share = (step - plan.decay_start) / (plan.total_steps - plan.decay_start)
-    fall = 1 - share if schedule.name == "linear" else (1 + math.cos(math.pi * share)) / 2
+    fall = 1 - share if schedule.name == "linear" else _cosine(share)
     return held * (schedule.final + (1 - schedule.final) * fall)
 
 
+def _one_cycle(step: int, plan: Plan | None, final: float) -> float:
+    """From a low rate to the highest, 1, and from there to `final` at the last step (Smith and Topin 2018),
+    both along half a cosine; lowest until there is a plan."""
+    if plan is None or step < plan.decided:
+        return LOWEST
+    peak, last = plan.decay_start - 1, plan.total_steps - 1
+    if step < peak:
+        return 1 - (1 - LOWEST) * _cosine((step - plan.decided) / (peak - plan.decided))
+    return final + (1 - final) * _cosine((step - peak) / max(1, last - peak))
+
+
+def _cosine(share: float) -> float:
+    """From 1 to 0."""
+    return (1 + math.cos(math.pi * share)) / 2
+
+
 def make_plan(total_steps: int, schedule: ScheduleConfig, decided: int = 0) -> Plan:
-    """The plan of `total_steps` steps whose rate before step `decided` is only warmed up and held."""
+    """The plan of `total_steps` steps whose rate before step `decided` is only warmed up and held.
+
+    One cycle is of the steps that are left then, and rises for at least one of them.
+    """
+    if schedule.name == "one-cycle":
+        rising = round(schedule.decay_start * (total_steps - decided))
+        return Plan(total_steps, min(total_steps, decided + max(1, rising)), decided)
     independent = schedule.name in ("constant", "inverse-sqrt")
     start = total_steps if independent else round(schedule.decay_start * total_steps)
     return Plan(total_steps, min(total_steps, max(start, schedule.warmup, decided)), decided)
@@ -87,7 +116,8 @@ class Pace:
 
     def plan(self, step: int, elapsed: float) -> Plan | None:
         """The plan, if after `step` steps in `elapsed` seconds the rate is about to depend on it."""
-        share = 1.0 if self.schedule.name in ("constant", "inverse-sqrt") else self.schedule.decay_start
+        free = {"constant": 1.0, "inverse-sqrt": 1.0, "one-cycle": 0.0}
+        share = free.get(self.schedule.name, self.schedule.decay_start)
         settled = step >= max(self.schedule.warmup, CALIBRATION) and elapsed >= share * self.seconds
         if not settled and (elapsed < self.seconds or step == 0):
             return None

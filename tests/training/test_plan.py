@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 
 from foveal.config import ScheduleConfig
 from foveal.core.errors import UserError
@@ -152,3 +153,48 @@ def test_every_is_obeyed() -> None:
     plan = make_plan(25, ScheduleConfig())
     assert [step for step in range(26) if evaluation_due(step, plan, 10)] == [10, 20, 25]
     assert [step for step in range(26) if evaluation_due(step, None, 10)] == [10, 20]
+
+
+@pytest.mark.parametrize(("total", "share"), [(100, 0.3), (40, 0.25), (20, 0.5), (10, 1.0), (7, 2 / 7)])
+@pytest.mark.parametrize("final", [0.0, 1 / 25 / 1e4, 0.1])
+def test_one_cycle_is_torchs(total: int, share: float, final: float) -> None:
+    """Its default form: two phases along a cosine, from 1/25; the same rates at every step."""
+    schedule = ScheduleConfig(name="one-cycle", decay_start=share, final=final, warmup=50)
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    divisor = 1 / 25 / final if final else math.inf
+    theirs = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 2.0, total, pct_start=share, final_div_factor=divisor, cycle_momentum=False
+    )
+    plan = make_plan(total, schedule)
+    for step in range(total):
+        assert rate_at(step, plan, schedule, 2.0) == pytest.approx(theirs.get_last_lr()[0], abs=1e-12)
+        optimizer.step()
+        if step < total - 1:
+            theirs.step()
+
+
+def test_one_cycle_of_a_time_budget_begins_when_its_length_is_known() -> None:
+    """At the lowest rate until then; the rest is one cycle of the steps that are left."""
+    schedule = ScheduleConfig(name="one-cycle", warmup=20, decay_start=0.3, final=0.001)
+    plan, elapsed = pace_until_plan(60.0, schedule, [2.0, 0.5] + [0.1] * 30)
+    assert plan.decided == 20
+    assert elapsed == pytest.approx(2.5 + 0.1 * 18)
+    before = [rate_at(step, None, schedule, 1.0) for step in range(20)]
+    assert before == [rate_at(step, plan, schedule, 1.0) for step in range(20)] == [1 / 25] * 20
+    left = plan.total_steps - 20
+    alone = make_plan(left, schedule)
+    after = [rate_at(20 + step, plan, schedule, 1.0) for step in range(left)]
+    assert after == pytest.approx([rate_at(step, alone, schedule, 1.0) for step in range(left)], abs=1e-12)
+    assert max(after) == 1
+    assert after.index(1) == round(0.3 * left) - 1
+    assert after[-1] == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize("total", [1, 2, 3])
+def test_the_shortest_cycles_are_defined(total: int) -> None:
+    for share in (0.0, 0.5, 1.0):
+        schedule = ScheduleConfig(name="one-cycle", decay_start=share)
+        rates = [rate_at(step, make_plan(total, schedule), schedule, 1.0) for step in range(total)]
+        assert max(rates) == 1
+        assert min(rates) >= 0
