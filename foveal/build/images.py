@@ -37,7 +37,7 @@ class ImageKind(WholeKind):
         return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)
 
     def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
-        return HeldOutPictures(examples, config.data.image.batch)
+        return HeldOutPictures(examples, config.data.image)
 
     def describe(self, config: Config, data: Prepared[ImageInputs, Images]) -> Described:
         image, labels = config.data.image, data.inputs.labels

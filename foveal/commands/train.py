@@ -22,7 +22,7 @@ from foveal.build import (
 from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.models import parts_of
 from foveal.commands.report import train_and_report
-from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides
+from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
 from foveal.data.infer import NAMING, infer_task
@@ -95,7 +95,7 @@ def train(
     json
         Print one JSON object with the result on standard output.
     """
-    if model in NETWORKS:
+    if model in NETWORKS and model not in preset_names():
         size = f"data.image.size={made_for(model)[1]}"
         raise UserError(f"{model} is no preset: leave out --model, set model.encoder.network={model} {size}")
     first = None if from_ is None else open_run(from_)
@@ -161,11 +161,9 @@ def _sizes(stack: StackConfig) -> dict[str, Any]:
     return stack.model_dump(exclude={"dropout", "encoder"})
 
 
-def _seen(config: Config) -> tuple[int, ...]:
-    """What of images the weights of an encoder depend on: convolutions go over any size."""
-    image = config.data.image
-    seen = {"image": (image.channels,), "patches": (image.channels, image.size)}
-    return seen.get(config.model.encoder.kind, ())
+def _seen(config: Config) -> int:
+    """What of images the weights of an encoder depend on: convolutions and patches go over any size."""
+    return config.data.image.channels if config.task.name == "images" else 0
 
 
 def _announce(

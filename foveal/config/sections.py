@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from foveal.config.model import EncoderName, ModelConfig, check_stack
 from foveal.config.values import Fraction, NotNegative, Positive, Rate, Size, Strict
@@ -19,6 +19,23 @@ class ImageConfig(Strict):
     """Colours, or grey."""
     batch: Positive = 128
     """Images in a batch."""
+    views: Literal["centre", "mirrored", "ten"] = "centre"
+    """What is seen of a held-out image, and answers averaged over: the centre, with its mirror image, or with
+    the four corners as well."""
+    scales: str = "1"
+    """At which scales: `1`, or several as `1,1.125,1.25`."""
+
+    @field_validator("scales")
+    @classmethod
+    def _numbers(cls, scales: str) -> str:
+        for scale in scales.split(","):
+            try:
+                fits = 0.01 <= float(scale) <= 100
+            except ValueError:
+                fits = False
+            if not fits:
+                raise ValueError("expected numbers from 0.01 to 100, such as 1,1.125,1.25")
+        return scales
 
 
 class AugmentConfig(Strict):
@@ -29,11 +46,13 @@ class AugmentConfig(Strict):
     shift: Size = 4
     """Pixels to each side at most."""
     flip: bool = False
-    """Half of them, left to right."""
+    """Left to right, half of them in one epoch and the others in the next."""
     jitter: Fraction = 0.0
     """Brightness, contrast and saturation, each by a factor in 1 +- jitter."""
     cutout: Annotated[int, Field(ge=0)] = 0
     """Side of a square that is blotted out."""
+    mixup: NotNegative = 0.0
+    """Images are mixed with others by a share from Beta(mixup, mixup); 0 means none."""
 
 
 class DataConfig(Strict):

@@ -100,3 +100,13 @@ def cut_out(images: Images, row: Places, column: Places, side: int) -> Images:
     height, width = images.shape[2:]
     square = inside(height, row)[:, :, None] & inside(width, column)[:, None, :]
     return images.masked_fill(square[:, None], 0)
+
+
+def mixed(columns: dict[str, Tensor], share: Float[Tensor, " B"]) -> dict[str, Tensor]:
+    """Of each image (`source`) its `share`, the rest of the one before it (Zhang et al. 2018, "mixup").
+
+    The loss is mixed alike, by `share` of what is said against `label`, the rest against `other`.
+    """
+    images, weight = columns["source"], share[:, None, None, None]
+    source = torch.lerp(images.roll(1, 0), images, weight)
+    return columns | {"source": source, "other": columns["label"].roll(1), "share": share}

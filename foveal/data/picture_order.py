@@ -2,18 +2,21 @@
 changed, a function of (seed, epoch, image), whatever batch it is in.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foveal.config.sections import AugmentConfig
+from foveal.config.sections import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
-from foveal.data.augment import boxes, cut_out, flipped, jittered, resized, shifted
+from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, shifted
 from foveal.data.batching import ExampleBatch
 from foveal.data.images import Pictures
 from foveal.data.order import permuted
+from foveal.data.views import COUNTS, views
 
 Rows = NDArray[np.int64]
 FINE = 1 << 52
@@ -23,17 +26,26 @@ TRIES = 10
 
 
 class HeldOutPictures:
-    """The centre of every image exactly once, in their order, in batches of at most `batch`."""
+    """Every image exactly once, in their order, its views one after the other: at most `image.batch` of them
+    in a batch, but at least those of one image."""
 
-    def __init__(self, pictures: Pictures, batch: int):
-        self._pictures, self._batch = pictures, batch
-        self.per_epoch = -(-len(pictures) // batch)
+    def __init__(self, pictures: Pictures, image: ImageConfig):
+        self._pictures, self._image = pictures, image
+        self._scales = [float(scale) for scale in image.scales.split(",")]
+        self._rows = max(1, image.batch // (COUNTS[image.views] * len(self._scales)))
+        self.per_epoch = -(-len(pictures) // self._rows)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
-        """All epochs are alike."""
-        start = range(self.per_epoch)[index] * self._batch
-        rows = np.arange(start, min(start + self._batch, len(self._pictures)))
-        return gather(self._pictures, rows, standardised(centres(self._pictures, rows), self._pictures))
+        """All epochs are alike. Column `source` is (B * views, C, size, size)."""
+        start = range(self.per_epoch)[index] * self._rows
+        rows = np.arange(start, min(start + self._rows, len(self._pictures)))
+        return gather(self._pictures, rows, standardised(self._views(rows), self._pictures))
+
+    def _views(self, rows: Rows) -> Tensor:
+        """Levels of 0 to 255."""
+        size, image = self._pictures.inputs.size, self._image
+        pixels = (torch.from_numpy(self._pictures[row]).permute(2, 0, 1) for row in rows.tolist())
+        return torch.cat([views(picture, size, image.views, self._scales) for picture in pixels]).float()
 
 
 class PictureOrder:
@@ -53,7 +65,13 @@ class PictureOrder:
         index, count = range(self.per_epoch)[index], len(self._pictures)
         places = np.arange(index * count // self.per_epoch, (index + 1) * count // self.per_epoch)
         rows = permuted(places, count, derived_seed(self._seed, "images", epoch))
-        return gather(self._pictures, rows, self._changed(rows, epoch))
+        batch = gather(self._pictures, rows, self._changed(rows, epoch))
+        if self._augment.mixup:
+            chance = np.random.default_rng(derived_seed(self._seed, "mixup", epoch, index))
+            share = chance.beta(self._augment.mixup, self._augment.mixup, len(rows))
+            columns = mixed(batch.columns, torch.from_numpy(np.maximum(share, 1 - share)).float())
+            batch = replace(batch, columns=columns)
+        return batch
 
     def _changed(self, rows: Rows, epoch: int) -> Tensor:
         """The images `rows` as they are seen in an epoch (B, C, size, size)."""
@@ -86,7 +104,10 @@ class PictureOrder:
             top, left = places("shift", 2 * augment.shift + 1)
             images = shifted(images, top, left, augment.shift)
         if augment.flip:
-            images = flipped(images, chances("flip", 1)[0] < 0.5)
+            # Every image in turn as it is and mirrored: chance alone shows many the same way again and again
+            # (Jordan 2024, 3.6).
+            first = permuted(rows, FINE, derived_seed(self._seed, "augment", "flip"))
+            images = flipped(images, torch.from_numpy((first + epoch) % 2 == 0))
         if augment.cutout:
             row, column = places("cutout", size)
             images = cut_out(images, row, column, augment.cutout)

@@ -8,6 +8,7 @@ from torch import nn
 from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
+from foveal.models.airbench import AirbenchNetwork
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
 from foveal.models.straight import ALEXNET, DEEP_MLP, LENET, LINEAR, MLP, StraightNetwork, vgg
@@ -61,6 +62,7 @@ NETWORKS: dict[str, Recipe | VisionTransformer] = {
     "vit-s-mean": VisionTransformer(384, 6, "mean"),
     "vit-b-mean": VisionTransformer(768, 12, "mean"),
     "efficientnet-lite0": EFFICIENTNET_LITE0,
+    "airbench": AirbenchNetwork((64, 256, 256)),
 }
 
 
@@ -69,7 +71,11 @@ def made_for(network: str) -> tuple[int, int, int]:
     recipe = NETWORKS[network]
     if recipe is LENET:
         return 1, 32, 10
-    small = recipe in (LINEAR, MLP, DEEP_MLP) or (isinstance(recipe, ResidualNetwork) and not recipe.pooled)
+    small = (
+        recipe in (LINEAR, MLP, DEEP_MLP)
+        or isinstance(recipe, AirbenchNetwork)
+        or (isinstance(recipe, ResidualNetwork) and not recipe.pooled)
+    )
     return (3, 32, 10) if small else (3, 224, 1000)
 
 

@@ -1,5 +1,7 @@
 """Classification: one label for each source."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -12,7 +14,8 @@ from foveal.models.encoder import Encoded
 
 
 class ClassifyTask:
-    """`-log p(label | source)` in nats a source. Columns of a batch: `source`, `label`."""
+    """`-log p(label | source)` in nats a source. Columns of a batch: `source`, `label`; of mixed sources
+    `other` and `share` (`data.augment.mixed`)."""
 
     def __init__(self, model: Encoded, labels: tuple[str, ...], smoothing: float = 0.0):
         self.model, self.labels, self.smoothing = model, labels, smoothing
@@ -31,13 +34,22 @@ class ClassifyTask:
         labels, weights = batch.columns["label"], self.weights(batch)
         logits, aux = self._logits(batch)
         smoothing = self.smoothing if self.model.training else 0.0
-        smoothed = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
-        terms = {"loss": Term(smoothed, weights["loss"])}
+
+        def nats(smoothing: float) -> Tensor:
+            found = F.cross_entropy(logits, labels, reduction="none", label_smoothing=smoothing)
+            if "other" in batch.columns:
+                rest = F.cross_entropy(
+                    logits, batch.columns["other"], reduction="none", label_smoothing=smoothing
+                )
+                found = torch.lerp(rest, found, batch.columns["share"])
+            return found.sum()
+
+        terms = {"loss": Term(nats(smoothing), weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
-        nats = float(F.cross_entropy(logits.detach(), labels, reduction="sum"))
-        right = float(logits.detach().argmax(1).eq(labels).sum())
+        with torch.no_grad():
+            loss, right = float(nats(0.0)), float(logits.argmax(1).eq(labels).sum())
         rows = float(len(labels))
-        return Result(terms, {"loss": (nats, rows), "accuracy": (right, rows)}), None
+        return Result(terms, {"loss": (loss, rows), "accuracy": (right, rows)}), None
 
     def predict(self, batch: ExampleBatch) -> Tensor:
         """The probability of each class (B, C); the model is to be in evaluation mode."""
@@ -49,6 +61,13 @@ class ClassifyTask:
         return None
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Where a source has several views (B * views), the logarithm of their mean probability."""
         memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))
         features, _ = self.model.head(memory)
-        return at_least_single(self.model.head.project(features)), aux
+        logits = at_least_single(self.model.head.project(features))
+        rows = len(batch.rows)
+        views = len(logits) // rows
+        if views > 1:
+            logits = logits.view(rows, views, -1).log_softmax(2).logsumexp(1) - math.log(views)
+            aux = {name: sums.view(rows, views).mean(1) for name, sums in aux.items()}
+        return logits, aux

@@ -17,7 +17,7 @@ STEPS, EPSILON = 5, 1e-7
 
 class Muon(torch.optim.Optimizer):
     """`m += (1 - momentum) (g - m)`, `w -= rate (decay w + 0.2 sqrt(max(D, E)) orthogonal(u))` with
-    Nesterov's `u = g + momentum (m - g)`, for matrices (D, E).
+    Nesterov's `u = g + momentum (m - g)`, for matrices (D, E), and filters (D, C, k, k) as (D, C k^2).
 
     The factor gives an update AdamW's size, so that one rate serves both (Liu et al. 2025, 2.2). It is
     torch's Muon but for the precision: products in bfloat16 only where the machine multiplies it.
@@ -37,9 +37,10 @@ class Muon(torch.optim.Optimizer):
                 if not state:
                     state["momentum_buffer"] = torch.zeros_like(weight)
                 mean = state["momentum_buffer"].lerp_(weight.grad, 1 - momentum)
-                update = orthogonal(weight.grad.lerp(mean, momentum), fast_bfloat16(weight.device))
+                wanted = weight.grad.lerp(mean, momentum).flatten(1)
+                update = orthogonal(wanted, fast_bfloat16(weight.device))
                 weight.mul_(1 - rate * group["weight_decay"])
-                weight.add_(update, alpha=-rate * 0.2 * math.sqrt(max(weight.shape)))
+                weight.add_(update.view_as(weight), alpha=-rate * 0.2 * math.sqrt(max(wanted.shape)))
 
 
 def orthogonal(x: Float[Tensor, "D E"], low: bool) -> Float[Tensor, "D E"]:

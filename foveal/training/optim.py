@@ -114,18 +114,19 @@ def is_matrix(name: str, weight: Tensor) -> bool:
 
 
 def is_hidden_matrix(name: str, weight: Tensor) -> bool:
-    """What Muon updates: matrices between hidden vectors.
+    """What Muon updates: matrices between hidden vectors, and filters over all channels of a grid.
 
     Tables (`...table`) and the projection to the vocabulary (`...projection...`) have one side that is not
     a hidden vector, and go to AdamW with everything that is no matrix (Jordan 2024).
     """
-    return is_matrix(name, weight) and weight.dim() == 2 and "table" not in name and "projection" not in name
+    hidden = weight.dim() == 2 or (weight.dim() == 4 and weight.shape[1] > 1)
+    return is_matrix(name, weight) and hidden and "table" not in name and "projection" not in name
 
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 BELOW = (
     *("embedding", "stack.positioned"),
-    *("encoder.embedding", "encoder.projection", "encoder.stack.positioned"),
+    *("encoder.embedding", "encoder.projection", "encoder.token", "encoder.stack.positioned"),
 )
 """What is before the first block."""
 

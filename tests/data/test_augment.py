@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.data.augment import boxes, cut_out, flipped, jittered, resized, shifted
+from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, shifted
 
 
 @pytest.fixture
@@ -120,3 +120,14 @@ def test_jittered(channels):
         assert np.abs(found[number].numpy() - image).max() < 1e-3
     same = torch.ones(5)
     assert torch.allclose(jittered(levels, same, same, same), levels, atol=1e-4)
+
+
+def test_mixed(images):
+    share, label = torch.rand(6), torch.arange(6)
+    found = mixed({"source": images, "label": label}, share)
+    for number in range(6):
+        before = (number - 1) % 6
+        wanted = share[number] * images[number] + (1 - share[number]) * images[before]
+        torch.testing.assert_close(found["source"][number], wanted)
+        assert (found["label"][number], found["other"][number]) == (number, before)
+    assert found["share"] is share

@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from foveal.config import DataConfig
+from foveal.config import ConfigError, DataConfig, load_config
 from foveal.config.sections import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import parts
@@ -92,7 +92,7 @@ def test_a_folder_for_each_class(tmp_path, place):
     pixels = pictures.reshape(-1, 3).astype(float)
     assert np.allclose(found.inputs.statistics.mean, pixels.mean(0))
     assert np.allclose(found.inputs.statistics.deviation, pixels.std(0))
-    batch = HeldOutPictures(train.examples, 30).batch(0, 0)
+    batch = HeldOutPictures(train.examples, ImageConfig(batch=30)).batch(0, 0)
     expected = ((np.stack(ordered) - pixels.mean(0)) / pixels.std(0)).transpose(0, 3, 1, 2)
     assert torch.allclose(batch.columns["source"], torch.tensor(expected, dtype=torch.float32), atol=1e-5)
     assert batch.columns["label"].tolist() == [0] * 15 + [1] * 15
@@ -219,13 +219,13 @@ def test_what_is_kept_reads_new_images_alike(tmp_path):
     again, facts = parts.prepare_held_out(FORM, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     flat = {name.replace("/", "-"): content for name, content in by_class(20).items()}
-    every = HeldOutPictures(again.examples, 20).batch(0, 0).columns["source"]
+    every = HeldOutPictures(again.examples, ImageConfig(batch=20)).batch(0, 0).columns["source"]
     for place in PLACES:
         asked = write(tmp_path / place, flat | {"notes.txt": b"no picture"})
         rows = parts.read_questions(FORM, asked, CONFIG, print)
         assert [row.fields["source"] for row in rows] == [f"{asked}/{name}" for name in sorted(flat)]
         pictures = FORM.encode_questions(rows, opened, CONFIG)
-        batch = HeldOutPictures(pictures, 20).batch(0, 0)
+        batch = HeldOutPictures(pictures, ImageConfig(batch=20)).batch(0, 0)
         assert batch.columns.keys() == {"source"}
         assert (batch.columns["source"] == every).all()
     (one,) = parts.read_questions(FORM, f"{data}/a/000.png", CONFIG, print)
@@ -368,7 +368,7 @@ def test_images_are_changed_as_is_asked_for(part):
 
 
 def test_held_out_images_are_seen_as_they_are(part):
-    order = HeldOutPictures(part.examples, 16)
+    order = HeldOutPictures(part.examples, ImageConfig(batch=16))
     batches = [order.batch(epoch, index) for epoch in (0, 1) for index in range(order.per_epoch)]
     assert [batch.rows.tolist() for batch in batches[:4]] == [
         [*range(start, min(start + 16, 50))] for start in range(0, 50, 16)
@@ -379,12 +379,54 @@ def test_held_out_images_are_seen_as_they_are(part):
     )
 
 
+def test_views_of_an_image_stand_together(part):
+    alone = HeldOutPictures(part.examples, ImageConfig(batch=16)).batch(0, 0).columns["source"]
+    image = ImageConfig(batch=16, views="mirrored", scales="1,1.5")
+    batch = HeldOutPictures(part.examples, image).batch(0, 1)
+    assert batch.rows.tolist() == [4, 5, 6, 7]
+    assert batch.columns["label"].shape == (4,)
+    found = batch.columns["source"].view(4, 4, *alone.shape[1:])
+    assert torch.equal(found[:, 0], alone[4:8])
+    assert torch.equal(found[:, 1], alone[4:8].flip(3))
+
+
+@pytest.mark.parametrize("scales", ["", "one", "1,,2", "nan", "0", "-1"])
+def test_scales_that_are_none_are_refused(scales):
+    with pytest.raises(ConfigError, match=r"data\.image\.scales.*such as 1,1\.125"):
+        load_config("images", [f"data.image.scales={scales}"])
+
+
+def test_every_image_is_seen_both_ways_in_turn(part):
+    augment = AugmentConfig(flip=True)
+    as_it_is, first, second = (
+        seen(part, given, 16, epoch) for given, epoch in ((AugmentConfig(), 0), (augment, 0), (augment, 1))
+    )
+    assert torch.equal(second, first.flip(3))
+    kept = (first == as_it_is).flatten(1).all(1)
+    assert 0.2 < kept.float().mean() < 0.8
+
+
+def test_mixed_images_and_labels(part):
+    plain, mixup = (
+        PictureOrder(part.examples, 16, AugmentConfig(mixup=share), seed=3).batch(2, 1)
+        for share in (0.0, 0.5)
+    )
+    share = mixup.columns["share"][:, None, None, None]
+    assert ((share >= 0.5) & (share <= 1)).all()
+    assert share.unique().numel() > 8
+    source = plain.columns["source"]
+    torch.testing.assert_close(mixup.columns["source"], share * source + (1 - share) * source.roll(1, 0))
+    assert torch.equal(mixup.columns["other"], plain.columns["label"].roll(1))
+    again = PictureOrder(part.examples, 16, AugmentConfig(mixup=0.5), seed=3).batch(2, 1)
+    assert all(torch.equal(again.columns[name], column) for name, column in mixup.columns.items())
+
+
 def test_of_larger_images_the_centre_is_seen(tmp_path):
     data = write(
         tmp_path / "a", {f"{n % 2}/{n}.png": png(p) for n, p in enumerate(scenes(20, side=SIDE + 1))}
     )
     found = prepared(data, valid=data)
-    batch = HeldOutPictures(found.train.examples, 20).batch(0, 0)
+    batch = HeldOutPictures(found.train.examples, ImageConfig(batch=20)).batch(0, 0)
     statistics = found.inputs.statistics
     pixels = batch.columns["source"].permute(0, 2, 3, 1) * torch.tensor(statistics.deviation)
     pixels = pixels + torch.tensor(statistics.mean)
@@ -401,6 +443,6 @@ def test_cifar10(outside_data):
     part, facts = parts.prepare_held_out(FORM, str(data), config, inputs, print)
     assert facts["set_aside"] == 0
     assert part.labels == [name for name in names for _ in range(1_000)]
-    images = HeldOutPictures(part.examples, 10_000).batch(0, 0).columns["source"]
+    images = HeldOutPictures(part.examples, ImageConfig(batch=10_000)).batch(0, 0).columns["source"]
     assert images.mean((0, 2, 3)).abs().max() < 0.02
     assert (images.std((0, 2, 3)) - 1).abs().max() < 0.01

@@ -140,6 +140,25 @@ def test_hidden_matrices_are_told_by_axes_and_name() -> None:
     assert kinds == {"table": False, "hidden": True, "projection.weight": False, "projection.bias": False}
 
 
+def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels() -> None:
+    named = {
+        "filters": torch.empty(8, 4, 3, 3),
+        "alone": torch.empty(8, 1, 3, 3),
+        "time": torch.empty(8, 4, 3),
+    }
+    assert [is_hidden_matrix(name, weight) for name, weight in named.items()] == [True, False, False]
+    flat, whole = nn.Linear(36, 8, bias=False).double(), nn.Conv2d(4, 8, 3, bias=False).double()
+    with torch.no_grad():
+        whole.weight.copy_(flat.weight.view(8, 4, 3, 3))
+    for net in (flat, whole):
+        optimizer = Optimizer(net, config("muon", clip_norm=0.0))
+        for step in range(3):
+            torch.manual_seed(step)
+            net.weight.grad = torch.randn(8, 36, dtype=torch.float64).view_as(net.weight)
+            optimizer.step(RATE, 1.0)
+    assert torch.equal(whole.weight.flatten(1), flat.weight)
+
+
 def test_numbers_of_single_channels_are_no_matrices() -> None:
     """Mamba's decays and filters have two axes, but map no vector to another."""
     named = dict(Mamba(16).named_parameters())

@@ -1,0 +1,40 @@
+"""The views of a held-out picture that a model's answers are averaged over."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+from torch.nn import functional as F
+
+Crops = Literal["centre", "mirrored", "ten"]
+COUNTS: dict[Crops, int] = {"centre": 1, "mirrored": 2, "ten": 10}
+"""Views at each scale."""
+
+
+def views(
+    picture: UInt8[Tensor, "C H W"], size: int, crops: Crops, scales: Sequence[float]
+) -> UInt8[Tensor, "V C size size"]:
+    """Squares of `size` pixels out of the picture at each scale of its sides, which stay at least `size`.
+
+    The centre; the centre and its mirror image; or the four corners and the centre, each with its mirror
+    image (Krizhevsky et al. 2012, 4.1). Several scales: Simonyan and Zisserman 2015, 3.2.
+    """
+    return torch.cat([_crops(_scaled(picture, size, scale), size, crops) for scale in scales])
+
+
+def _scaled(picture: Tensor, size: int, scale: float) -> Tensor:
+    sides = [max(size, round(scale * side)) for side in picture.shape[1:]]
+    if sides == list(picture.shape[1:]):
+        return picture
+    return F.interpolate(picture[None], sides, mode="bilinear", antialias=True)[0]
+
+
+def _crops(picture: Tensor, size: int, crops: Crops) -> Tensor:
+    spare = [side - size for side in picture.shape[1:]]
+    centre = (spare[0] // 2, spare[1] // 2)
+    corners = [(top, left) for top in (0, spare[0]) for left in (0, spare[1])] if crops == "ten" else []
+    cut = [picture[:, top : top + size, left : left + size] for top, left in (centre, *corners)]
+    seen = torch.stack(cut)
+    return seen if crops == "centre" else torch.cat([seen, seen.flip(3)])

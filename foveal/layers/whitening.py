@@ -1,0 +1,43 @@
+"""A first convolution whose outputs are decorrelated: computed from images, not learned."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+EPSILON = 5e-4
+"""Added to the variances: directions in which patches hardly differ, which are noise, are not blown up."""
+
+
+class Whitening(nn.Conv2d):
+    """`y = [W; -W] * x + b` over patches of side `kernel` (Jordan 2024, 3.2, after Page 2019).
+
+    The rows of `W` are the eigenvectors of the patches' second moments, each over the root of its
+    eigenvalue, so that outputs are uncorrelated and of size one; both signs, for a rectifier behind them.
+    `fit` computes W, which is frozen; the bias is learned. Until then W is random, of that size on noise.
+    """
+
+    def __init__(self, channels: int, kernel: int):
+        super().__init__(channels, 2 * channels * kernel**2, kernel)
+        self.weight.requires_grad_(False)
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, std=self.weight[0].numel() ** -0.5)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    @torch.no_grad()
+    def fit(self, images: Float[Tensor, "N C H W"]) -> None:
+        """See `layers.fitted`."""
+        size = self.weight[0].numel()
+        moments = torch.zeros(size, size, dtype=torch.float64, device=images.device)
+        count = 0
+        for some in torch.split(images, 256):  # unfolded, images are kernel^2 times as large
+            patches = F.unfold(some, self.kernel_size).transpose(1, 2).reshape(-1, size).double()
+            moments += patches.T @ patches
+            count += len(patches)
+        values, vectors = torch.linalg.eigh(moments / count)
+        rows = (vectors / (values.clamp(min=0) + EPSILON).sqrt()).T
+        # An eigenvector's sign is arbitrary: the largest part of each is made positive.
+        rows = rows * rows.gather(1, rows.abs().argmax(1, keepdim=True)).sign()
+        self.weight.copy_(torch.cat([rows, -rows]).view_as(self.weight))

@@ -1,0 +1,43 @@
+"""The views of a picture are its centre, corners and mirror images, at each scale, in that order."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from foveal.data.views import COUNTS, views
+
+
+@pytest.fixture
+def picture() -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(0).integers(0, 256, (3, 10, 14), np.uint8))
+
+
+def test_the_views_are_where_they_should_be(picture):
+    size = 8
+    corners = [(1, 3), (0, 0), (0, 6), (2, 0), (2, 6)]
+    wanted = [picture[:, top : top + size, left : left + size] for top, left in corners]
+    wanted += [view.flip(2) for view in wanted]
+    found = views(picture, size, "ten", [1.0])
+    assert torch.equal(found, torch.stack(wanted))
+    assert torch.equal(views(picture, size, "mirrored", [1.0]), found[[0, 5]])
+    assert torch.equal(views(picture, size, "centre", [1.0]), found[:1])
+
+
+@pytest.mark.parametrize("crops", COUNTS)
+def test_each_scale_has_its_views(crops, picture):
+    found = views(picture, 8, crops, [1.0, 1.5, 2.0])
+    assert found.shape == (3 * COUNTS[crops], 3, 8, 8)
+    parts = [views(picture, 8, crops, [scale]) for scale in (1.0, 1.5, 2.0)]
+    assert torch.equal(found, torch.cat(parts))
+
+
+def test_a_larger_scale_is_the_picture_enlarged(picture):
+    pixels = Image.fromarray(picture.permute(1, 2, 0).numpy()).resize((28, 20), Image.Resampling.BILINEAR)
+    wanted = np.asarray(pixels)[6:14, 10:18].transpose(2, 0, 1)
+    (found,) = views(picture, 8, "centre", [2.0]).numpy()
+    assert np.abs(found.astype(int) - wanted).max() <= 1
+
+
+def test_no_side_falls_below_the_size(picture):
+    assert views(picture, 8, "ten", [0.1]).shape == (10, 3, 8, 8)
