@@ -24,6 +24,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything, settled
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.tokenizers import Tokenizer
+from foveal.encoders.patches import PatchEncoder, regrid
 from foveal.layers.initialization import initialize
 from foveal.training.freezing import freeze
 from foveal.training.protocols import Batches, Task
@@ -142,11 +143,14 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
-    """Fill the encoder of `model` with that of the run's best weights; learned positions may be fewer."""
+    """Fill the encoder of `model` with that of the run's best weights; learned positions may be fewer, and
+    those of patches of another grid."""
     encoder, tensors = model.get_submodule("encoder"), _weights(run)
     own = {name.removeprefix(ENCODER): tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
     if POSITIONS in own:
         wanted = len(encoder.get_parameter(POSITIONS))
+        if isinstance(encoder, PatchEncoder):
+            own[POSITIONS] = regrid(own[POSITIONS], wanted, encoder.token is not None)
         if wanted > len(own[POSITIONS]):
             raise UserError(
                 f"data.longest={wanted}, but {run.path} knows {len(own[POSITIONS])} positions: lower it"

@@ -1,11 +1,13 @@
 """The patches of an image, in reading order, to a Memory (Dosovitskiy et al. 2021)."""
 
+import math
 from dataclasses import replace
 from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.encoders.remember import remember
@@ -78,3 +80,14 @@ def patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P
         raise ValueError(f"patches of {side} pixels don't fill an image of {H} x {W}")
     squares = images.view(B, C, H // side, side, W // side, side).permute(0, 2, 4, 1, 3, 5)
     return squares.reshape(B, -1, C * side * side)
+
+
+def regrid(table: Float[Tensor, "S D"], places: int, tokens: int) -> Float[Tensor, "R D"]:
+    """Positions learned for a square grid, for one of so many `places` in all: bicubic between them
+    (Dosovitskiy et al. 2021, 3.2). The first `tokens` are no part of the grid and stay."""
+    before, after = (math.isqrt(count - tokens) for count in (len(table), places))
+    if before == after:
+        return table
+    grid = torch.unflatten(table[tokens:].T, 1, (before, before))[None]
+    grid = F.interpolate(grid, (after, after), mode="bicubic", align_corners=False)
+    return torch.cat([table[:tokens], grid[0].flatten(1).T])

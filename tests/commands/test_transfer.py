@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import foveal
+from foveal.encoders.patches import regrid
 from foveal.training.sealed import open_tensors
 from tests.commands.calling import call, refuse, succeed
 from tests.commands.strike import at
@@ -97,8 +98,17 @@ def test_a_stop_and_a_resume_with_another_head(seen: dict[str, torch.Tensor]) ->
 def test_images_that_the_encoder_does_not_see(seen: dict[str, torch.Tensor]) -> None:
     why = refuse("train", "others", "--from", "run", "data.image.channels=1")
     assert "run: its encoder sees other images" in why
-    train("squares", *PATCHES, run="patches", steps=2)
-    assert "sees other images" in refuse("train", "others", "--from", "patches", "data.image.size=16")
+
+
+def test_images_of_another_size_have_positions_between_those_of_the_patches(here: Path) -> None:
+    token = ("model.encoder.summary=class", "model.pooling=summary")
+    train(write_images(), *PATCHES, *token, steps=2)
+    go_on("squares", "data.image.size=32", "training.freeze=encoder", steps=1)
+    name = "encoder.stack.positioned.position.table"
+    before, after = tensors("run")[name], tensors("more")[name]
+    assert len(after) == 64 + 1 > len(before)
+    assert torch.equal(after, regrid(before, 65, 1))
+    assert torch.equal(tensors("more")["encoder.token"], tensors("run")["encoder.token"])
 
 
 def test_other_labels_of_series_and_of_their_steps() -> None:

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from foveal.config import ConfigError, EncoderConfig
 from foveal.core.memory import Segment
-from foveal.encoders.patches import PatchEncoder, patches
+from foveal.encoders.patches import PatchEncoder, patches, regrid
 from foveal.layers.block import Block, Stack
 from foveal.layers.feedforward import MLP
 from foveal.layers.memory_attention import FullAttention
@@ -92,3 +92,18 @@ def test_what_has_no_class_token():
         vector_encoder(sizes(summary="class"), 1, 8)
     with pytest.raises(ConfigError, match="images of 10x10 are not filled by patches of 4"):
         patch_encoder(sizes(), 1, 10)
+
+
+@pytest.mark.parametrize("tokens", [0, 1])
+def test_positions_of_another_grid_lie_between(tokens: int):
+    """A slope stays one, but at the edges, to the twentieth that cubics wave; a token's position stays."""
+    rows, columns = torch.meshgrid(torch.arange(8.0), torch.arange(8.0), indexing="ij")
+    table = torch.stack([rows, columns], 2).flatten(0, 1).double()
+    table = torch.cat([torch.full((tokens, 2), 99.0, dtype=torch.float64), table])
+    found = regrid(table, 256 + tokens, tokens)
+    assert torch.equal(found[:tokens], table[:tokens])
+    grid = found[tokens:].view(16, 16, 2)[4:12, 4:12]
+    expected = (torch.arange(4, 12).double() + 0.5) / 2 - 0.5
+    torch.testing.assert_close(grid[:, :, 0], expected[:, None].expand(8, 8), rtol=0, atol=0.05)
+    torch.testing.assert_close(grid[:, :, 1], expected[None].expand(8, 8), rtol=0, atol=0.05)
+    assert regrid(table, 64 + tokens, tokens) is table

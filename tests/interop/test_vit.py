@@ -12,11 +12,12 @@ from torch import nn
 import foveal
 from foveal.config import ModelConfig
 from foveal.core.errors import UserError
+from foveal.encoders.patches import regrid
 from foveal.heads.classify import Classifier
 from foveal.interop.preprocessor import read_seen
 from foveal.interop.run import import_run
 from foveal.interop.settings import Settings
-from foveal.interop.vit import read_vit, to_config
+from foveal.interop.vit import POSITIONS, read_vit, to_config
 from foveal.models.encoder import Encoded, patch_encoder
 from foveal.models.vit import VisionTransformer
 from foveal.training.sealed import load_weights
@@ -83,6 +84,20 @@ def test_logits_are_the_same(folder: Path) -> None:
     last = peer.vit.layernorm(expected.hidden_states[-1])
     torch.testing.assert_close(memory.vectors, last[:, 1:], rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(memory.summary, last[:, 0], rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_positions_between_are_the_same(folder: Path) -> None:
+    """For images of another size."""
+    transformers = pytest.importorskip("transformers")
+    found = read_vit(folder)
+    encoder = patch_encoder(found.model.encoder, 1, 40)
+    model = Encoded(encoder, Classifier(12, 3, found.model.pooling)).eval()
+    load_weights(model, found.tensors | {POSITIONS: regrid(found.tensors[POSITIONS], 26, 1)}, str(folder))
+    images = torch.randn(4, 1, 40, 40)
+    peer = transformers.ViTForImageClassification.from_pretrained(folder).eval()
+    expected = peer(images, interpolate_pos_encoding=True).logits
+    torch.testing.assert_close(logits(model, images), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_folder_becomes_a_run(folder: Path, tmp_path: Path) -> None:

@@ -53,11 +53,11 @@ def test_what_sees_images_has_depths_too() -> None:
     for name, depth in found.items():
         assert depth == (0 if name.startswith("head.") else 10 - int(name.split(".")[2])), name
     settings = {"mixers": "attention", "layers": 3, "width": D, "positions": {"kind": "learned"}}
-    sizes = EncoderConfig.model_validate({"kind": "patches", **settings})
+    sizes = EncoderConfig.model_validate({"kind": "patches", **settings, "summary": "class"})
     patches = Encoded(patch_encoder(sizes, 3, 8), Classifier(D, 2))
     found = depths([name for name, _ in patches.named_parameters()])
     for name, depth in found.items():
-        low = name.startswith(("encoder.projection", "encoder.stack.positioned"))
+        low = name.startswith(("encoder.projection", "encoder.token", "encoder.stack.positioned"))
         assert depth == (4 if low else 3 - int(name.split(".")[3]) if "blocks" in name else 0), name
 
 
