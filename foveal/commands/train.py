@@ -23,11 +23,14 @@ from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.models import parts_of
 from foveal.commands.report import train_and_report
 from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
+from foveal.core import durable
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
+from foveal.data.images import Images
 from foveal.data.infer import NAMING, infer_task
 from foveal.data.picture_files import is_pictures
 from foveal.data.prepared import NOTHING, Prepared
+from foveal.inspection.contact_sheet import contact_sheet
 from foveal.models.convnets import NETWORKS, made_for
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
@@ -48,6 +51,7 @@ PRESETS: dict[TaskName, str] = {
     "images": "images",
 }
 """The preset of a task where none is given."""
+SHEET = "contact_sheet.png"
 
 
 def train(
@@ -130,6 +134,9 @@ def train(
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
         _announce(data, config, origin, folder, prepared, network)
         opened = new_run(folder, config, prepared, given, preset, chosen.type, network if begun else None)
+        if isinstance(prepared.train, Images):
+            sheet = contact_sheet(prepared.train.examples, training_order(config, prepared.train))
+            durable.replace_file(folder / SHEET, sheet)
         train_and_report(opened, network, prepared, signals, json)
 
 
@@ -178,6 +185,7 @@ def _announce(
     step = first.seconds * config.training.accumulate + first.update
     parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
     aside = [("set aside", _set_aside(prepared, folder))] if prepared.aside else []
+    pictures = [("pictures", f"{folder / SHEET}: as they are, and as the model is fed them")]
     facts_table(
         [
             ("data", f"{data}: {told.data}: {parts}"),
@@ -190,6 +198,7 @@ def _announce(
                 f"ln {told.outcomes} = {math.log(told.outcomes):.3f} expected",
             ),
             ("cost", _cost(config, order, first, step, told.unit)),
+            *(pictures if isinstance(prepared.train, Images) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )

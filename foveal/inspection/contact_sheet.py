@@ -1,0 +1,70 @@
+"""What a model of images is fed, beside the images it was made of, as a PNG."""
+
+import io
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from PIL import Image, ImageDraw, ImageFont
+from torch import Tensor
+
+from foveal.data.images import Pictures
+from foveal.data.standardize import Statistics
+from foveal.training.protocols import Batches
+
+COUNT, WIDE, TILE = 24, 1200, 96
+"""Images on a sheet, pixels of its width, and of a small image's side, enlarged."""
+GAP, LINE = 8, 14
+"""Pixels between pairs, and of a line of text."""
+
+
+def contact_sheet(pictures: Pictures, order: Batches) -> bytes:
+    """The first images of the first batch of training: above as they were read, below as they are fed, and
+    the label; of two that were mixed both, with the share of the first.
+
+    What is fed is brought back from standardised values to levels; what lies outside 0 to 255 is cut.
+    """
+    batch = order.batch(0, 0)
+    levels = _levels(batch.columns["source"][:COUNT], pictures.inputs.statistics)
+    side = levels.shape[1] * max(1, TILE // levels.shape[1])
+    columns = max(2, min(len(levels), WIDE // (side + GAP)))
+    rows, height = -(-len(levels) // columns), 2 * side + LINE + GAP
+    sheet = Image.new("RGB", (columns * (side + GAP) + GAP, rows * height + GAP), "white")
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(11)
+    for number, (row, fed) in enumerate(zip(batch.rows.tolist(), levels, strict=False)):
+        x, y = GAP + number % columns * (side + GAP), GAP + number // columns * height
+        sheet.paste(_fitting(pictures[row], side), (x, y))
+        sheet.paste(_fitting(fed, side), (x, y + side))
+        label = _label({name: column[number] for name, column in batch.columns.items()}, pictures)
+        while label and draw.textlength(label, font) > side:
+            label = label[:-1]
+        draw.text((x, y + 2 * side), label, "black", font)
+    content = io.BytesIO()
+    sheet.save(content, "PNG")
+    return content.getvalue()
+
+
+def _levels(images: Tensor, statistics: Statistics) -> UInt8[np.ndarray, "B H W C"]:
+    mean, deviation = (torch.tensor(numbers) for numbers in (statistics.mean, statistics.deviation))
+    found = images.permute(0, 2, 3, 1) * deviation + mean
+    levels: UInt8[np.ndarray, "B H W C"] = found.round().clamp(0, 255).byte().numpy()
+    return levels
+
+
+def _fitting(pixels: UInt8[np.ndarray, "H W C"], side: int) -> Image.Image:
+    """The whole picture within a square, its shape kept, each pixel plain to see."""
+    image = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+    scale = side / max(image.size)
+    width, height = (max(1, round(scale * length)) for length in image.size)
+    how = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX
+    square = Image.new("RGB", (side, side), "white")
+    square.paste(image.resize((width, height), how), ((side - width) // 2, (side - height) // 2))
+    return square
+
+
+def _label(columns: dict[str, Tensor], pictures: Pictures) -> str:
+    labels = pictures.inputs.labels
+    name = labels[int(columns["label"])]
+    if "other" not in columns:
+        return name
+    return f"{name} {100 * columns['share']:.0f} %, {labels[int(columns['other'])]}"

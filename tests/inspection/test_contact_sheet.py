@@ -1,0 +1,52 @@
+"""The sheet shows the pictures of the first batch as they were read, and below what the model is fed."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from foveal.config.sections import AugmentConfig
+from foveal.data.batching import ExampleBatch
+from foveal.data.images import ImageInputs, Pictures
+from foveal.data.picture_order import PictureOrder
+from foveal.data.standardize import Statistics
+from foveal.inspection.contact_sheet import GAP, LINE, TILE, contact_sheet
+
+
+def pictures(count: int, side: int, channels: int, many: int = 0) -> Pictures:
+    draw = np.random.default_rng(0)
+    shapes = [(side, side + number % (many + 1)) for number in range(count)]
+    found = [draw.integers(0, 256, (*shape, channels), np.uint8) for shape in shapes]
+    inputs = ImageInputs(Statistics((100.0,) * channels, (50.0,) * channels), ("cat", "dog"), side)
+    return Pictures.of(found, inputs, label=np.arange(count) % 2)
+
+
+def drawn(examples: Pictures, **augment: Any) -> tuple[np.ndarray, ExampleBatch]:
+    order = PictureOrder(examples, 10, AugmentConfig(**augment), seed=0)
+    sheet = Image.open(io.BytesIO(contact_sheet(examples, order)))
+    return np.asarray(sheet.convert("RGB")), order.batch(0, 0)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pixels_are_those_of_the_picture_and_of_the_batch(channels):
+    examples = pictures(10, 8, channels)
+    sheet, batch = drawn(examples, flip=True)
+    assert sheet.shape == (2 * TILE + LINE + 2 * GAP, 10 * (TILE + GAP) + GAP, 3)
+    for number, row in enumerate(batch.rows.tolist()):
+        x = GAP + number * (TILE + GAP)
+        above = sheet[GAP : GAP + TILE : TILE // 8, x : x + TILE : TILE // 8]
+        below = sheet[GAP + TILE : GAP + 2 * TILE : TILE // 8, x : x + TILE : TILE // 8]
+        assert (above == examples[row]).all()
+        levels = batch.columns["source"][number].permute(1, 2, 0) * 50 + 100
+        assert (below == levels.round().numpy()).all()
+    assert (sheet[GAP + 2 * TILE :] != 255).any()  # the labels
+
+
+@pytest.mark.parametrize("size", [8, 130])
+def test_all_augmentations_and_shapes_fit(size):
+    sheet, _ = drawn(
+        pictures(30, size, 3, many=20), crop="resized", flip=True, jitter=0.3, cutout=4, mixup=0.5
+    )
+    assert sheet.shape[1] <= 1500
