@@ -1,6 +1,7 @@
 """`foveal models describe` of a network for images: what each layer makes of one of them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,20 +12,23 @@ from foveal.build.images import ImageKind
 from foveal.commands.console import result_line
 from foveal.config import Config, load_config, nearest, preset_names
 from foveal.core.errors import UserError
+from foveal.encoders.image import ImageEncoder
 from foveal.inspection.layers import Layer, layers_of
-from foveal.models.convnets import NETWORKS, made_for
+from foveal.models.convnets import NETWORKS, image_head, made_for
+from foveal.models.encoder import Encoded
 from foveal.scores.report import aligned
 
 Shape = tuple[int, int, int]
 
 
-def network_config(name: str) -> Config:
-    """The preset `images` with a network by its own name, for images as it was published for."""
+def network_config(name: str, settings: Sequence[str] = ()) -> Config:
+    """The preset `images` with a network by its own name, for images as it was published for, and `settings`
+    over it."""
     if name not in NETWORKS:
         raise UserError(f"unknown preset or network '{name}'{nearest(name, [*preset_names(), *NETWORKS])}")
     channels, size, _ = made_for(name)
     seen = f"data.image.channels={channels}", f"data.image.size={size}"
-    return load_config("images", [f"model.encoder.network={name}", *seen])
+    return load_config("images", [f"model.encoder.network={name}", *seen, *settings])
 
 
 def describe_layers(config: Config, given: str | None, classes: int | None, json: bool) -> None:
@@ -35,9 +39,8 @@ def describe_layers(config: Config, given: str | None, classes: int | None, json
     config = config.model_copy(update={"data": config.data.model_copy(update={"image": seen})})
     published = encoder.kind == "image" and (image.channels, image.size) == made_for(encoder.network)[:2]
     classes = classes or (made_for(encoder.network)[2] if published else ImageKind.usual)
-    kind = ImageKind()
     with torch.device("meta"):
-        model = kind.of_classes(config, kind.encoder(config), classes)
+        model = _model(config, shape, classes)
     layers = layers_of(model, shape, _answer)
     if json:
         sums = {"parameters": _sum(layers, "parameters"), "multiply_adds": _sum(layers, "multiply_adds")}
@@ -45,6 +48,18 @@ def describe_layers(config: Config, given: str | None, classes: int | None, json
         result_line(found)
     else:
         print(_table(layers))
+
+
+def _model(config: Config, shape: Shape, classes: int) -> Encoded:
+    """The model that is trained on such images; one of a network by name also for others than squares."""
+    kind, (_, rows, columns) = ImageKind(), shape
+    encoder, reader = kind.encoder(config), config.model.encoder
+    if rows == columns:
+        return kind.of_classes(config, encoder, classes)
+    if not isinstance(encoder, ImageEncoder):
+        raise UserError(f"--input {_times(shape)}: patches are of square images: 3x{rows}x{rows}")
+    head = image_head(reader.network, encoder, (rows, columns), classes, config.model.dropout)
+    return Encoded(encoder, head)
 
 
 def _answer(model: Any, images: Tensor) -> Tensor:
@@ -55,10 +70,10 @@ def _answer(model: Any, images: Tensor) -> Tensor:
 
 
 def _shape(given: str) -> Shape:
-    found = re.fullmatch(r"([13])x([1-9]\d{0,4})x\2", given)
+    found = re.fullmatch(r"([13])x([1-9]\d{0,4})x([1-9]\d{0,4})", given)
     if found is None:
-        raise UserError(f"--input {given}: expected channels (1 or 3), height and the same width, as 3x32x32")
-    return int(found[1]), int(found[2]), int(found[2])
+        raise UserError(f"--input {given}: expected channels (1 or 3), height and width, as 3x240x320")
+    return int(found[1]), int(found[2]), int(found[3])
 
 
 def _table(layers: list[Layer]) -> str:

@@ -11,19 +11,20 @@ from foveal.core.memory import Memory
 from foveal.encoders.remember import remember
 from foveal.layers.moe import Aux
 
-WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
+WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.Unfold)
 
 
 class ImageEncoder(nn.Module):
     """`memory, aux = encoder(images)`: `blocks` one after the other, and each place of the map a vector.
 
-    No padding and so no `lengths`: all images of a batch are of one size.
+    No padding and so no `lengths`: all images of a batch are of one size. `side` is that of the map, where it
+    is the same for all sizes.
     """
 
-    def __init__(self, blocks: Sequence[nn.Module], width: int):
+    def __init__(self, blocks: Sequence[nn.Module], width: int, side: int | None = None):
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
-        self.width = width
+        self.width, self.side = width, side
         self.limit: int | None = None
         self.aux_names: list[str] = []
 
@@ -46,7 +47,8 @@ class ImageEncoder(nn.Module):
             if isinstance(part, WINDOWED) and "shortcut" not in name:  # those lead to the same
                 kernel, stride, padding = map(_side, (part.kernel_size, part.stride, part.padding))
                 size = (size + 2 * padding - kernel) // stride + 1
-        return size, size
+        side = size if self.side is None or size < 1 else self.side
+        return side, side
 
 
 def _side(sides: Any) -> int:

@@ -9,6 +9,7 @@ from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.models.airbench import AirbenchNetwork
+from foveal.models.features import COLOURS, EDGES, VISUAL_WORDS, FeatureNetwork
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
 from foveal.models.straight import ALEXNET, DEEP_MLP, LENET, LINEAR, MLP, StraightNetwork, vgg
@@ -28,6 +29,9 @@ class Recipe(Protocol):
 
 
 NETWORKS: dict[str, Recipe | VisionTransformer] = {
+    "colour-histogram": COLOURS,
+    "hog": EDGES,
+    "visual-words": VISUAL_WORDS,
     "linear": LINEAR,
     "mlp": MLP,
     "mlp-10": DEEP_MLP,
@@ -73,7 +77,7 @@ def made_for(network: str) -> tuple[int, int, int]:
         return 1, 32, 10
     small = (
         recipe in (LINEAR, MLP, DEEP_MLP)
-        or isinstance(recipe, AirbenchNetwork)
+        or isinstance(recipe, AirbenchNetwork | FeatureNetwork)
         or (isinstance(recipe, ResidualNetwork) and not recipe.pooled)
     )
     return (3, 32, 10) if small else (3, 224, 1000)
@@ -107,19 +111,21 @@ def image_encoder(
 def image_head(
     network: str,
     encoder: ImageEncoder | PatchEncoder,
-    size: int,
+    size: int | tuple[int, int],
     classes: int,
     dropout: float,
     nonlinearity: Nonlinearity = "published",
 ) -> nn.Module:
-    """The named network's classifier behind its `encoder`, for images of `size` by `size` pixels.
+    """The named network's classifier behind its `encoder`, for images of `size` by `size` pixels, or of so
+    many rows and columns.
 
     ConfigError if they are too small for the network.
     """
-    grid = encoder.grid(size)
+    rows, columns = size if isinstance(size, tuple) else (size, size)
+    grid = encoder.grid(rows)[0], encoder.grid(columns)[1]
     if min(grid) < 1:
         raise ConfigError(
-            f"images of {size}x{size} are too small for model.encoder.network={network}: "
+            f"images of {rows}x{columns} are too small for model.encoder.network={network}: "
             "raise data.image.size, or choose one for small images, as resnet-20"
         )
     return _recipe(network, nonlinearity).head(encoder.width, grid, classes, dropout)

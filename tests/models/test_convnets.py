@@ -21,6 +21,10 @@ from tests.models.making import logits, made
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
 PUBLISHED = {
+    # Of a feature, (numbers + 1) times classes.
+    "colour-histogram": (32, 10, (8**3 + 1) * 10),
+    "hog": (32, 10, (4 * 4 * 9 + 1) * 10),
+    "visual-words": (32, 10, (4 * 400 + 1) * 10),
     "linear": (32, 10, 3 * 32 * 32 * 10 + 10),
     "mlp": (32, 10, (3 * 32 * 32 + 1) * 512 + 513 * 10),
     "mlp-10": (32, 10, 3073 * 2048 + 8 * 2049 * 2048 + 2049 * 10),
@@ -96,6 +100,9 @@ def test_parameters(network):
         ("efficientnet-lite0", "small", 32, 2),
         ("airbench", "published", 32, 3),
         ("lenet-5", "published", 28, 4),
+        ("colour-histogram", "published", 30, 1),
+        ("hog", "published", 39, 4),
+        ("visual-words", "published", 30, 2),
         ("alexnet", "published", 224, 6),
         ("alexnet", "published", 63, 1),
         ("alexnet", "small", 32, 7),
@@ -113,7 +120,8 @@ def test_grids(network, stem, size, grid):
 
 @pytest.mark.parametrize("stem", ["published", "small"])
 @pytest.mark.parametrize(
-    "network", ["lenet-5", "alexnet", "vgg-11", "resnet-20", "resnet-50", "convnext-t", "efficientnet-lite0"]
+    "network",
+    ["lenet-5", "alexnet", "vgg-11", "resnet-20", "resnet-50", "convnext-t", "efficientnet-lite0", "hog"],
 )
 def test_the_grid_of_a_size_is_known_beforehand(network, stem):
     with torch.device("meta"):
