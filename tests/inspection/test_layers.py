@@ -5,7 +5,10 @@ import torch
 from torch import Tensor, nn
 
 from foveal.inspection.layers import Layer, layers_of
+from foveal.layers.convnext import ConvNext, GridNorm
+from foveal.layers.grid_attention import GridAttention
 from foveal.layers.memory_attention import FullAttention
+from foveal.layers.residual import Residual, basic
 
 
 def only(model: nn.Module, *shape: int) -> Layer:
@@ -27,7 +30,28 @@ def test_the_lecture_s_convolution():
         (nn.Linear(5, 7), (5,), ((7,), 42, 35, ())),
         (nn.MaxPool2d(3, 2), (4, 9, 9), ((4, 4, 4), 0, 0, (3, 3))),
         (nn.AdaptiveAvgPool2d(1), (4, 9, 6), ((4, 1, 1), 0, 0, (9, 6))),
+        (nn.AvgPool1d(3), (4, 20), ((4, 6), 0, 0, (3,))),
+        (nn.MaxPool1d(3, 2, dilation=2), (4, 20), ((4, 8), 0, 0, (5,))),
+        (nn.AvgPool3d(2), (4, 6, 6, 6), ((4, 3, 3, 3), 0, 0, (2, 2, 2))),
+        (nn.MaxPool3d((1, 2, 3)), (4, 6, 6, 6), ((4, 6, 3, 2), 0, 0, (1, 2, 3))),
+        (nn.AdaptiveAvgPool1d(5), (4, 20), ((4, 5), 0, 0, (4,))),
+        (nn.AdaptiveMaxPool2d(2), (4, 6, 6), ((4, 2, 2), 0, 0, (3, 3))),
+        (nn.AdaptiveAvgPool3d(1), (4, 2, 3, 4), ((4, 1, 1, 1), 0, 0, (2, 3, 4))),
+        (nn.BatchNorm1d(4), (4, 20), ((4, 20), 8, 0, (1,))),
+        (nn.BatchNorm2d(4, affine=False), (4, 5, 6), ((4, 5, 6), 0, 0, (1, 1))),
+        (nn.BatchNorm3d(4), (4, 2, 3, 4), ((4, 2, 3, 4), 8, 0, (1, 1, 1))),
+        (nn.LayerNorm([4, 5, 6]), (4, 5, 6), ((4, 5, 6), 240, 0, (1, 1))),
+        (nn.InstanceNorm1d(4), (4, 20), ((4, 20), 0, 0, (1,))),
+        (nn.InstanceNorm2d(4, affine=True), (4, 5, 6), ((4, 5, 6), 8, 0, (1, 1))),
+        (nn.InstanceNorm3d(4), (4, 2, 3, 4), ((4, 2, 3, 4), 0, 0, (1, 1, 1))),
+        (nn.GroupNorm(2, 4), (4, 5, 6), ((4, 5, 6), 8, 0, (1, 1))),
+        (nn.Dropout(), (4, 5, 6), ((4, 5, 6), 0, 0, (1, 1))),
+        (nn.Dropout1d(), (4, 20), ((4, 20), 0, 0, (1,))),
+        (nn.Dropout3d(), (4, 2, 3, 4), ((4, 2, 3, 4), 0, 0, (1, 1, 1))),
+        (nn.Flatten(), (4, 5, 6), ((120,), 0, 0, ())),
+        (nn.ConvTranspose2d(4, 2, 3, bias=False), (4, 5, 5), ((2, 7, 7), 72, 25 * 72, ())),
     ],
+    ids=lambda part: str(part) if isinstance(part, nn.Module) else "",
 )
 def test_by_hand(model, shape, expected):
     layer = only(model, *shape)
@@ -62,10 +86,38 @@ def seen(model: nn.Module, *shape: int) -> tuple[int, ...]:
     return tuple((places.amax(0) - places.amin(0) + 1).tolist())
 
 
-@pytest.mark.parametrize("model", [Both(), nn.Sequential(Both(), nn.Conv2d(4, 2, 3, dilation=2))])
-def test_fields_are_what_the_gradient_finds(model):
-    last = next(layer for layer in reversed(layers_of(model, (2, 90, 90))) if layer.field)
-    assert last.field == seen(model, 2, 90, 90)
+class Scaled(nn.Module):
+    """Numbers made of the whole map, as those of squeeze and excitation, and a sum in place."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * x.mean((2, 3), keepdim=True)
+        y += nn.functional.avg_pool2d(x, 3, 1, 1)
+        return y
+
+
+@pytest.mark.parametrize(
+    ("model", "sides"),
+    [
+        (Both(), (90, 90)),
+        (nn.Sequential(Both(), nn.Conv2d(4, 2, 3, dilation=2)), (90, 90)),
+        (nn.Sequential(nn.Conv1d(2, 3, 5), nn.MaxPool1d(2), nn.Conv1d(3, 1, 3, dilation=3)), (60,)),
+        (nn.Sequential(nn.Conv3d(2, 1, (1, 2, 3), stride=2), nn.AvgPool3d(2)), (16, 16, 16)),
+        (nn.Sequential(nn.Conv2d(2, 4, 4, 4), ConvNext(4), GridNorm(4), nn.Conv2d(4, 4, 2, 2)), (96, 96)),
+        (nn.Sequential(Residual(basic(2, 3, 2), 2, 3, 2, "padded").eval(), nn.ReLU()), (20, 20)),
+        (nn.Sequential(nn.Conv2d(2, 2, 3), Scaled()), (12, 12)),
+        (nn.Sequential(nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect"), nn.ReLU()), (12, 12)),
+    ],
+)
+def test_fields_are_what_the_gradient_finds(model, sides):
+    last = layers_of(model, (2, *sides))[-1]
+    assert last.field == seen(model, 2, *sides)
+
+
+def test_behind_attention_a_place_may_see_anything():
+    """And so may what is added to it."""
+    layers = layers_of(nn.Sequential(nn.Conv2d(2, 8, 3), GridAttention(8), nn.Conv2d(8, 8, 3)), (2, 9, 9))
+    fields = {layer.name: layer.field for layer in layers}
+    assert (fields["0"], fields["1"], fields["2"]) == ((3, 3), (), ())
 
 
 def test_modules_that_multiply_by_themselves_and_those_inside():
