@@ -1,15 +1,18 @@
 """`foveal evaluate RUN [DATA]`: measure a run on its held-out text, or on other data."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.build import held_out_order, kind_of, load, prepare_again
+from foveal.build import Loaded, held_out_order, kind_of, load, prepare_again
 from foveal.commands.console import OUTPUT, facts_table, result_line, say
 from foveal.commands.report import judged, score_rows, scored, show_report
+from foveal.commands.views import with_views
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
+from foveal.scores.report import Report
 from foveal.training.evaluate import evaluate as evaluate_batches
 from foveal.training.interrupt import Signals
 
@@ -21,6 +24,8 @@ def evaluate(
     data: str | None = None,
     /,
     *,
+    views: str | None = None,
+    scales: str | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -32,35 +37,54 @@ def evaluate(
         The run folder.
     data
         Other data: a path or a name from `foveal data list`.
+    views
+        Of a picture: centre, mirrored, or ten (corners and centre, mirrored too), whose answers are averaged.
+    scales
+        At which of them: 1, or several as 1,1.125,1.25.
     device
         cpu, cuda, or auto.
     json
         Print one JSON object with the scores on standard output.
     """
     with Signals() as signals:
-        loaded = load(run, choose_device(device))
-        config, kind = loaded.config, kind_of(loaded.config)
-        if data is not None:
-            held_out, facts = kind.prepare_held_out(config, data, loaded.inputs, say)
-            split = data
-        else:
-            prepared = prepare_again(loaded.run, say)
-            split = "valid" if prepared.test is None else "test"
-            held_out = prepared.valid if prepared.test is None else prepared.test
-            if held_out is None:
-                raise UserError(f"{run}: trained without held-out data: name some to measure it on")
-            facts = prepared.facts["parts"][split]
-        order, precision = held_out_order(config, held_out), config.training.precision
-        scores = evaluate_batches(loaded.model, loaded.task, order, precision=precision, poll=signals.poll)
-        report = judged(kind.judge(config, loaded.model, loaded.inputs, held_out, signals.poll))
-    scores = scored(config.task.name, scores)
-    amounts = {key: facts[key] for key in AMOUNTS if key in facts}
+        loaded = with_views(load(run, choose_device(device)), views, scales)
+        split, amounts, scores, report = measured(loaded, data, signals.poll)
     if json:
         more = {} if report is None else report.to_json()
         result_line({"run": str(run), "split": split} | amounts | scores | more)
     else:
+        task = loaded.config.task.name
         amount = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in amounts.items())
-        rows = score_rows(config.task.name, split, scores)
+        rows = score_rows(task, split, scores)
         facts_table([("run", str(run)), ("data", f"{split}: {amount}"), *rows], OUTPUT)
         if report is not None:
-            show_report(config.task.name, report, OUTPUT)
+            show_report(task, report, OUTPUT)
+
+
+class Measured(NamedTuple):
+    """The name of what was measured on, how much it is, and what was found."""
+
+    split: str
+    amounts: dict[str, int]
+    scores: dict[str, float]
+    report: Report | None
+
+
+def measured(loaded: Loaded, data: str | None, poll: Callable[[], None]) -> Measured:
+    """The scores of a run on its held-out data, or on all of `data`. UserError if it has none."""
+    config, kind = loaded.config, kind_of(loaded.config)
+    if data is not None:
+        held_out, facts = kind.prepare_held_out(config, data, loaded.inputs, say)
+        split = data
+    else:
+        prepared = prepare_again(loaded.run, say)
+        split = "valid" if prepared.test is None else "test"
+        held_out = prepared.valid if prepared.test is None else prepared.test
+        if held_out is None:
+            raise UserError(f"{loaded.run.path}: trained without held-out data: name some to measure it on")
+        facts = prepared.facts["parts"][split]
+    order, precision = held_out_order(config, held_out), config.training.precision
+    scores = evaluate_batches(loaded.model, loaded.task, order, precision=precision, poll=poll)
+    report = judged(kind.judge(config, loaded.model, loaded.inputs, held_out, poll))
+    amounts = {key: facts[key] for key in AMOUNTS if key in facts}
+    return Measured(split, amounts, scored(config.task.name, scores), report)

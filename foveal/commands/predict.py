@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from foveal.build import kind_of, load
 from foveal.commands.console import result_line, say
+from foveal.commands.views import with_views
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.training.interrupt import Signals
@@ -18,6 +19,8 @@ def predict(
     data: str,
     /,
     *,
+    views: str | None = None,
+    scales: str | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -29,13 +32,17 @@ def predict(
         The run folder.
     data
         A text file with one source a line, or a table with a column of them; answers in it are not looked at.
+    views
+        Of a picture: centre, mirrored, or ten (corners and centre, mirrored too), whose answers are averaged.
+    scales
+        At which of them: 1, or several as 1,1.125,1.25.
     device
         cpu, cuda, or auto.
     json
         Print one JSON object on standard output.
     """
     with Signals() as signals:
-        loaded = load(run, choose_device(device))
+        loaded = with_views(load(run, choose_device(device)), views, scales)
         config, kind = loaded.config, kind_of(loaded.config)
         found = kind.answer(config, loaded.model, loaded.inputs, data, say, signals.poll)
     if found is None:

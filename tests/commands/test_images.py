@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from foveal.tasks.classify import ClassifyTask
 from tests.commands.calling import call, refuse, succeed
 from tests.commands.strike import at
 
@@ -87,10 +88,17 @@ def test_a_zip_in_parts_and_a_table_give_the_same() -> None:
     assert train("table", run="table-run")["accuracy"] == 1
 
 
-def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("data.augment.cutout=3", "data.augment.flip=true", "training.average=0.9"),
+        ("--model", "airbench", "data.augment.mixup=0.4", "data.image.size=16"),
+    ],
+    ids=["residual", "whitened"],
+)
+def test_a_stop_and_a_resume_end_as_if_there_had_been_none(given: tuple[str, ...]) -> None:
     """Batch norm's statistics are kept, and every change of an image is a function of its place."""
     write_images()
-    given = ("data.augment.cutout=3", "data.augment.flip=true", "training.average=0.9")
     train("squares", *given, run="whole")
     with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
         told = call("train", "squares", *SMALL, *given, "--budget", "30steps", "--run", "parts")
@@ -152,8 +160,33 @@ def test_a_network_is_described() -> None:
     assert table[-1].split()[2:4] == ["61,706", "416,520"]
     assert "head.projection" in succeed("models", "describe", "vit", "--classes", "7").out
     assert "did you mean 'resnet-50'" in refuse("models", "describe", "resnet50")
-    assert "expected channels" in refuse("models", "describe", "vgg-16", "--input", "3x32x33")
+    assert "expected channels" in refuse("models", "describe", "vgg-16", "--input", "3x32")
     assert "too small for model.encoder.network=vgg-16" in refuse(
         "models", "describe", "vgg-16", "--input", "3x8x8"
     )
     assert "lstm reads no images" in refuse("models", "describe", "lstm", "--input", "3x8x8")
+
+
+def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    train(write_images(), steps=5)
+    shapes = []
+    plain = ClassifyTask.predict
+    monkeypatch.setattr(
+        ClassifyTask,
+        "predict",
+        lambda task, batch: shapes.append(batch.columns["source"].shape) or plain(task, batch),
+    )
+    once = json.loads(succeed("evaluate", "run", "--json").out)
+    asked = ("--views", "ten", "--scales", "1,1.5", "--json")
+    often = json.loads(succeed("evaluate", "run", *asked).out)
+    assert [shape[0] for shape in shapes] == [13, *[20] * 13]
+    assert often["loss"] != once["loss"]
+    succeed("predict", "run", "squares/red/1.png", *asked)
+    assert shapes[-1] == (20, 3, 12, 12)
+    assert "'centre', 'mirrored' or 'ten'" in refuse("evaluate", "run", "--views", "all")
+    assert "such as 1,1.125" in refuse("predict", "run", "squares", "--scales", "none")
+    Path("text.txt").write_text("to be or not to be " * 200)
+    succeed(
+        "train", "text.txt", "--budget", "1steps", "--run", "writer", "data.context=8", "data.batch_tokens=64"
+    )
+    assert "--views is for runs of images" in refuse("evaluate", "writer", "--views", "ten")
