@@ -30,8 +30,9 @@ PUBLISHED = (efficientnet.NAME,)
 RATE = 1e-4
 """The learning rate with which a text model's config goes on: its weights are trained already."""
 BATCH_TOKENS, CONTEXT = 4096, 128
-NETWORK_RATE, NETWORK_WARMUP, BATCH = 0.01, 20, 32
-"""The same for a network of images, by gradient descent with momentum; and images in a batch."""
+NETWORK_RATE, NETWORK_WARMUP, BATCH = 0.003, 20, 32
+"""The same for a network of images, by gradient descent with momentum; and images in a batch. Few images and
+few steps are usual: so they are not cut, and batch norms stay as they are (docs/transfer.md has figures)."""
 
 
 def import_run(folder: Path, path: Path, say: Say) -> tuple[Run, Foreign | ForeignNetwork]:
@@ -85,10 +86,12 @@ def _network(
         **read_preset("images"),
         "data": {
             "image": {"size": inputs.size, "channels": found.channels, "batch": BATCH},
-            "augment": {"crop": "resized", "flip": True},
+            "augment": {"crop": "none", "flip": True},
         },
         "model": found.model.model_dump(),
     }
+    if any(name.endswith("running_mean") for name in found.tensors):
+        tables["training"] = tables["training"] | {"freeze": "norms"}
     tables["optimizer"] = tables["optimizer"] | {"rate": NETWORK_RATE}
     tables["schedule"] = tables["schedule"] | {"warmup": NETWORK_WARMUP}
     return _made(path, source, model_type, found.tensors, inputs.files(), tables), found

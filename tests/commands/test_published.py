@@ -54,6 +54,10 @@ def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     told = succeed("train", "squares", "--from", "first", *FEW, "--run", "same", "--budget", "1steps")
     assert "all weights of first" in told.err
     assert foveal.load("same").inputs.labels == tuple(LABELS)
+    before, after = (foveal.load(run).model.encoder.state_dict() for run in ("first", "same"))
+    moved = [name for name, tensor in after.items() if not torch.equal(tensor, before[name])]
+    assert "blocks.17.convolution.weight" in moved
+    assert not [name for name in moved if ".norm." in name]
     Path("squares/red").rename("squares/rose")
     small = ("data.image.size=32", "training.freeze=encoder", "--budget", "2steps", "--run", "other")
     told = succeed("train", "squares", "--from", "first", *FEW, *small)
