@@ -1,0 +1,71 @@
+"""Linear classifiers of features, from a folder of images to a run in use; and what is said of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.commands.calling import call, refuse, succeed
+from tests.commands.strike import at
+from tests.commands.test_images import SMALL, predictions, train, write_images
+from tests.commands.test_transfer import go_on, tensors
+
+WORDS = "encoder.blocks.0.feature.words"
+
+
+class Killed(BaseException):
+    """Nothing after it is done."""
+
+
+@pytest.mark.parametrize("network", ["colour-histogram", "visual-words"])
+def test_colours_are_told_from_one_another(network: str) -> None:
+    result = train(
+        write_images(), "--model", "features", f"model.encoder.network={network}", "schedule.warmup=0"
+    )
+    assert result["accuracy"] == 1
+    assert predictions("run", "squares/red/1.png")[0]["output"] == "red"
+
+
+def test_edges_need_a_cell() -> None:
+    write_images()
+    why = refuse("train", "squares", *SMALL, "--model", "features", "data.image.size=6")
+    assert "6x6 are too small for model.encoder.network=hog" in why
+
+
+def test_a_codebook_outlasts_a_kill_before_the_first_checkpoint() -> None:
+    def die() -> None:
+        raise Killed
+
+    given = ("squares", "--model", "features", "model.encoder.network=visual-words")
+    write_images()
+    train(*given, run="whole")
+    with at("run made", die), pytest.raises(Killed):
+        call("train", *given, *SMALL, "--budget", "30steps", "--run", "parts")
+    succeed("resume", "parts")
+    assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
+
+
+def test_another_run_takes_the_codebook() -> None:
+    train(write_images(), "--model", "features", "model.encoder.network=visual-words", steps=2)
+    write_images("others", 40, seed=1)
+    Path("others/red").rename("others/rose")
+    assert "the encoder of run; the head is new" in go_on("others")
+    assert torch.equal(tensors("more")[WORDS], tensors("run")[WORDS])
+
+
+def test_too_few_images_for_a_codebook() -> None:
+    why = refuse(
+        "train", write_images(count=20), *SMALL, "--model", "features", "model.encoder.network=visual-words"
+    )
+    assert "400 words can't be made of" in why
+
+
+def test_an_image_that_is_no_square_is_described() -> None:
+    found = json.loads(succeed("models", "describe", "hog", "--input", "3x240x320", "--json").out)
+    assert found["layers"][0]["output"] == [9, 30, 40]
+    assert found["parameters"] == 10 * (10_800 + 1)
+    assert succeed("models", "describe", "features").out.count("9x4x4") == 1
+    assert "30x40" in succeed("models", "describe", "resnet-20", "--input", "3x120x160").out
+    assert "patches are of square images" in refuse("models", "describe", "vit", "--input", "3x32x64")
+    assert "too small" in refuse("models", "describe", "hog", "--input", "3x240x7")
