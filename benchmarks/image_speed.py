@@ -1,0 +1,170 @@
+"""Training speed on images: ResNet-18 and ViT-Ti against plain loops in float32.
+
+Our side is the trainer's own step, in bfloat16 where the machine multiplies it. The plain loop runs ResNet's
+very modules, on images whose channels come first, as torch has them; and a ViT of the same size with torch's
+fused attention and LayerNorm. Both sides have the same random images, of 32 pixels (ten classes) and of 224
+(1,000), and the same update.
+"""
+
+import copy
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.timing import Figure, interleave, options, ratio, report
+from foveal.build import build_model, build_task, settle
+from foveal.config import load_config
+from foveal.core.runtime import keep_freed_memory
+from foveal.data.batching import ExampleBatch
+from foveal.data.images import ImageInputs
+from foveal.data.standardize import Statistics
+from foveal.training.optim import Optimizer
+from foveal.training.step import train_step
+
+SETTINGS = {
+    "resnet-18": ("optimizer.name=momentum", "optimizer.rate=0.01"),
+    "vit-ti": ("optimizer.name=adamw", "optimizer.rate=1e-4"),
+}
+
+
+class Subject:
+    """Call it for one update of a named network."""
+
+    def __init__(self, network: str, size: int, batch: int):
+        small, classes = size < 64, 10 if size < 64 else 1000
+        settings = [
+            f"model.encoder.network={network}",
+            f"model.encoder.stem={'small' if small else 'published'}",
+            f"data.image.size={size}",
+            "optimizer.clip_norm=0",
+            *SETTINGS[network],
+        ]
+        self.config = settle(load_config("images", settings), torch.device("cpu"))
+        inputs = ImageInputs(Statistics((0.0,) * 3, (1.0,) * 3), tuple(map(str, range(classes))), size)
+        self.model = build_model(self.config, inputs, torch.device("cpu"))
+        self.task = build_task(self.config, self.model, inputs)
+        self.optimizer = Optimizer(self.model, self.config.optimizer)
+        draw = torch.Generator().manual_seed(0)
+        self.images = torch.randn(batch, 3, size, size, generator=draw)
+        self.labels = torch.randint(classes, (batch,), generator=draw)
+
+    def __call__(self) -> float:
+        columns = {"source": self.images, "label": self.labels}
+        done, _ = train_step(
+            self.model,
+            self.task,
+            self.optimizer,
+            [ExampleBatch(torch.arange(len(self.labels)), columns, {}, len(self.labels))],
+            [None],
+            rate=self.config.optimizer.rate,
+            seed=(0, 0),
+            precision=self.config.training.precision,
+        )
+        return done.loss
+
+
+class PlainResNet(nn.Module):
+    """The same modules with the same weights, on images as they are."""
+
+    def __init__(self, subject: Subject):
+        super().__init__()
+        model = copy.deepcopy(subject.model)
+        self.blocks, self.projection = nn.Sequential(*model.encoder.blocks), model.head.projection
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.projection(self.blocks(images).mean((2, 3)))
+
+
+class PlainBlock(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.attention_norm, self.mlp_norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query_key_value, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = self.query_key_value(self.attention_norm(x)).chunk(3, -1)
+        y = F.scaled_dot_product_attention(
+            *(part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        )
+        x = x + self.output(y.transpose(1, 2).flatten(2))
+        return x + self.mlp(self.mlp_norm(x))
+
+
+class PlainViT(nn.Module):
+    def __init__(self, subject: Subject):
+        super().__init__()
+        size = subject.images.shape[-1]
+        width, heads, layers, patch = 192, 3, 12, 4 if size < 64 else 16
+        self.patches = nn.Conv2d(3, width, patch, patch)
+        self.token = nn.Parameter(torch.zeros(1, 1, width))
+        self.positions = nn.Parameter(torch.randn(1, 1 + (size // patch) ** 2, width) * 0.02)
+        self.blocks = nn.Sequential(*(PlainBlock(width, heads) for _ in range(layers)), nn.LayerNorm(width))
+        self.projection = nn.Linear(width, subject.model.head.classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.patches(images).flatten(2).mT
+        x = torch.cat([self.token.expand(len(x), -1, -1), x], 1) + self.positions
+        return self.projection(self.blocks(x)[:, 0])
+
+
+def loop(model: nn.Module, subject: Subject) -> Callable[[], float]:
+    """The usual training loop on the subject's images."""
+    rate = subject.config.optimizer.rate
+    if subject.config.optimizer.name == "momentum":
+        optimizer: torch.optim.Optimizer = torch.optim.SGD(
+            model.parameters(), rate, momentum=0.9, weight_decay=5e-4
+        )
+    else:
+        optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=5e-4)
+
+    def run() -> float:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(subject.images), subject.labels)
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return run
+
+
+def figure(network: str, size: int, batch: int, goal: float, quick: bool) -> Figure:
+    subject = Subject(network, size, batch)
+    plain = {"resnet-18": PlainResNet, "vit-ti": PlainViT}[network](subject)
+    same = [sum(weight.numel() for weight in model.parameters()) for model in (subject.model, plain)]
+    assert same[0] == same[1], same
+    runs = {"ours": subject, "plain": loop(plain, subject)}
+    if network == "resnet-18":
+        first = {name: run() for name, run in runs.items()}
+        assert abs(first["ours"] - first["plain"]) < 0.02, first
+    samples = interleave(runs, rounds=5, quick=quick)
+    speed = {name: f"{batch / samples.median(name):,.1f}" for name in runs}
+    return ratio(
+        f"{network} training over a plain loop in float32, {batch} images of {size} x {size}",
+        samples.speedup("ours", "plain"),
+        goal,
+        f"{speed['ours']} against {speed['plain']} images/s; ours in {subject.config.training.precision}",
+        f"{same[0]:,} parameters",
+        samples.trust,
+    )
+
+
+if __name__ == "__main__":
+    given = options(__doc__)
+    keep_freed_memory()
+    sizes = [
+        ("resnet-18", 32, 128, 1.5),
+        ("resnet-18", 224, 32, 1.9),
+        ("vit-ti", 32, 128, 1.25),
+        ("vit-ti", 224, 32, 1.45),
+    ]
+    report(
+        [
+            figure(name, size, 2 if given.quick else batch, goal, given.quick)
+            for name, size, batch, goal in sizes
+        ],
+        given,
+    )
