@@ -9,7 +9,7 @@ from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.models.airbench import AirbenchNetwork
-from foveal.models.features import COLOURS, EDGES, VISUAL_WORDS, FeatureNetwork
+from foveal.models.features import COLOURS, EDGES, VISUAL_WORDS
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
 from foveal.models.separable import EFFICIENTNET_LITE0, ConvNextNetwork
 from foveal.models.straight import ALEXNET, DEEP_MLP, LENET, LINEAR, MLP, StraightNetwork, vgg
@@ -28,19 +28,13 @@ class Recipe(Protocol):
         """The classifier behind a `grid` of vectors of `width`."""
 
 
-NETWORKS: dict[str, Recipe | VisionTransformer] = {
+SMALL: dict[str, Recipe | VisionTransformer] = {
     "colour-histogram": COLOURS,
     "hog": EDGES,
     "visual-words": VISUAL_WORDS,
     "linear": LINEAR,
     "mlp": MLP,
     "mlp-10": DEEP_MLP,
-    "lenet-5": LENET,
-    "alexnet": ALEXNET,
-    "vgg-11": vgg(1, 1, 2, 2, 2),
-    "vgg-13": vgg(2, 2, 2, 2, 2),
-    "vgg-16": vgg(2, 2, 3, 3, 3),
-    "vgg-19": vgg(2, 2, 4, 4, 4),
     "plain-20": small_network(20, "none"),
     "plain-56": small_network(56, "none"),
     "resnet-20": small_network(20, "padded"),
@@ -49,6 +43,16 @@ NETWORKS: dict[str, Recipe | VisionTransformer] = {
     "resnet-44": small_network(44, "padded"),
     "resnet-56": small_network(56, "padded"),
     "resnet-110": small_network(110, "padded"),
+    "airbench": AirbenchNetwork((64, 256, 256)),
+}
+"""For images of 32 by 32 pixels, of ten classes."""
+NETWORKS: dict[str, Recipe | VisionTransformer] = SMALL | {
+    "lenet-5": LENET,
+    "alexnet": ALEXNET,
+    "vgg-11": vgg(1, 1, 2, 2, 2),
+    "vgg-13": vgg(2, 2, 2, 2, 2),
+    "vgg-16": vgg(2, 2, 3, 3, 3),
+    "vgg-19": vgg(2, 2, 4, 4, 4),
     "plain-18": basic_network((2, 2, 2, 2), "none"),
     "plain-34": basic_network((3, 4, 6, 3), "none"),
     "resnet-18": basic_network((2, 2, 2, 2)),
@@ -66,21 +70,14 @@ NETWORKS: dict[str, Recipe | VisionTransformer] = {
     "vit-s-mean": VisionTransformer(384, 6, "mean"),
     "vit-b-mean": VisionTransformer(768, 12, "mean"),
     "efficientnet-lite0": EFFICIENTNET_LITE0,
-    "airbench": AirbenchNetwork((64, 256, 256)),
 }
 
 
 def made_for(network: str) -> tuple[int, int, int]:
     """Channels, side in pixels, and classes of the images that a network was published for."""
-    recipe = NETWORKS[network]
-    if recipe is LENET:
+    if NETWORKS[network] is LENET:
         return 1, 32, 10
-    small = (
-        recipe in (LINEAR, MLP, DEEP_MLP)
-        or isinstance(recipe, AirbenchNetwork | FeatureNetwork)
-        or (isinstance(recipe, ResidualNetwork) and not recipe.pooled)
-    )
-    return (3, 32, 10) if small else (3, 224, 1000)
+    return (3, 32, 10) if network in SMALL else (3, 224, 1000)
 
 
 Nonlinearity = Literal["published"] | Activation
