@@ -23,6 +23,7 @@ COMMANDS = {
     "evaluate": "Measure a run on its held-out data, or on other data.",
     "generate": "Write text with a trained run, the target for a source, or what the gaps of a text hide.",
     "predict": "Write a run's answer for each row of a file.",
+    "inspect": "Look inside a run, or a model before its training.",
     "import": "Make a run of a model folder of Hugging Face's, or of published weights.",
     "export": "Write a run as a model folder of Hugging Face's.",
     "data": "List, describe or fetch the named data sets.",
@@ -41,6 +42,7 @@ EXAMPLES = {
         "foveal generate translator --input sources.txt --beam 5",
     ),
     "predict": ("foveal predict runs/reviews-classify-1 more.csv",),
+    "inspect": ("foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png",),
 }
 """Of the commands that take most, shown in their help."""
 

@@ -1,0 +1,73 @@
+"""`foveal inspect`: a run, and models before their training."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from tests.commands.calling import TINY, refuse, succeed
+from tests.commands.test_images import train, write_images
+
+SMALL = ("data.image.size=8", "data.image.batch=32")
+
+
+def looked(*arguments: object) -> dict[str, list[dict[str, Any]]]:
+    told = succeed("inspect", *arguments, "--json")
+    found: dict[str, list[dict[str, Any]]] = json.loads(told.out)["activations"]
+    return found
+
+
+def test_first_weights_beside_each_other() -> None:
+    arguments = ("lenet-5", "activations", "data.image.batch=32", "--initialization", "0.01,0.9,kaiming")
+    found = looked(*arguments, "--out", "first.png")
+    assert list(found) == ["0.01", "0.9", "kaiming"]
+    assert all([layer["function"] for layer in layers] == ["tanh"] * 4 for layers in found.values())
+    last = {rule: layers[-1] for rule, layers in found.items()}
+    assert last["0.01"]["deviation"] < 0.01 * last["kaiming"]["deviation"]
+    assert last["0.9"]["saturated"] > 0.8 > 0.4 > last["kaiming"]["saturated"]
+    assert found == looked(*arguments), "the seed decides"
+    with Image.open("first.png") as picture:
+        assert picture.size[0] > 1000
+
+
+def test_settings_are_of_the_model() -> None:
+    settings = ("model.encoder.nonlinearity=tanh", "model.initialization=0.5")
+    (found,) = looked("mlp", "activations", *SMALL, *settings).values()
+    assert [layer["function"] for layer in found] == ["tanh"]
+    assert found[0]["saturated"] > 0.5
+    assert found[0]["dead"] is None
+    told = succeed("inspect", "vit", "activations", "model.encoder.layers=1", *SMALL).out
+    assert "encoder.stack.blocks.0.feedforward.expand      gelu" in told
+    assert "encoder.stack.blocks.0                        block" in told
+    assert "one batch" in told
+
+
+def test_a_run_and_other_data() -> None:
+    train(write_images(), steps=5)
+    (found,) = looked("run", "activations", "--out", "run.png").values()
+    assert len(found) == 19
+    assert all(layer["gradient"] is not None for layer in found)
+    assert found == looked("run")["trained"]
+    others = looked("run", "--data", write_images("others", seed=1))["trained"]
+    assert others != found
+    assert Path("run.png").is_file()
+    own = looked("resnet-20", "activations", "data.image.size=12", "--data", "squares")["own"]
+    assert [layer["name"] for layer in own] == [layer["name"] for layer in found]
+
+
+def test_a_language_model(run: Path) -> None:
+    blocks = [layer for layer in looked(run)["trained"] if layer["function"] == "block"]
+    assert len(blocks) == 1
+    (untrained,) = looked("attention", "activations", *TINY, "--data", "text.txt").values()
+    assert [layer["function"] for layer in untrained] == ["gelu", "block"]
+
+
+def test_what_can_not_be_looked_at(run: Path) -> None:
+    assert "unknown preset or network 'resnet20'; did you mean 'resnet-20'" in refuse("inspect", "resnet20")
+    assert "reads no random images: name data with --data" in refuse("inspect", "lstm")
+    assert "there is no activation function in it" in refuse("inspect", "linear", "activations", *SMALL)
+    assert "a run has its weights: leave out" in refuse("inspect", run, "--initialization", "0.01")
+    assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.svg")
+    told = refuse("inspect", "mlp", "--initialization", "0.01,xaver")
+    assert "model.initialization=xaver: expected own, xavier, kaiming or a deviation" in told
