@@ -181,6 +181,8 @@ def test_unknown_networks_are_told():
         "convnext-t",
         "efficientnet-lite0",
         "airbench",
+        "resnet-20-attention",
+        "vit-ti",
     ],
 )
 def test_reset_parameters_fills_everything(network):
