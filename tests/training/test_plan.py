@@ -1,6 +1,7 @@
 """The rate is a function of (step, plan); budgets become plans at the right moment."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from foveal.training.plan import (
     parse_budget,
     rate_at,
 )
+from tests.training.toy import toy_config, train
 
 
 @pytest.mark.parametrize(
@@ -198,3 +200,12 @@ def test_the_shortest_cycles_are_defined(total: int) -> None:
         rates = [rate_at(step, make_plan(total, schedule), schedule, 1.0) for step in range(total)]
         assert max(rates) == 1
         assert min(rates) >= 0
+
+
+def test_a_run_is_trained_at_these_rates(tmp_path: Path) -> None:
+    config = toy_config(schedule={"name": "one-cycle", "decay_start": 0.5, "final": 0.1})
+    done = train(tmp_path / "run", config)
+    plan = done.state.plan
+    expected = [rate_at(step, plan, config.schedule, config.optimizer.rate) for step in range(12)]
+    assert [record["rate"] for record in done.reporter.steps] == expected  # type: ignore[attr-defined]
+    assert expected.index(config.optimizer.rate) == 5
