@@ -24,6 +24,7 @@ COMMANDS = {
     "generate": "Write text with a trained run, the target for a source, or what the gaps of a text hide.",
     "predict": "Write a run's answer for each row of a file.",
     "inspect": "Look inside a run, or a model before its training.",
+    "transfer": "Compare ways to train on from a run, on your own images.",
     "import": "Make a run of a model folder of Hugging Face's, or of published weights.",
     "export": "Write a run as a model folder of Hugging Face's.",
     "data": "List, describe or fetch the named data sets.",

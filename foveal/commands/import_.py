@@ -79,5 +79,6 @@ def _network(found: ForeignNetwork, path: Path) -> Told:
         ("run", str(path)),
         ("next", command("predict", path, "photo.jpg")),
         ("", f"foveal train DATA --from {path}"),
+        ("", f"foveal transfer DATA --from {path}"),
     ]
     return rows, {"model_type": found.name, "parameters": parameters, "classes": len(found.labels)}

@@ -47,6 +47,8 @@ def show_neighbours(
     kind = kind_of(loaded.config)
     if not isinstance(kind, ImageKind):
         raise UserError(f"{loaded.run.path}: neighbours are looked for among images, and this run sees none")
+    if k < 1:
+        raise UserError(f"--nearest {k}: expected 1 or more")
     if out is not None and out.suffix.lower() != ".png":
         raise UserError(f"{out}: expected a name that ends in .png")
     config = centred(loaded.config) if query is None else centred(loaded.config, valid=0.0, test=0.0)

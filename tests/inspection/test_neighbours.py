@@ -54,5 +54,5 @@ def test_fewer_than_are_asked_for() -> None:
 def test_votes() -> None:
     found = Nearest(torch.zeros(1, 1), 5, "euclidean")
     found.add(torch.tensor([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]))
-    assert voted(found, ["a", "b", "b", "a", "c", "c"]) == ["a"]
+    assert voted(found, ["a", "b", "a", "b", "c", "c"]) == ["a"]
     assert voted(found, ["a", "b", "b", "c", "b", "b"]) == ["b"]
