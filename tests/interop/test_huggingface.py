@@ -176,7 +176,7 @@ def test_half_precision_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "setting", "message"),
     [
-        ("gpt2", {"model_type": "llama"}, "model_type='llama': not one that ours can be; known: bert, gpt2"),
+        ("gpt2", {"model_type": "llama"}, "model_type='llama': not one that ours can be; known: bert, conv"),
         ("gpt2", {"model_type": None}, "model_type=None: not one that ours can be"),
         ("gpt2", {"model_type": ["gpt2"]}, "not one that ours can be"),
         ("gpt2", {"activation_function": "silu"}, "activation_function='silu': ours has gelu_new, gelu"),
