@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from foveal.layers.fitted import Fitted
 from foveal.ops.histogram import colour_codes, edge_votes, locally_normalised, shares
 
-PIECE = 256
+PIECE = 32
 """Images whose features are computed at a time."""
 
 

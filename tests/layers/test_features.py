@@ -62,6 +62,14 @@ def test_what_was_fitted_is_of_size_one(images, feature, monkeypatch):
     assert not list(layer.parameters())
 
 
+def test_a_feature_that_begins_from_images_is_given_them(images, words):
+    layer = Standardised(VisualWords(3, words=10, side=4), 10)
+    torch.manual_seed(1)
+    VisualWords(3, words=10, side=4)  # draws as many numbers as the fixture's
+    layer.fit(images)
+    assert torch.equal(layer.feature.words, words.words)
+
+
 def test_images_of_one_colour_leave_it_finite():
     layer = Standardised(OrientedGradients(9), 9)
     layer.fit(torch.zeros(4, 3, 8, 8))
