@@ -1,6 +1,7 @@
 """Where pictures are: single files, folders and zips of them, labelled or not."""
 
 import os
+import stat
 import zipfile
 from collections.abc import Iterator
 from itertools import islice
@@ -14,6 +15,7 @@ from foveal.core.errors import UserError
 from foveal.data.fields import Fields, as_texts
 from foveal.data.folders import TABLES, files_in, open_folder, read_folder
 from foveal.data.parts import part_files
+from foveal.data.picture_bounds import is_bomb
 from foveal.data.picture_sets import is_set, part_sets, pictures_in
 from foveal.data.pictures import SUFFIXES, Pixels, from_array, read_picture
 from foveal.data.rows import Aside, Row, checked
@@ -66,10 +68,11 @@ def pixels_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> P
     if isinstance(image, bytes):
         return read_picture(image, size, channels)
     try:
-        if _weight(image) > HEAVIEST:
-            return f"a file of more than {HEAVIEST >> 20} MiB; make it smaller"
+        weight = _weight(image)
+        if isinstance(weight, str):
+            return weight
         with image.open("rb") as opened:
-            content = opened.read(HEAVIEST)
+            content = opened.read(weight)  # of a zip's member no more is unpacked
     except Exception as error:  # of the system, and of zipfile and its decompressors, of many kinds
         return f"can't be read: {error}; get the file anew"
     return read_picture(content, size, channels)
@@ -113,8 +116,16 @@ def _is_picture(name: str) -> bool:
     return name.lower().endswith(SUFFIXES)
 
 
-def _weight(file: File) -> int:
-    """Bytes in it."""
+def _weight(file: File) -> int | str:
+    """Bytes in it, or why it is not to be opened."""
     if isinstance(file, zipfile.Path):
-        return file.root.getinfo(file.at).file_size
-    return os.stat(file).st_size
+        member = file.root.getinfo(file.at)
+        size, packed = member.file_size, member.compress_size
+        if is_bomb(packed, size):
+            return f"{packed:,} bytes that say they are {size:,} unpacked; leave it out"
+    else:
+        status = os.stat(file)
+        size = status.st_size
+        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+            return "neither a file nor a folder; take it away"
+    return f"a file of more than {HEAVIEST >> 20} MiB; make it smaller" if size > HEAVIEST else size

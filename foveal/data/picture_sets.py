@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found
 from foveal.data.folders import PARTS
+from foveal.data.picture_bounds import is_bomb
 from foveal.data.tables import columns_of, read_records
 from foveal.data.text import open_file
 
@@ -82,14 +84,12 @@ def pictures_in(data: str, label: str | None) -> Iterator[Found]:
 
 
 def _rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Found]:
-    if labels is not None:
-        labels = labels.reshape(len(labels), -1)
-        if labels.shape != (len(images), 1):
-            raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
+    if labels is not None and not len(labels) == labels.size == len(images):
+        raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
     for number, image in enumerate(images):
         fields: Fields = {"image": image}
         if labels is not None:
-            fields["label"] = labels[number, 0].item()
+            fields["label"] = labels.reshape(-1)[number].item()
         yield f"image {number + 1}", fields
 
 
@@ -105,6 +105,7 @@ def _idx(path: Path) -> NDArray[np.uint8]:
                 raise UserError(f"{path}: not IDX of bytes (it begins with {head.hex()}); get it anew")
             sides = content.read(4 * head[3])
             shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])
+            _check_size(path, math.prod(shape))
             data = content.read(math.prod(shape))
         except (OSError, EOFError, OverflowError, MemoryError, zlib.error) as error:
             raise UserError(f"{path}: cut off or damaged: {error}; get it anew") from None
@@ -136,16 +137,25 @@ def _array_names(path: Path) -> set[str]:
         return set()
 
 
+def _check_size(path: Path, size: int) -> None:
+    """UserError if more bytes are to come out of a packed file than can be meant."""
+    packed = path.stat().st_size
+    if is_bomb(packed, size):
+        raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
+
+
 def _npz(path: Path, part: str, labelled: bool) -> Iterator[Found]:
     """`images` and `labels`; those of a part are `x_train` and `y_train`, or `train_images` and so on."""
     names = [(image.format(part), label.format(part)) for image, label in NPZ_NAMES]
     known = _array_names(path)
     image, label = next((pair for pair in names if pair[0] in known), ("images", "labels"))
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
+        _check_size(path, sum(array.file_size for array in arrays.infolist()))
     with open_file(path) as file:
         try:
             with np.load(file, allow_pickle=False) as stored:
-                images = stored[image]
-                labels = stored[label] if labelled else None
+                images = np.atleast_1d(stored[image])
+                labels = np.atleast_1d(stored[label]) if labelled else None
         except Exception as error:  # of numpy, zipfile and zlib, of many kinds
             raise UserError(
                 f"{path}: no arrays {image} and {label} that can be read: {error}; save them with numpy.savez"

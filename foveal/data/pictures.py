@@ -1,12 +1,14 @@
 """A picture: from a file's bytes, or an array, to 8-bit pixels, upright and no larger than a model needs."""
 
 import io
-import math
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from foveal.data.picture_bounds import BITS, has_many_notes, too_large
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -17,21 +19,16 @@ Pixels = NDArray[np.uint8]
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
 """Of the files that are taken as pictures where nothing else says so; what is in a file decides its form."""
-MOST = 89_000_000
-"""Pixels that a picture may have; less where one counts more, so that 150 MiB are enough to read it."""
-WEIGHTS = {"1": 2, "L": 1, "RGB": 3}
-"""What a pixel counts by its mode; those that are converted on the way, OTHER."""
-OTHER, PROGRESSIVE, WEBP = 6, 4, 11
-"""A progressive JPEG is held as a whole, whatever is made of it; WEBP several times over."""
 PLAIN = ("L", "LA", "RGB", "RGBA", "I", "F")
 """Modes that can be resized."""
 TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 """By the orientation in a picture's EXIF what makes it upright, as `Image.Transpose` numbers it."""
 ORIENTATION = 0x0112
-TILE_WIDTH, TILE_HEIGHT = 322, 323
-"""Tags of TIFF."""
+ZERO_IS = 262
+"""A tag of TIFF: 0 is white, or black."""
 LONG = 3
 """How many times as long as its short side a picture is kept."""
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # else some of its readers write to standard error
 
 
 def stored(short: int, size: int) -> int:
@@ -50,14 +47,16 @@ def read_picture(content: bytes, size: int, channels: int) -> Pixels | str:
 
     if not content:
         return "empty; get the file anew"
+    if has_many_notes(content):
+        return "too many notes in it; save it without them"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-                if why := _too_large(image, size):
+                if why := too_large(image, content, size):
                     return why
                 image.load()
-                return fitted(_upright(image), size, channels)
+                return fitted(_levelled(_upright(image), image), size, channels)
     except UnidentifiedImageError:
         return f"no picture that can be read ({', '.join(FORMATS)}); convert it to one of them"
     except Image.DecompressionBombError:
@@ -117,22 +116,6 @@ def eight_bits(values: NDArray[Any]) -> Pixels | str:
     return np.rint(values * np.float32(scale)).astype(np.uint8)
 
 
-def _too_large(image: Any, size: int) -> str:
-    """Why the picture is not to be decoded; empty if it is. A JPEG is set to be decoded smaller."""
-    width, height = image.size
-    image.draft(None, (2 * size, 2 * size))
-    counts = [width * height, math.prod(image.size) * WEIGHTS.get(image.mode, OTHER)]
-    if image.format == "WEBP":
-        counts.append(width * height * WEBP)
-    elif image.format == "TIFF":  # a tile may be larger than the picture
-        counts.append(OTHER * image.tag_v2.get(TILE_WIDTH, 0) * image.tag_v2.get(TILE_HEIGHT, 0))
-    elif "progressive" in image.info:
-        counts.append(width * height * PROGRESSIVE)
-    if max(counts) > MOST:
-        return f"{width:,} x {height:,} pixels are too many; make it smaller"
-    return ""
-
-
 def _upright(image: "Image") -> "Image":
     """Turned as its EXIF says, if that can be read."""
     from PIL.Image import Transpose
@@ -142,6 +125,18 @@ def _upright(image: "Image") -> "Image":
     except Exception:  # of damaged notes, of many kinds: the picture is there
         turn = None
     return image if turn is None else image.transpose(Transpose(turn))
+
+
+def _levelled(image: "Image", read: Any) -> "Image":
+    """Of a TIFF, as it was `read`, in 16 bits where they are 12, and not the negative where its zero is
+    white: Pillow leaves both as they are."""
+    from PIL import Image
+
+    if read.format != "TIFF" or not read.mode.startswith("I;16"):
+        return image
+    tags = read.tag_v2
+    levels = np.asarray(image).astype(np.uint16) * np.uint16(16 if tags.get(BITS) == (12,) else 1)
+    return Image.fromarray(65_535 - levels if tags.get(ZERO_IS) == 0 else levels)
 
 
 def _resized(image: "Image", size: int) -> "Image":

@@ -1,0 +1,91 @@
+"""How much memory and time a picture would take, known before it is decoded."""
+
+import math
+from typing import Any
+
+MOST = 89_000_000
+"""Pixels that a picture may have."""
+LONGEST = 1 << 20
+"""Pixels that a side may have: readers hold several rows."""
+ROOM = 128 << 20
+"""Bytes that may be held to read one, beside its file, so that 150 MiB are enough."""
+BYTES = {"1": 2, "L": 1, "RGB": 4}
+"""What a pixel takes by its mode; those that are converted on the way, OTHER."""
+OTHER, WEBP, RUNS = 8, 16, 32
+"""WEBP is held several times over; a BMP's run lengths are read by a slow reader of Pillow's."""
+OVER = 10**9
+"""Pixels that all scans of a JPEG may go over; a second or less."""
+NOTES = 16
+"""Packed notes that a PNG may have: each may take 4 MB."""
+LENGTHS = range(0xC0, 0xFF)
+"""Markers of JPEG behind which a length stands, but for those of restart, start and end."""
+BITS, COMPRESSION, STRIPS, SAMPLES, ROWS, COUNTS = 258, 259, 273, 277, 278, 279
+TILE_WIDTH, TILE_HEIGHT, TILES, TILE_COUNTS = 322, 323, 324, 325
+"""Tags of TIFF."""
+RAW, IN_JPEG = 1, (6, 7)
+"""Its compressions."""
+UNPACKED, SWELLING = 1 << 26, 100
+"""So many bytes may come out of a packed file, or so many times its own."""
+
+
+def is_bomb(packed: int, size: int) -> bool:
+    """Whether `size` bytes are too many to come out of a file, or a member of a zip, of `packed` bytes."""
+    return size > max(UNPACKED, SWELLING * packed)
+
+
+def has_many_notes(content: bytes) -> bool:
+    """Of a PNG: they are unpacked while it is opened."""
+    return content[:4] == b"\x89PNG" and content.count(b"zTXt") + content.count(b"iTXt") > NOTES
+
+
+def too_large(image: Any, content: bytes, size: int) -> str:
+    """Why a picture of Pillow's, opened from `content`, is not to be decoded; empty if it is.
+
+    A JPEG is set to be decoded smaller, for a model that sees `size` x `size`.
+    """
+    width, height = image.size
+    image.draft(None, (2 * size, 2 * size))
+    held, over = math.prod(image.size) * BYTES.get(image.mode, OTHER), 0
+    if image.format in ("JPEG", "MPO"):
+        first = _first_scan(content)
+        whole = content[first : first + 2] == b"\xff\xda" and content[first + 4] == image.layers
+        if "progressive" in image.info or not whole:  # in several scans: all coefficients are held
+            held += 2 * image.layers * width * height
+            over = content.count(b"\xff\xda", first) * width * height
+    elif image.format == "WEBP":
+        held = width * height * WEBP
+    elif image.format == "BMP" and image.info.get("compression") in (1, 2):
+        held = width * height * RUNS
+    elif image.format == "TIFF" and image.tag_v2.get(COMPRESSION, RAW) != RAW:
+        if _is_cut_off(image.tag_v2, len(content)):
+            return "damaged or cut off (its end is missing); get the file anew"
+        block, weight = _block(image)
+        held += block * weight
+        over = block * content.count(b"\xff\xda") if image.tag_v2[COMPRESSION] in IN_JPEG else 0
+    if width * height > MOST or max(width, height) > LONGEST or held > ROOM:
+        return f"{width:,} x {height:,} pixels are too many; make it smaller"
+    return f"{width:,} x {height:,} pixels in too many scans; save it anew" if over > OVER else ""
+
+
+def _first_scan(content: bytes) -> int:
+    """Where the first scan of a JPEG begins, or what is no plain part of its head."""
+    at = 2
+    while content[at] == 0xFF and content[at + 1] in LENGTHS and content[at + 1] not in range(0xD0, 0xDB):
+        at += 2 + int.from_bytes(content[at + 2 : at + 4], "big")
+    return at
+
+
+def _is_cut_off(tags: Any, length: int) -> bool:
+    """Whether strips or tiles of a TIFF lie behind the end of its file."""
+    starts, counts = (tags.get(STRIPS) or tags[TILES]), (tags.get(COUNTS) or tags[TILE_COUNTS])
+    return any(start + count > length for start, count in zip(starts, counts, strict=True))
+
+
+def _block(image: Any) -> tuple[int, int]:
+    """The pixels of a strip or tile of a TIFF, which is decoded as a whole, and the bytes that each takes."""
+    tags, (width, height) = image.tag_v2, image.size
+    samples, bits = tags.get(SAMPLES, 1), max(tags.get(BITS, (1,)))
+    weight = -(-samples * bits // 8) + (2 * samples + 4 if tags[COMPRESSION] in IN_JPEG else 0)
+    if TILE_WIDTH in tags:  # a tile may be larger than the picture
+        return tags[TILE_WIDTH] * tags[TILE_HEIGHT], weight
+    return width * min(height, tags.get(ROWS, height)), weight

@@ -1,0 +1,119 @@
+"""Odd pictures, some 1,500: each is read, the same wherever it is used, or set aside by name."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from foveal.config import DataConfig
+from foveal.config.sections import ImageConfig
+from foveal.data import parts
+from foveal.data.images import ImageForm, ImageInputs
+from foveal.data.pictures import LONG, read_picture
+from foveal.data.rows import Aside, Row
+from foveal.data.standardize import Statistics
+from tests.data.made_pictures import luma
+from tests.data.odd_pictures import SIDE, damaged, whole
+
+SIZE = 18
+FORM = ImageForm()
+WHOLE = {name: (content, shown) for name, content, shown in whole()}
+DAMAGED = {name: (content, before) for name, content, before in damaged()}
+LIBTIFF = re.compile(r"changed .*-.*\.tif")
+"""Of a packed TIFF with other bytes libtiff tells on standard error, before Pillow hears of it."""
+
+
+def blocks(picture: NDArray[Any], count: int = 6) -> NDArray[np.float64]:
+    """The mean brightness of count x count parts of it."""
+    rows = np.array_split(luma(picture.astype(float)), min(count, len(picture)), 0)
+    return np.array(
+        [[part.mean() for part in np.array_split(row, min(count, row.shape[1]), 1)] for row in rows]
+    )
+
+
+def test_there_are_many() -> None:
+    assert len(WHOLE) >= 375
+    assert len(DAMAGED) >= 1_000
+
+
+def test_whole_ones_look_as_they_should(capfd: pytest.CaptureFixture[str]) -> None:
+    """Upright, of the right levels; black and white is dithered."""
+    for name, (content, shown) in WHOLE.items():
+        found = read_picture(content, SIDE, 3)
+        assert isinstance(found, np.ndarray), (name, found)
+        if shown.shape[0] > 1:
+            assert found.shape == shown.shape, name
+        assert np.abs(blocks(found) - blocks(shown)).max() <= (16 if name.startswith("1-") else 9), name
+    assert capfd.readouterr() == ("", "")
+
+
+def test_damaged_ones_are_whole_or_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    """What is cut off is never half a picture."""
+    for name, (content, before) in DAMAGED.items():
+        found = read_picture(content, SIDE, 3)
+        if isinstance(found, np.ndarray) and name.startswith("cut"):
+            assert (found == read_picture(before, SIDE, 3)).all(), name
+        assert isinstance(found, str) or not name.startswith(("zeros", "name")), name
+        said = capfd.readouterr()
+        assert said == ("", "") or LIBTIFF.fullmatch(name), said
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of them, in two classes."""
+    path = tmp_path_factory.mktemp("odd")
+    for number, (name, (content, _)) in enumerate((WHOLE | DAMAGED).items()):
+        file = path / "ab"[number % 2] / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) -> None:
+    """Bit for bit; and what can't be read is set aside by name, for one reason in one line."""
+    config = DataConfig(image=ImageConfig(size=SIZE, channels=channels))
+    aside: list[Aside] = []
+    rows = list(FORM.read(str(folder), config, aside))
+    files = len(WHOLE) + len(DAMAGED)
+    assert len(rows) + len(aside) == files
+    assert len(rows) > len(WHOLE)
+    for why in aside:
+        label, name = why.place.removeprefix(f"{folder}, ").split("/")
+        assert (label in "ab", name in DAMAGED) == (True, True)
+        assert why.why
+        assert "\n" not in why.why
+    for row in rows:
+        check_shape(row.fields["picture"], channels)
+    inputs = ImageInputs(Statistics((0.0,) * channels, (1.0,) * channels), ("a", "b"), SIZE)
+    told: list[str] = []
+    part, facts = parts.prepare_held_out(FORM, str(folder), config, inputs, told.append)
+    asked = parts.read_questions(FORM, str(folder), config, told.append)
+    questions = FORM.encode_questions(asked, inputs, config)
+    assert facts["set_aside"] == len(aside)
+    assert [line.split(": ")[1].split(" rows")[0] for line in told] == [f"{len(aside):,}"] * 2
+    assert [row.fields["source"] for row in asked] == part.sources == [row.fields["name"] for row in rows]
+    for number, row in enumerate(rows):
+        assert np.array_equal(part.examples[number], row.fields["picture"]), row.place
+        assert np.array_equal(questions[number], row.fields["picture"]), row.place
+
+
+def check_shape(picture: NDArray[np.uint8], channels: int) -> None:
+    assert picture.dtype == np.uint8
+    assert picture.shape[2] == channels
+    short, long = sorted(picture.shape[:2])
+    assert SIZE <= short <= SIZE * 8 // 7
+    assert long <= LONG * short
+
+
+def test_one_by_one_as_all_together(folder: Path) -> None:
+    config = DataConfig(image=ImageConfig(size=SIZE))
+    together = {row.place: row for row in FORM.read_questions(str(folder), config, [])}
+    for name in ("turn 6.jpg", "P-0.gif", "I;16-0.tif", "12 bits.tif"):
+        (place,) = (place for place in together if place.endswith(f"/{name}"))
+        (row,) = FORM.read_questions(place, config, [])
+        assert isinstance(row, Row)
+        assert np.array_equal(row.fields["picture"], together[place].fields["picture"])
