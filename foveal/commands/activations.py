@@ -27,12 +27,15 @@ from foveal.data.images import ImageInputs
 from foveal.data.standardize import Statistics
 from foveal.inspection.activations import CAVEAT, Activations, activations_of
 from foveal.inspection.activations_picture import draw
+from foveal.models.convnets import NETWORKS, made_for
 from foveal.scores.report import aligned
 from foveal.training.protocols import Batch, Task
 from foveal.training.step import begin, objective, total_weights
 
 CLASSES = 10
 """Of random images."""
+LARGE, FEW = 64, 16
+"""Pixels to a side beyond which a network by its name is shown so few: all its activations are in memory."""
 
 
 def show_activations(
@@ -73,7 +76,8 @@ def show_activations(
 def _config(what: str, settings: tuple[str, ...]) -> Config:
     if what in preset_names() or what.endswith(".toml"):
         return load_config(what, settings)
-    return network_config(what, settings)
+    large = what in NETWORKS and made_for(what)[1] > LARGE
+    return network_config(what, (f"data.image.batch={FEW}", *settings) if large else settings)
 
 
 def _of_run(path: str, data: str | None, device: torch.device) -> list[Activations]:

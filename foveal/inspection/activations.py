@@ -2,13 +2,14 @@
 ones, make of the size of things (LeCun et al. 1998; Glorot and Bengio 2010, figures 2 to 8).
 
 Every call of an activation function is seen, whether it is a module or a function inside one; of stacks of
-mixers the output of each block, too. Pictures are drawn by `activations_picture`.
+mixers the output of each block, too. Calls behind the same layer, as of a loop over time, are taken together.
+Pictures are drawn by `activations_picture`.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -40,11 +41,11 @@ _FUNCTIONS = {
 class Activations:
     """What one activation function, or one block, gave for a batch.
 
-    `name` is the module that the function is, or stands behind; `shape` that of one example. Shares are None
-    where they mean nothing: `saturated` is of sigmoid and tanh, `zeros` and `dead` (units that are zero for
-    every example) of rectifiers. `gradient` is the deviation of the loss's gradient, None if there is none.
-    `counts` are of bins of equal width from `low` to `high`, the same for all of a model; what lies beyond is
-    in the last ones.
+    `name` is the layer behind which the function stands: the last module with parameters of its own that was
+    at work. `shape` is that of one example. Shares are None where they mean nothing: `saturated` is of
+    sigmoid and tanh, `zeros` and `dead` (units that are zero for every example) of rectifiers. `gradient` is
+    the deviation of the loss's gradient, None if there is none. `counts` are of bins of equal width from
+    `low` to `high`, the same for all of a model; what lies beyond is in the last ones.
     """
 
     name: str
@@ -72,60 +73,49 @@ def activations_of(model: nn.Module, loss: Callable[[], Tensor]) -> list[Activat
     The first axis of every activation counts examples. The model stays as it is, but for what a call changes.
     """
     watch = _Watch()
-    hooks = [
-        hook
-        for name, module in model.named_modules()
-        for hook in (
-            module.register_forward_pre_hook(watch.entering(name)),
-            module.register_forward_hook(watch.leaving(name)),
-        )
-    ]
+    hooks = []
+    for name, module in model.named_modules():
+        if next(module.parameters(recurse=False), None) is not None:
+            hooks += [module.register_forward_pre_hook(watch.at(name))]
+            hooks += [module.register_forward_hook(watch.at(name))]
+        if isinstance(module, Block):
+            hooks += [module.register_forward_hook(watch.left(name))]
     try:
         with torch.enable_grad(), watch:
             value = loss()
     finally:
         for hook in hooks:
             hook.remove()
-    return _statistics(watch.seen, _gradients(value, watch.seen))
+    return _statistics(watch.seen, _gradients(value, watch.seen.values()))
 
 
-class _Seen(list[Tensor]):
-    """The outputs of one function at one place: several, where a loop calls it."""
+class _Where(NamedTuple):
+    """Behind which layer, which function, and the shape of an example."""
 
-    def __init__(self, name: str, function: str):
-        super().__init__()
-        self.name, self.function = name, function
+    layer: str
+    function: str
+    shape: tuple[int, ...]
 
 
 class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Keeps the outputs of activation functions and blocks, and behind which module they were made.
-
-    Calls with no module entered or left between them are a loop over time, and kept as one.
-    """
+    """Keeps the outputs of activation functions and blocks; those of one place, as of a loop, together."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._found: dict[tuple[Any, ...], _Seen] = {}
-        self._names: dict[str, int] = {}
-        self._place, self._passed = "", 0
+        self.seen: dict[_Where, list[Tensor]] = {}
+        self._layer = ""
 
-    @property
-    def seen(self) -> list[_Seen]:
-        return list(self._found.values())
+    def at(self, name: str) -> Callable[..., None]:
+        def hook(*_: Any) -> None:
+            self._layer = name
 
-    def entering(self, name: str) -> Callable[..., None]:
-        def enter(module: nn.Module, given: Any) -> None:
-            self._place, self._passed = name, self._passed + 1
+        return hook
 
-        return enter
+    def left(self, name: str) -> Callable[..., None]:
+        def hook(module: nn.Module, given: Any, output: Any) -> None:
+            self._keep(name, BLOCK, output[0])
 
-    def leaving(self, name: str) -> Callable[..., None]:
-        def leave(module: nn.Module, given: Any, output: Any) -> None:
-            self._place, self._passed = name, self._passed + 1
-            if isinstance(module, Block):
-                self._keep(BLOCK, output[0])
-
-        return leave
+        return hook
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -134,45 +124,39 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = _FUNCTIONS.get(function.overloadpacket)
         if name is not None and result.dim() > 1:
             clipped_at_zero = name == "hardtanh" and len(args) > 1 and args[1] == 0
-            self._keep("relu6" if clipped_at_zero else name, result)
+            self._keep(self._layer, "relu6" if clipped_at_zero else name, result)
         return result
 
-    def _keep(self, function: str, output: Tensor) -> None:
-        key = (self._passed, function, output.shape[1:])
-        if key not in self._found:
-            count = self._names[self._place] = self._names.get(self._place, 0) + 1
-            name = self._place if count == 1 else f"{self._place} ({count})"
-            self._found[key] = _Seen(name, function)
-        self._found[key].append(output)
+    def _keep(self, layer: str, function: str, output: Tensor) -> None:
+        self.seen.setdefault(_Where(layer, function, tuple(output.shape[1:])), []).append(output)
 
 
-def _gradients(loss: Tensor, seen: Sequence[_Seen]) -> list[list[Tensor]]:
+def _gradients(loss: Tensor, seen: Iterable[list[Tensor]]) -> list[list[Tensor]]:
     """Of the loss to each of the tensors that it has one to."""
-    wanted = [tensor for some in seen for tensor in some if tensor.requires_grad]
+    each = [[tensor for tensor in some if tensor.requires_grad] for some in seen]
+    wanted = [tensor for some in each for tensor in some]
     if not wanted or not loss.requires_grad:
-        return [[] for _ in seen]
+        return [[] for _ in each]
     found = iter(torch.autograd.grad(loss, wanted, allow_unused=True))
-    each = [[next(found) for tensor in some if tensor.requires_grad] for some in seen]
-    return [[gradient for gradient in some if gradient is not None] for some in each]
+    gradients = [[next(found) for _ in some] for some in each]
+    return [[gradient for gradient in some if gradient is not None] for some in gradients]
 
 
-def _statistics(seen: Sequence[_Seen], gradients: Sequence[list[Tensor]]) -> list[Activations]:
-    values = [torch.cat([tensor.detach().float() for tensor in some]) for some in seen]
+def _statistics(seen: dict[_Where, list[Tensor]], gradients: Sequence[list[Tensor]]) -> list[Activations]:
+    values = [_joined(some) for some in seen.values()]
     ranges = [_range(x) for x in values]
     low, high = min((low for low, _ in ranges), default=0.0), max((high for _, high in ranges), default=0.0)
     found = []
-    for some, x, slopes in zip(seen, values, gradients, strict=True):
-        rectified = some.function in RECTIFIERS
+    for where, x, slopes in zip(seen, values, gradients, strict=True):
+        rectified = where.function in RECTIFIERS
         inside = x[x.isfinite()].clamp(low, high)
         found.append(
             Activations(
-                some.name,
-                some.function,
-                tuple(x.shape[1:]),
+                *where,
                 float(x.mean()),
                 _deviation(x),
-                _deviation(torch.cat([slope.float() for slope in slopes])) if slopes else None,
-                _saturated(some.function, x),
+                _deviation(_joined(slopes)) if slopes else None,
+                _saturated(where.function, x),
                 float((x == 0).float().mean()) if rectified else None,
                 float((x == 0).all(0).float().mean()) if rectified else None,
                 low,
@@ -181,6 +165,11 @@ def _statistics(seen: Sequence[_Seen], gradients: Sequence[list[Tensor]]) -> lis
             )
         )
     return found
+
+
+def _joined(tensors: list[Tensor]) -> Tensor:
+    """As one; no copy of a single one, which may be large."""
+    return (tensors[0] if len(tensors) == 1 else torch.cat(tensors)).detach().float()
 
 
 def _range(x: Tensor) -> tuple[float, float]:
