@@ -108,6 +108,10 @@ class ImageForm:
         """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
         `name` of the file and `label`."""
         for row in _decoded(labelled_pictures(data, config.label), config, aside):
+            label = row.fields["label"]
+            if label.splitlines() != [label]:  # labels are written beside pictures, and in tables
+                aside.append(Aside(row.place, f"the label {label!r} has a line end in it; rename it"))
+                continue
             yield Row(row.place, {"source": _content(row.fields["picture"]), **row.fields})
 
     def make_inputs(

@@ -57,8 +57,12 @@ def unlabelled_pictures(data: str) -> Iterator[Row | Aside]:
     else:
         folder = open_folder(data)
         files = (folder / name for name in files_in(folder) if _is_picture(name))
+    none = True
     for file in files:
+        none = False
         yield Row(str(file), {"image": file, "name": str(file)})
+    if none:
+        raise UserError(f"{data}: no pictures in it ({', '.join(SUFFIXES)}); give others, or rename them")
 
 
 def pixels_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> Pixels | str:
@@ -74,7 +78,7 @@ def pixels_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> P
         with image.open("rb") as opened:
             content = opened.read(weight)  # of a zip's member no more is unpacked
     except Exception as error:  # of the system, and of zipfile and its decompressors, of many kinds
-        return f"can't be read: {error}; get the file anew"
+        return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file anew"
     return read_picture(content, size, channels)
 
 
