@@ -37,6 +37,7 @@ K, MOST, ASKED = 5, 2000, 500
 """Neighbours that vote; among so many training images at most, for so many held-out ones at most."""
 TENTH = 0.1
 """Of the rate at which a run was trained; an imported one has a rate to go on with."""
+CAVEAT = "each is trained once: the intervals are of the test images, and another seed differs too"
 OWN = ("model.", "optimizer.", "schedule.", "data.image.", "data.augment.")
 """Settings of the run's recipe: from scratch is trained by the preset instead."""
 
@@ -125,7 +126,9 @@ def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, poll: Calla
     prepared: Prepared[Any, Images] = kind.prepare(config, parts, say, None, taken)
     held_out = prepared.valid if prepared.test is None else prepared.test
     if held_out is None:
-        raise UserError(f"{parts.data}: no held-out images to measure on: leave data.test and data.valid")
+        raise UserError(
+            f"{parts.data}: no held-out images to measure on: give data.test=0.2, or a set with --test"
+        )
     (few, right), (among, labels) = _some(held_out, ASKED), _some(prepared.train, MOST)
     asked, known = (kind.once(centred(config), pictures) for pictures in (few, among))
     found = neighbours(loaded.model, asked, known, K, "cosine", poll)
@@ -204,15 +207,12 @@ def _measure(path: Path, device: str) -> dict[str, Any]:
 
 
 def _tell(folder: Path, found: Alike, ways: dict[Way, dict[str, Any]], json: bool) -> None:
-    advice, told = found.advice, dict(_words(found))
-    judged = verdict(
-        advice.way,
-        {way: Measured(one["accuracy"], *one["accuracy_interval"]) for way, one in ways.items()},
-    )
+    advice = found.advice
+    shares = {way: Measured(one["accuracy"], *one["accuracy_interval"]) for way, one in ways.items()}
+    judged = verdict(advice.way, shares)
     if json:
-        alike = {"images": found.images, "classes": found.classes} | {
-            "neighbours": {"features": found.features, "pixels": found.pixels}
-        }
+        near = {"features": found.features, "pixels": found.pixels}
+        alike = {"images": found.images, "classes": found.classes, "neighbours": near}
         result_line({"run": str(folder), **alike, "advice": advice.way, "verdict": judged, "ways": ways})
         return
     split = next(iter(ways.values()))["split"]
@@ -230,7 +230,7 @@ def _tell(folder: Path, found: Alike, ways: dict[Way, dict[str, Any]], json: boo
             ]
         )
     OUTPUT.print(aligned(rows), soft_wrap=True, markup=False)
-    facts_table([*told.items(), ("found", judged)], OUTPUT)
+    facts_table([*_words(found), ("found", judged), ("caveat", CAVEAT)], OUTPUT)
 
 
 def _words(found: Alike) -> Iterator[tuple[str, str]]:
@@ -242,4 +242,5 @@ def _words(found: Alike) -> Iterator[tuple[str, str]]:
     word, half = ("alike", "at most half") if advice.alike else ("unlike", "more than half")
     why = f"the features make {half} of the pixels' errors"
     yield "alike", f"{K} nearest images right: {votes}: {word}, since {why}"
-    yield "advice", f"* {advice.words}; refuted if another way's interval lies above"
+    against = "refuted if another way's interval lies above, and with other seeds too"
+    yield "advice", f"* {advice.words}; {against}"
