@@ -15,6 +15,7 @@ from foveal.config import ModelConfig, load_config
 from foveal.core.errors import UserError
 from foveal.heads.generate import Generator
 from foveal.interop import huggingface
+from foveal.interop.gpt2 import to_theirs
 from foveal.interop.huggingface import read, write
 from foveal.models.language import language_model
 from foveal.training.sealed import load_weights
@@ -367,3 +368,8 @@ def test_every_name_is_mapped_once() -> None:
         config = ModelConfig.model_validate(settings | {"tied": False})
         names = [name for _, held in found.held(config.layers, tied=False) for name in held.names]
         assert sorted(names) == sorted(dict(language_model(config, V, CONTEXT).named_parameters()))
+
+
+def test_gpt2_without_such_an_activation() -> None:
+    with pytest.raises(UserError, match=r"model\.activation=silu: GPT-2's files are read with .*relu"):
+        to_theirs(ModelConfig(activation="silu"), CONTEXT)
