@@ -81,7 +81,8 @@ def train_and_report(
             report = judged(kind.judge(config, model, data.inputs, held_out, signals.poll))
             result |= {} if report is None else report.to_json()
         made = ", ".join(map(str, parts_of(config)))
-        draw_curves(run.metrics, picture, f"{run.path.name}: {made}", unit)
+        choice = CHOICES.get(config.task.name, "token")
+        draw_curves(run.metrics, picture, f"{run.path.name}: {made}", unit, choice)
     except Interrupted as stop:
         at = f" at step {trainer.state.progress.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -29,8 +29,9 @@ def smoothed(values: list[float]) -> list[float]:
     return result
 
 
-def draw_curves(metrics: Path, picture: Path, title: str, unit: str) -> None:
-    """Draw the log at `metrics` into the PNG at `picture`; `unit` names what a step reads (`characters`)."""
+def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str) -> None:
+    """Draw the log at `metrics` into the PNG at `picture`; `unit` names what a step reads (`characters`), and
+    `choice` of what there is a loss (`token`)."""
     from matplotlib.figure import Figure
 
     steps = [record for record in read_log(metrics, "step") if record["loss"] is not None]
@@ -63,7 +64,7 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str) -> None:
     if y:
         floor = min(y + [record["loss"] for record in held_out])
         losses.set_ylim(floor - 0.1, min(max(y), floor + 2.2) + 0.1)
-    losses.set_ylabel("loss in nats")
+    losses.set_ylabel(f"loss in nats per {choice}")
     losses.set_title(title, loc="left")
     losses.grid(alpha=0.25)
     losses.legend(loc="upper right", frameon=False)
