@@ -1,10 +1,12 @@
 """The command, called in this process: a process of its own would import torch each time."""
 
 import io
+import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from foveal.cli import main
@@ -53,6 +55,19 @@ def succeed(*arguments: object) -> Told:
     told = call(*arguments)
     assert told.code == 0, told.err
     return told
+
+
+def trained(data: str, *more: object, run: str, steps: int) -> dict[str, Any]:
+    """The result of `foveal train` for so many steps."""
+    told = succeed("train", data, *more, "--budget", f"{steps}steps", "--run", run, "--json")
+    result: dict[str, Any] = json.loads(told.out)
+    return result
+
+
+def predictions(*arguments: str) -> list[dict[str, str]]:
+    """Of `foveal predict`."""
+    found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
+    return found
 
 
 def refuse(*arguments: object) -> str:

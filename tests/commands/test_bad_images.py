@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from foveal.data.pictures import SUFFIXES
-from tests.commands.calling import call, refuse, succeed, tree
-from tests.commands.test_images import SMALL, predictions, write_images
+from tests.commands.calling import call, predictions, refuse, succeed, tree
+from tests.commands.test_images import SMALL, write_images
 
 TWO = (*SMALL, "--budget", "2steps")
 pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands.calling import call, refuse, succeed
+from tests.commands.calling import call, predictions, refuse, succeed
 from tests.commands.strike import at
-from tests.commands.test_images import SMALL, predictions, train, write_images
+from tests.commands.test_images import SMALL, train, write_images
 from tests.commands.test_transfer import go_on, tensors
 
 WORDS = "encoder.blocks.0.feature.words"

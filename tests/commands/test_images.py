@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from foveal.tasks.classify import ClassifyTask
-from tests.commands.calling import call, refuse, succeed
+from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
 SMALL = (
@@ -47,14 +47,7 @@ def write_images(folder: str = "squares", count: int = 60, seed: int = 0) -> str
 
 
 def train(data: str, *more: object, run: str = "run", steps: int = 30) -> dict[str, Any]:
-    told = succeed("train", data, *SMALL, "--budget", f"{steps}steps", "--run", run, "--json", *more)
-    result: dict[str, Any] = json.loads(told.out)
-    return result
-
-
-def predictions(*arguments: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
-    return found
+    return trained(data, *SMALL, *more, run=run, steps=steps)
 
 
 @pytest.mark.parametrize("model", [(), PATCHES])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.commands.calling import call, refuse, succeed
+from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
 SMALL = (
@@ -57,14 +57,7 @@ def write_steps(path: str = "signs.npz", count: int = 60) -> str:
 
 
 def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[str, Any]:
-    told = succeed("train", data, *SMALL, "--budget", f"{steps}steps", "--run", run, "--json", *more)
-    result: dict[str, Any] = json.loads(told.out)
-    return result
-
-
-def predictions(*arguments: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
-    return found
+    return trained(data, *SMALL, *more, run=run, steps=steps)
 
 
 def test_a_label_for_each_series() -> None:
