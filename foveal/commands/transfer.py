@@ -27,6 +27,7 @@ from foveal.inspection.neighbours import neighbours, voted
 from foveal.layers.grid_convolution import BatchNorm2d
 from foveal.scores.report import aligned
 from foveal.training.interrupt import Interrupted, Signals
+from foveal.training.optim import depths
 from foveal.training.plan import parse_budget
 from foveal.training.run import check_place, default_path, open_run
 from foveal.training.sealed import open_json, seal_json
@@ -122,6 +123,8 @@ def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, poll: Calla
     config, kind = load_config(str(path / "config.toml"), list(overrides)), kind_of(loaded.config)
     if not isinstance(kind, ImageKind):
         raise UserError(f"{path}: a run of task {config.task.name}, but it is images that are compared here")
+    if max(depths([name for name, _ in loaded.model.named_parameters()]).values()) < 2:
+        raise UserError(f"{path}: its encoder is of one layer, so there is nothing to compare")
     taken = Taken(loaded.inputs.source, loaded.inputs.labels)
     prepared: Prepared[Any, Images] = kind.prepare(config, parts, say, None, taken)
     held_out = prepared.valid if prepared.test is None else prepared.test
