@@ -22,7 +22,8 @@ def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) 
     True if it does. Which images is a function of the seed and their number.
     """
     encoder = getattr(model, "encoder", None)
-    if not isinstance(encoder, ImageEncoder) or not isinstance(encoder.blocks[0], Fitted):
+    first = next(iter(encoder.blocks), None) if isinstance(encoder, ImageEncoder) else None
+    if not isinstance(first, Fitted):
         return False
     assert isinstance(data.train, Images)
     pictures, seed = data.train.examples, config.training.seed
@@ -30,5 +31,5 @@ def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) 
     rows = permuted(np.arange(many), len(pictures), derived_seed(seed, "fit"))
     seed_everything(seed, "fit")
     images = standardised(centres(pictures, rows), pictures)
-    encoder.blocks[0].fit(images.to(next(model.parameters()).device))
+    first.fit(images.to(next(model.parameters()).device))
     return True

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.build import prepare_again
+from foveal.config.sections import ImageConfig
 from foveal.data.picture_order import HeldOutPictures
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.flat import FlatClassifier
@@ -115,3 +116,9 @@ def test_what_is_taken_from_a_run_is_not_made_anew() -> None:
     go_on("others")
     assert not Codes.given
     assert torch.equal(tensors("more")[CODES], tensors("run")[CODES])
+
+
+@pytest.mark.parametrize("network", ["linear", "mlp"])
+def test_without_a_block_nothing_is_fitted(network: str) -> None:
+    train("squares", f"model.encoder.network={network}", "optimizer.rate=1e-3", steps=2)
+    assert not Path("run/inputs/start.safetensors").exists()
