@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from foveal.build import load
 from foveal.commands.activations import show_activations
 from foveal.commands.neighbours import show_neighbours
+from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.inspection.neighbours import Measure
 from foveal.training.interrupt import Signals
@@ -60,6 +61,10 @@ def inspect(
     """
     with Signals() as signals:
         if view == "neighbours":
+            if settings:
+                raise UserError(
+                    f"{settings[0]}: neighbours are of a run, which has its settings; leave it out"
+                )
             run = load(what, choose_device(device))
             show_neighbours(run, query, data, nearest, measure, out, json, signals.poll)
             return

@@ -203,7 +203,8 @@ def _announce(
         ]
     )
     steps, rising = _steps(config, order, step), config.schedule.warmup
-    if steps < 2 * rising:
+    timed = parse_budget(config.training.budget).unit == "seconds"
+    if steps < 2 * rising and (timed or config.schedule.name != "one-cycle"):
         say(f"about {steps:,} steps, and the rate rises in {rising} of them: lower schedule.warmup")
     if config.training.precision == "bfloat16" and not fast_bfloat16(next(network.parameters()).device):
         say("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
