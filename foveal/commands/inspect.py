@@ -62,9 +62,7 @@ def inspect(
     with Signals() as signals:
         if view == "neighbours":
             if settings:
-                raise UserError(
-                    f"{settings[0]}: neighbours are of a run, which has its settings; leave it out"
-                )
+                raise UserError(f"{settings[0]}: neighbours are of a run, with its settings; leave it out")
             run = load(what, choose_device(device))
             show_neighbours(run, query, data, nearest, measure, out, json, signals.poll)
             return
