@@ -47,7 +47,7 @@ def read_records(
     return read(path, columns, mend, longest)
 
 
-def columns_of(path: Path) -> list[str]:
+def columns_of(path: File) -> list[str]:
     """The names of a table's columns; of a `.jsonl` those of its first row. Errors: as above."""
     if path.suffix.lower() == ".parquet":
         with _open_parquet(path) as table:
@@ -164,7 +164,7 @@ def _parquet(path: File, columns: Sequence[str], mend: str, longest: int) -> Ite
     with _open_parquet(path) as table:
         if why := _missing(columns, table.schema_arrow.names, mend):
             raise UserError(f"{path}: {why}")
-        for batch in table.iter_batches(batch_size=1024, columns=[*columns]):
+        for batch in table.iter_batches(batch_size=128, columns=[*columns]):
             for values in zip(*(batch.column(name) for name in columns), strict=True):
                 number += 1
                 yield f"row {number}", _values(columns, values)
