@@ -5,7 +5,7 @@ from torch import nn
 
 from foveal.config import Config
 from foveal.core.runtime import derived_seed, seed_everything
-from foveal.data.images import Images
+from foveal.data.images import Pictures
 from foveal.data.order import permuted
 from foveal.data.picture_order import centres, standardised
 from foveal.data.prepared import Prepared
@@ -25,8 +25,8 @@ def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) 
     first = next(iter(encoder.blocks), None) if isinstance(encoder, ImageEncoder) else None
     if not isinstance(first, Fitted):
         return False
-    assert isinstance(data.train, Images)
-    pictures, seed = data.train.examples, config.training.seed
+    pictures, seed = getattr(data.train, "examples", None), config.training.seed
+    assert isinstance(pictures, Pictures)
     many = min(len(pictures), IMAGES, PIXELS // config.data.image.size**2)
     rows = permuted(np.arange(many), len(pictures), derived_seed(seed, "fit"))
     seed_everything(seed, "fit")

@@ -10,8 +10,19 @@ from foveal.config import Config
 from foveal.data.images import ImageForm, ImageInputs, Images, Pictures
 from foveal.data.picture_order import HeldOutPictures, PictureOrder
 from foveal.data.prepared import Prepared
+from foveal.encoders.image import ImageEncoder
+from foveal.encoders.patches import PatchEncoder
 from foveal.models.convnets import image_encoder, image_head
 from foveal.models.encoder import patch_encoder
+
+
+def picture_encoder(config: Config) -> ImageEncoder | PatchEncoder:
+    """What reads images of the size that the config says: a network by its name, or patches."""
+    encoder, image = config.model.encoder, config.data.image
+    if encoder.kind == "patches":
+        return patch_encoder(encoder, image.channels, image.size)
+    network, stem = encoder.network, encoder.stem
+    return image_encoder(network, image.channels, stem, encoder.nonlinearity, image.size)
 
 
 class ImageKind(WholeKind):
@@ -21,11 +32,7 @@ class ImageKind(WholeKind):
         super().__init__(ImageForm())
 
     def encoder(self, config: Config, inputs: ImageInputs | None = None) -> nn.Module:
-        encoder, image = config.model.encoder, config.data.image
-        if encoder.kind == "patches":
-            return patch_encoder(encoder, image.channels, image.size)
-        network, stem = encoder.network, encoder.stem
-        return image_encoder(network, image.channels, stem, encoder.nonlinearity, image.size)
+        return picture_encoder(config)
 
     def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
         reader, size = config.model.encoder, config.data.image.size

@@ -4,16 +4,18 @@ A pure function of (seed, epoch, index); once an epoch's order is made, seeking 
 """
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.batching import ExampleBatch
-from foveal.data.examples import Examples, Ragged
+from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.order import permuted
 
 RUNS = (1, 2, 4, 8)
@@ -66,9 +68,16 @@ class Buckets:
 
 
 def gather(examples: Examples, rows: Rows) -> ExampleBatch:
-    """The examples `rows` (B,) as a batch: whole numbers as int64, others as float32."""
+    """The examples `rows` (B,) as a batch."""
+    columns, lengths = side_by_side(examples.columns, rows)
+    scored = lengths["target" if "target" in lengths else "source"]
+    return ExampleBatch(torch.from_numpy(rows), columns, lengths, int(scored.sum()))
+
+
+def side_by_side(given: Mapping[str, Column], rows: Rows) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The `rows` (B,) of columns: whole numbers as int64, others as float32; the lengths of ragged ones."""
     columns, lengths = {}, {}
-    for name, column in examples.columns.items():
+    for name, column in given.items():
         if isinstance(column, Ragged):
             values, counts = column.padded(rows)
             lengths[name] = torch.from_numpy(counts)
@@ -76,8 +85,7 @@ def gather(examples: Examples, rows: Rows) -> ExampleBatch:
             values = column[rows]
         kind = np.float32 if np.issubdtype(values.dtype, np.floating) else np.int64
         columns[name] = torch.from_numpy(values.astype(kind))
-    scored = lengths["target" if "target" in lengths else "source"]
-    return ExampleBatch(torch.from_numpy(rows), columns, lengths, int(scored.sum()))
+    return columns, lengths
 
 
 def lengths_of(examples: Examples) -> Rows:

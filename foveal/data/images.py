@@ -1,14 +1,15 @@
-"""Labelled images as examples: pixels, standardised when they are seen, and class numbers."""
+"""Images as examples: pixels, standardised when they are seen; and those with a label each."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.classes import class_names, names_to_json, numbering, open_names
@@ -23,6 +24,20 @@ from foveal.data.standardize import Statistics, Values, reading
 
 LABELS = "labels.json"
 FILE = "images.json"
+
+
+@runtime_checkable
+class Seen(Protocol):
+    """What is seen of images: squares of `size` pixels, standardised by the channels' statistics."""
+
+    @property
+    def statistics(self) -> Statistics: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def told(self, columns: Mapping[str, Tensor]) -> str:
+        """In words, what belongs to one image of a batch; `columns` are its own."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +58,44 @@ class ImageInputs:
     def channels(self) -> int:
         return len(self.statistics.mean)
 
+    def told(self, columns: Mapping[str, Tensor]) -> str:
+        """The label; of two images that were mixed both, with the share of the first."""
+        name = self.labels[int(columns["label"])]
+        if "other" not in columns:
+            return name
+        return f"{name} {100 * columns['share']:.0f} %, {self.labels[int(columns['other'])]}"
+
     def files(self) -> dict[str, bytes]:
-        return {
-            CHANNELS: self.statistics.to_json().encode(),
-            LABELS: names_to_json(self.labels),
-            FILE: json.dumps({"size": self.size}).encode(),
-        }
+        return seen_files(self) | {LABELS: names_to_json(self.labels)}
+
+
+def seen_files(inputs: Seen) -> dict[str, bytes]:
+    """What a run keeps of it."""
+    size = json.dumps({"size": inputs.size})
+    return {CHANNELS: inputs.statistics.to_json().encode(), FILE: size.encode()}
+
+
+def open_seen(folder: Path) -> tuple[Statistics, int]:
+    """What `seen_files` gave, below `folder`."""
+    with reading(folder / FILE):
+        size = int(json.loads((folder / FILE).read_bytes())["size"])
+    return Statistics.load(folder), size
 
 
 @dataclass(frozen=True)
 class Pictures(Examples):
-    """Columns `source`, the pixels (H * W, C) of each row by row, its `shape` (H, W), and perhaps `label`.
+    """Columns `source`, the pixels (H * W, C) of each row by row, its `shape` (H, W), and what belongs to it,
+    such as its `label`.
 
     Both sides are at least `inputs.size`.
     """
 
-    inputs: ImageInputs
+    inputs: Seen
 
     @classmethod
-    def of(cls, pictures: Iterable[Pixels], inputs: ImageInputs, **columns: Column) -> "Pictures":
+    def of(cls, pictures: Iterable[Pixels], inputs: Seen, **columns: Column) -> "Pictures":
         found = list(pictures)
-        pixels = Ragged.from_rows(picture.reshape(-1, inputs.channels) for picture in found)
+        pixels = Ragged.from_rows(picture.reshape(-1, picture.shape[2]) for picture in found)
         shapes = np.array([picture.shape[:2] for picture in found], np.int64).reshape(-1, 2)
         return cls({"source": pixels, "shape": shapes, **columns}, inputs)
 
@@ -101,18 +133,30 @@ class Images:
         return {"examples": len(self), "sha256": hashed(zip(self.contents, self.labels, strict=True))}
 
 
-class ImageForm:
+class PictureForm:
+    """What forms of images have in common: images that wait for an answer."""
+
+    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """A picture, or all of a folder or zip; `source` is the name of the file."""
+        for row in decoded(unlabelled_pictures(data), config, aside):
+            yield Row(row.place, {"source": row.fields["name"], **row.fields})
+
+    def encode_questions(self, rows: list[Row], inputs: Seen, config: DataConfig) -> Pictures:
+        return Pictures.of((row.fields["picture"] for row in rows), inputs)
+
+
+class ImageForm(PictureForm):
     """A `Form`."""
 
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
         `name` of the file and `label`."""
-        for row in _decoded(labelled_pictures(data, config.label), config, aside):
+        for row in decoded(labelled_pictures(data, config.label), config, aside):
             label = row.fields["label"]
             if label.splitlines() != [label]:  # labels are written beside pictures, and in tables
                 aside.append(Aside(row.place, f"the label {label!r} has a line end in it; rename it"))
                 continue
-            yield Row(row.place, {"source": _content(row.fields["picture"]), **row.fields})
+            yield Row(row.place, {"source": content(row.fields["picture"]), **row.fields})
 
     def make_inputs(
         self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
@@ -120,8 +164,7 @@ class ImageForm:
         labels = (row.fields["label"] for row in rows)
         alike = f"all of the {len(rows):,} images to train on have the label"
         names = class_names(data, labels, alike, known=taken.labels)
-        statistics = taken.source or Statistics.of(_pixels([row.fields["picture"] for row in rows]))
-        return ImageInputs(statistics, names, config.image.size)
+        return ImageInputs(taken.source or statistics_of(rows), names, config.image.size)
 
     def encode(self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]) -> Images:
         number = numbering(inputs.labels)
@@ -139,20 +182,11 @@ class ImageForm:
 
     def open_inputs(self, folder: Path) -> ImageInputs:
         """What `ImageInputs.files` gave, below `folder`."""
-        with reading(folder / FILE):
-            size = int(json.loads((folder / FILE).read_bytes())["size"])
-        return ImageInputs(Statistics.load(folder), open_names(folder / LABELS), size)
-
-    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
-        """A picture, or all of a folder or zip; `source` is the name of the file."""
-        for row in _decoded(unlabelled_pictures(data), config, aside):
-            yield Row(row.place, {"source": row.fields["name"], **row.fields})
-
-    def encode_questions(self, rows: list[Row], inputs: ImageInputs, config: DataConfig) -> Pictures:
-        return Pictures.of((row.fields["picture"] for row in rows), inputs)
+        statistics, size = open_seen(folder)
+        return ImageInputs(statistics, open_names(folder / LABELS), size)
 
 
-def _decoded(rows: Iterable[Row | Aside], config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+def decoded(rows: Iterable[Row | Aside], config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
     """With the field `picture` for `image`; those that can't be read are put into the list."""
     for row in rows:
         if isinstance(row, Aside):
@@ -166,8 +200,14 @@ def _decoded(rows: Iterable[Row | Aside], config: DataConfig, aside: list[Aside]
             yield Row(row.place, {**fields, "picture": pixels})
 
 
-def _content(picture: Pixels) -> str:
+def content(picture: Pixels) -> str:
+    """The sha256 of its pixels."""
     return hashlib.sha256(f"{picture.shape}".encode() + picture.tobytes()).hexdigest()
+
+
+def statistics_of(rows: list[Row]) -> Statistics:
+    """Those of the channels of all pictures."""
+    return Statistics.of(_pixels([row.fields["picture"] for row in rows]))
 
 
 def _pixels(pictures: list[Pixels]) -> Iterator[Values]:

@@ -14,6 +14,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, shifted
 from foveal.data.batching import ExampleBatch
+from foveal.data.buckets import side_by_side
 from foveal.data.images import Pictures
 from foveal.data.order import permuted
 from foveal.data.views import COUNTS, views
@@ -130,8 +131,8 @@ def standardised(levels: Tensor, pictures: Pictures) -> Tensor:
 
 
 def gather(pictures: Pictures, rows: Rows, images: Tensor) -> ExampleBatch:
-    """The `images` that were made of `rows`, with their labels where they are known."""
-    columns = {"source": images}
-    if "label" in pictures.columns:
-        columns["label"] = torch.from_numpy(np.asarray(pictures.columns["label"])[rows])
-    return ExampleBatch(torch.from_numpy(rows), columns, {}, len(rows))
+    """The `images` that were made of `rows`, with what belongs to them: labels, texts, or nothing."""
+    beside = {name: column for name, column in pictures.columns.items() if name not in ("source", "shape")}
+    columns, lengths = side_by_side(beside, rows)
+    tokens = int(lengths["target"].sum()) if "target" in lengths else len(rows)
+    return ExampleBatch(torch.from_numpy(rows), {"source": images, **columns}, lengths, tokens)

@@ -20,7 +20,7 @@ GAP, LINE = 8, 14
 
 def contact_sheet(pictures: Pictures, order: Batches) -> bytes:
     """The first images of the first batch of training: above as they were read, below as they are fed, and
-    the label; of two that were mixed both, with the share of the first.
+    what belongs to them: a label or a text.
 
     What is fed is brought back from standardised values to levels; what lies outside 0 to 255 is cut.
     """
@@ -35,7 +35,7 @@ def contact_sheet(pictures: Pictures, order: Batches) -> bytes:
         x, y = GAP + number % columns * (side + GAP), GAP + number // columns * height
         sheet.paste(_fitting(pictures[row], side), (x, y))
         sheet.paste(_fitting(fed, side), (x, y + side))
-        label = _label({name: column[number] for name, column in batch.columns.items()}, pictures)
+        label = pictures.inputs.told({name: column[number] for name, column in batch.columns.items()})
         while label and draw.textlength(label, font) > side:
             label = label[:-1]
         draw.text((x, y + 2 * side), label, "black", font)
@@ -60,11 +60,3 @@ def _fitting(pixels: UInt8[np.ndarray, "H W C"], side: int) -> Image.Image:
     square = Image.new("RGB", (side, side), "white")
     square.paste(image.resize((width, height), how), ((side - width) // 2, (side - height) // 2))
     return square
-
-
-def _label(columns: dict[str, Tensor], pictures: Pictures) -> str:
-    labels = pictures.inputs.labels
-    name = labels[int(columns["label"])]
-    if "other" not in columns:
-        return name
-    return f"{name} {100 * columns['share']:.0f} %, {labels[int(columns['other'])]}"

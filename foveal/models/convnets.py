@@ -105,6 +105,23 @@ def image_encoder(
     return recipe.encoder(channels, small)
 
 
+def grid_of(
+    network: str, encoder: ImageEncoder | PatchEncoder, size: int | tuple[int, int]
+) -> tuple[int, int]:
+    """Rows and columns of the last map of images of `size` by `size` pixels, or of so many rows and columns.
+
+    ConfigError if they are too small for the network.
+    """
+    rows, columns = size if isinstance(size, tuple) else (size, size)
+    grid = encoder.grid(rows)[0], encoder.grid(columns)[1]
+    if min(grid) < 1:
+        raise ConfigError(
+            f"images of {rows}x{columns} are too small for model.encoder.network={network}: "
+            "raise data.image.size, or choose one for small images, as resnet-20"
+        )
+    return grid
+
+
 def image_head(
     network: str,
     encoder: ImageEncoder | PatchEncoder,
@@ -118,13 +135,7 @@ def image_head(
 
     ConfigError if they are too small for the network.
     """
-    rows, columns = size if isinstance(size, tuple) else (size, size)
-    grid = encoder.grid(rows)[0], encoder.grid(columns)[1]
-    if min(grid) < 1:
-        raise ConfigError(
-            f"images of {rows}x{columns} are too small for model.encoder.network={network}: "
-            "raise data.image.size, or choose one for small images, as resnet-20"
-        )
+    grid = grid_of(network, encoder, size)
     return _recipe(network, nonlinearity).head(encoder.width, grid, classes, dropout)
 
 
