@@ -28,6 +28,7 @@ USES: dict[TaskName, tuple[str, tuple[str, ...]]] = {
     "translate": ("generate", ("--prompt", "TEXT")),
     "transduce": ("generate", ("--prompt", "TEXT")),
     "mask": ("generate", ("--prompt", "a text with a [MASK]")),
+    "caption": ("generate", ("--input", "DATA")),
 }
 """What a run of a task is for, a command and its options; the others answer: predict."""
 CHOICES: dict[TaskName, str] = {
@@ -122,6 +123,8 @@ def show_report(task: TaskName, report: Report, console: Console) -> None:
     for score in report.scores:
         if score.signature:
             console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
+    if report.alarm:
+        console.print(Text(f"\n{report.alarm}", style="yellow"), soft_wrap=True)
     if report.worst:
         console.print(Text(f"\nworst by {report.scores[0].name}", style="bold"))
     for example in report.worst[:WORST]:

@@ -10,6 +10,8 @@ from foveal.scores.score import Score
 
 BINS = 6
 """Into at most this many ranges of length are examples parted."""
+FEWER = 10
+"""So many times as many different answers are right as were found, where that is told."""
 FEW = 8
 """So many different lengths are not parted into ranges."""
 Interval = tuple[float, float]
@@ -89,6 +91,8 @@ class Report:
     intervals: dict[str, Interval]
     by_length: list[LengthBin]
     worst: list[Example]
+    alarm: str = ""
+    """What the scores hide."""
 
     def to_json(self) -> dict[str, Any]:
         """{"bleu": 31.2, "bleu_interval": [30.1, 32.3], "bleu_signature": "...", "by_length": [...], ...}"""
@@ -104,7 +108,7 @@ class Report:
             for part in self.by_length
         ]
         content["worst"] = [asdict(example) for example in self.worst]
-        return content
+        return content | ({"alarm": self.alarm} if self.alarm else {})
 
     def table(self, length: str = "length") -> str:
         """For people: a line a score, then a line a range of `length`, which may say its unit."""
@@ -139,7 +143,16 @@ def make_report(
         {score.name: bootstrap(score, seed=seed) for score in scores if len(sources) > 1},
         by_length(scores, lengths) if lengths else [],
         worst(scores[0], sources, references, outputs),
+        collapse(references, outputs),
     )
+
+
+def collapse(references: Sequence[str], outputs: Sequence[str]) -> str:
+    """A line that says so if a model writes less than a tenth as many different texts as are right."""
+    found, right = len(set(outputs)), len(set(references))
+    if FEWER * found >= right:
+        return ""
+    return f"collapsed: only {found:,} different outputs, where {right:,} different ones are right"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foveal.core.errors import UserError
 from foveal.scores.labels import accuracy, confusion, macro_f1
 from foveal.scores.recognition import cer, exact, wer
-from foveal.scores.report import bootstrap, by_length, make_report, worst
+from foveal.scores.report import bootstrap, by_length, collapse, make_report, worst
 from foveal.scores.score import Score
 from foveal.scores.tags import entity_f1, tag_accuracy
 from foveal.scores.translation import bleu, chrf
@@ -127,6 +127,17 @@ def test_a_report_is_json_and_a_table() -> None:
     assert lines[2].split()[:2] == ["exact", "0.3333"]
     assert lines[4].split() == ["length", "examples", "bleu", "exact"]
     assert lines[5].split() == ["1", "40", "0", "0.5"]
+
+
+def test_a_collapse_is_told() -> None:
+    """Where less than a tenth as many different texts are written as are right."""
+    right = [f"text {n}" for n in range(40)]
+    few, some = [f"{n % 3}" for n in range(40)], [f"{n % 4}" for n in range(40)]
+    assert collapse(right, few) == "collapsed: only 3 different outputs, where 40 different ones are right"
+    assert collapse(right, some) == collapse(few, few) == collapse(right, right) == ""
+    report = make_report([exact(right, few)], [], right, right, few)
+    assert report.to_json()["alarm"] == report.alarm == collapse(right, few)
+    assert "alarm" not in make_report([exact(right, some)], [], right, right, some).to_json()
 
 
 def test_one_example_has_no_interval() -> None:
