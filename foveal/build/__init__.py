@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.build import language, masked
+from foveal.build.captions import CaptionKind
 from foveal.build.choices import ChoosingKind
 from foveal.build.fitting import fit_first
 from foveal.build.images import ImageKind
@@ -42,6 +43,7 @@ KINDS: dict[TaskName, Kind] = {
     "series": SeriesKind(),
     "steps": StepsKind(),
     "images": ImageKind(),
+    "caption": CaptionKind(),
 }
 
 

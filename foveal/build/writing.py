@@ -2,19 +2,24 @@
 
 from abc import ABC
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foveal.build.examples import ExampleKind
 from foveal.build.kind import Judged
-from foveal.config import Config
-from foveal.data.buckets import HeldOutExamples, gather
+from foveal.config import Config, TaskName
+from foveal.data.batching import ExampleBatch
+from foveal.data.buckets import gather
+from foveal.data.captions import CaptionInputs, Captions
 from foveal.data.examples import Examples
 from foveal.data.marks import Marks
 from foveal.data.pairs import PairInputs, Pairs
 from foveal.data.recordings import Recordings, SpeechInputs
 from foveal.models.encoder import Encoded
 from foveal.scores.recognition import cer, exact, wer
+from foveal.scores.score import Score
 from foveal.scores.translation import bleu, chrf
 from foveal.tasks.sequence import SequenceTask
 from foveal.tasks.shown import Shown
@@ -22,8 +27,17 @@ from foveal.tasks.shown import Shown
 PREVIEWED = 3
 BEAM, ALPHA = 5, 1.0
 """How targets are written to be scored."""
-Inputs = PairInputs | SpeechInputs
-Part = Pairs | Recordings
+Inputs = PairInputs | SpeechInputs | CaptionInputs
+Part = Pairs | Recordings | Captions
+Metric = Callable[[list[str], list[str]], Score]
+"""References and outputs to a score."""
+METRICS: dict[TaskName, tuple[Metric, ...]] = {
+    "translate": (bleu, chrf),
+    "caption": (chrf, bleu, exact),
+    "transduce": (exact, wer, cer),
+    "transcribe": (exact, wer, cer),
+}
+"""By the first of them the worst examples are found: BLEU says little of a caption of few words."""
 
 
 class WritingKind(ExampleKind, ABC):
@@ -33,7 +47,7 @@ class WritingKind(ExampleKind, ABC):
         previews = None
         if shown is not None:
             rows = np.arange(min(PREVIEWED, len(shown)))
-            batch = gather(shown.examples, rows)
+            batch = self.gathered(shown.examples, rows)
             previews = Shown(batch, [shown.sources[row] for row in rows], inputs.target.decode)
         marks = Marks(inputs.target.size)
         return SequenceTask(model, marks, inputs.room, config.task.smoothing, previews)
@@ -41,10 +55,9 @@ class WritingKind(ExampleKind, ABC):
     def judge(
         self, config: Config, model: Encoded, inputs: Inputs, data: Part, poll: Callable[[], None]
     ) -> Judged:
-        """What a beam of 5 writes: BLEU and chrF of translations, exact match and error rates of others."""
+        """What a beam of 5 writes, by the metrics of the task."""
         outputs = self.found(config, model, inputs, data.examples, poll)
-        metrics = (bleu, chrf) if config.task.name == "translate" else (exact, wer, cer)
-        scores = [metric(data.targets, outputs) for metric in metrics]
+        scores = [metric(data.targets, outputs) for metric in METRICS[config.task.name]]
         return Judged(data.sources, data.targets, outputs, data.lengths, scores)
 
     def found(
@@ -52,7 +65,7 @@ class WritingKind(ExampleKind, ABC):
     ) -> list[str]:
         work = self.task(config, model, inputs)
         # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
-        order = HeldOutExamples(examples, config.data.batch_tokens)
+        order = self.once(config, examples)
         outputs = [""] * len(examples)
         for index in range(order.per_epoch):
             poll()
@@ -61,3 +74,7 @@ class WritingKind(ExampleKind, ABC):
             for row, hypotheses in zip(batch.rows.tolist(), written, strict=True):
                 outputs[row] = inputs.target.decode(work.spell(hypotheses[0])).strip()
         return outputs
+
+    def gathered(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
+        """The examples `rows` (B,) as they are seen when they are not trained on."""
+        return gather(examples, rows)

@@ -16,7 +16,7 @@ from foveal.scores.report import Report
 from foveal.training.evaluate import evaluate as evaluate_batches
 from foveal.training.interrupt import Signals
 
-AMOUNTS = ("examples", "characters", "tokens", "source_tokens", "target_tokens")
+AMOUNTS = ("examples", "images", "characters", "tokens", "source_tokens", "target_tokens")
 
 
 def evaluate(

@@ -9,7 +9,7 @@ from foveal.build import load
 from foveal.commands.continuations import write_continuations
 from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, check
 from foveal.commands.gaps import fill_gaps
-from foveal.commands.targets import write_targets
+from foveal.commands.targets import write_captions, write_targets
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.data.text import read_text
@@ -29,7 +29,7 @@ def generate(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Write text with RUN, its target for a source, or what a text's gaps hide. With --json one object.
+    """Write text with RUN, its target for a source or picture, or what a text's gaps hide.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def generate(
         The text to continue, a new line if not given; the source to write a target for; or for a masked
         language model a text with [MASK] for each token to guess.
     input_
-        A UTF-8 file with one prompt a line.
+        A UTF-8 file with one prompt a line; for captions a picture, or a folder or zip of them.
     tokens
         How many tokens to write at most; 500 if not given, or as many as learned positions leave.
     attention
@@ -49,7 +49,6 @@ def generate(
     json
         Print one JSON object on standard output.
     """
-    prompts = _prompts(prompt, input_)
     check(tokens, drawing, searching)
     with Signals():
         loaded = load(run, choose_device(device))
@@ -58,15 +57,20 @@ def generate(
             case "language":
                 if attention is not None:
                     raise UserError(f"--attention: {run} is a language model, which reads no source")
-                write_continuations(loaded, prompts, tokens, drawing, searching, json)
-            case "translate" | "transduce":
+                write_continuations(loaded, _prompts(prompt, input_), tokens, drawing, searching, json)
+            case "translate" | "transduce" | "caption" as task:
                 if drawing.stop or tokens is not None:
                     raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
-                write_targets(loaded, prompts, drawing, searching, attention, json)
+                if task != "caption":
+                    write_targets(loaded, _prompts(prompt, input_), drawing, searching, attention, json)
+                elif input_ is None or prompt is not None or attention is not None:
+                    raise UserError(f"{run} reads pictures: give --input PICTURE, no --prompt or --attention")
+                else:
+                    write_captions(loaded, input_, drawing, searching, json)
             case "mask":
                 if not plain or attention is not None or searching != Searching(best=searching.best):
                     raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")
-                fill_gaps(loaded, prompts, searching.best, json)
+                fill_gaps(loaded, _prompts(prompt, input_), searching.best, json)
             case other:
                 raise UserError(f"{run} answers what it reads (task {other}): foveal predict {run} DATA")
 

@@ -73,7 +73,7 @@ def describe(
         describe_layers(config, input_, classes, json)
         return
     if input_ is not None or classes is not None:
-        raise UserError(f"{name} reads no images: leave out --input and --classes")
+        raise UserError(f"{name} reads no images to label: leave out --input and --classes")
     model = _model(config)
     shapes = {key: list(parameter.shape) for key, parameter in model.named_parameters()}
     if json:
@@ -101,8 +101,8 @@ def _facts(config: Config) -> dict[str, Any]:
     return {
         "task": config.task.name,
         "mixers": " > ".join(part.mixers for part in parts),
-        "layers": " > ".join(part.layers for part in parts),
-        "width": " > ".join(part.width for part in parts),
+        "layers": " > ".join(part.layers for part in parts if part.layers),
+        "width": " > ".join(part.width for part in parts if part.width),
         "parameters": sum(parameter.numel() for parameter in _model(config).parameters()),
         "budget": config.training.budget,
     }

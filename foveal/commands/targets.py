@@ -1,4 +1,4 @@
-"""`foveal generate` with a run that writes targets for sources: translations, sounds, moves."""
+"""`foveal generate` with a run that writes targets for sources: translations, sounds, moves, captions."""
 
 import sys
 import time
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from foveal.build import Loaded
-from foveal.build.writing import ALPHA, BEAM
+from foveal.build import Loaded, kind_of
+from foveal.build.writing import ALPHA, BEAM, WritingKind
 from foveal.commands.console import ERROR, result_line, say
 from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, written
 from foveal.core.errors import UserError
-from foveal.data.buckets import HeldOutExamples, gather
+from foveal.data import parts
+from foveal.data.buckets import gather
 from foveal.data.examples import Examples, Ragged
 from foveal.data.pairs import PairInputs
 from foveal.generation.beam import Hypothesis
@@ -29,18 +30,49 @@ def write_targets(
     json: bool,
 ) -> None:
     """Print the best targets of each source, or drawn ones, a line each; and the attention of the first."""
+    examples = _examples(loaded, sources)
+    found = _written(loaded, sources, examples, drawing, searching, json)
+    if attention is not None:
+        rows = [
+            _alignment(loaded.task, loaded.inputs, examples, row, one[0]) for row, one in enumerate(found)
+        ]
+        write_alignment(attention, rows)
+        say(f"attention: {attention}")
+
+
+def write_captions(loaded: Loaded, data: Path, drawing: Drawing, searching: Searching, json: bool) -> None:
+    """The same of a picture, or of all of a folder or zip."""
+    form, config = _kind(loaded).form, loaded.config.data
+    rows = parts.read_questions(form, str(data), config, say)
+    examples = form.encode_questions(rows, loaded.inputs, config)
+    _written(loaded, [row.fields["source"] for row in rows], examples, drawing, searching, json)
+
+
+def _kind(loaded: Loaded) -> WritingKind:
+    kind = kind_of(loaded.config)
+    assert isinstance(kind, WritingKind)
+    return kind
+
+
+def _written(
+    loaded: Loaded,
+    sources: list[str],
+    examples: Examples,
+    drawing: Drawing,
+    searching: Searching,
+    json: bool,
+) -> list[list[Hypothesis]]:
+    """What is written for each source, and printed. UserError for options that contradict each other."""
     if drawing != DRAWING and searching != SEARCHING:
         raise UserError(
             "--best and --length-penalty belong to beam search: leave them out to draw "
             "(--temperature, --top-k, --top-p, --repetition-penalty, --seed, --samples)"
         )
-    inputs: PairInputs = loaded.inputs
     task: SequenceTask = loaded.task
-    examples = _examples(loaded, sources)
     began = time.perf_counter()
     found: list[list[Hypothesis]] = [[]] * len(sources)
     alpha = ALPHA if searching.length_penalty is None else searching.length_penalty
-    order = HeldOutExamples(examples, loaded.config.data.batch_tokens)
+    order = _kind(loaded).once(loaded.config, examples)
     for index in range(order.per_epoch):
         batch = order.batch(0, index)
         rows = batch.rows.tolist()
@@ -53,18 +85,15 @@ def write_targets(
             found[row] = ranked
     seconds = time.perf_counter() - began
     count = sum(len(hypothesis.tokens) for several in found for hypothesis in several)
-    targets = [[inputs.target.decode(task.spell(one)).strip() for one in several] for several in found]
+    decode = loaded.inputs.target.decode
+    targets = [[decode(task.spell(one)).strip() for one in several] for several in found]
     if json:
         result_line(written(loaded, _samples(sources, targets, found), count, seconds))
     else:
         for several in targets:
             sys.stdout.write("".join(f"{' '.join(text.split())}\n" for text in several))
         ERROR.print(f"{count:,} tokens at {count / seconds:,.0f} a second", style="dim")
-    if attention is not None:
-        write_alignment(
-            attention, [_alignment(task, inputs, examples, row, one[0]) for row, one in enumerate(found)]
-        )
-        say(f"attention: {attention}")
+    return found
 
 
 def _examples(loaded: Loaded, sources: list[str]) -> Examples:

@@ -26,6 +26,7 @@ from foveal.config import Config, StackConfig, TaskName, load_config, parse_over
 from foveal.core import durable
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
+from foveal.data.captions import Captions
 from foveal.data.images import Images
 from foveal.data.infer import NAMING, infer_task
 from foveal.data.picture_files import is_pictures
@@ -49,9 +50,10 @@ PRESETS: dict[TaskName, str] = {
     "series": "series",
     "steps": "steps",
     "images": "images",
+    "caption": "caption",
 }
 """The preset of a task where none is given."""
-SHEET = "contact_sheet.png"
+SHEET, PICTURED = "contact_sheet.png", (Images, Captions)
 
 
 def train(
@@ -68,14 +70,14 @@ def train(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Train a model on DATA: text, pairs of texts, labelled texts, series or pictures, or a named data set.
+    """Train a model on DATA: text, pairs, labelled texts, series or pictures, captions, or a named data set.
 
     Parameters
     ----------
     data
         An existing path (any text, a folder of texts, a table .jsonl .csv .tsv .parquet, .conllu .conll, a
-        folder of recordings with metadata.csv, series .ts .npz, a folder or zip of pictures by class), two
-        aligned files as `a.en,b.de`, else a name from `foveal data list`.
+        folder of recordings with metadata.csv, series .ts .npz, a folder or zip of pictures by class or with
+        metadata.csv), two aligned files as `a.en,b.de`, else a name from `foveal data list`.
     overrides
         Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3; of a table's
         columns data.column, data.label, data.source, data.target.
@@ -134,7 +136,7 @@ def train(
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
         _announce(data, config, origin, folder, prepared, network)
         opened = new_run(folder, config, prepared, given, preset, chosen.type, network if begun else None)
-        if isinstance(prepared.train, Images):
+        if isinstance(prepared.train, PICTURED):
             sheet = contact_sheet(prepared.train.examples, training_order(config, prepared.train))
             durable.replace_file(folder / SHEET, sheet)
         train_and_report(opened, network, prepared, signals, json)
@@ -170,7 +172,7 @@ def _sizes(stack: StackConfig) -> dict[str, Any]:
 
 def _seen(config: Config) -> int:
     """What of images the weights of an encoder depend on: convolutions and patches go over any size."""
-    return config.data.image.channels if config.task.name == "images" else 0
+    return config.data.image.channels if config.model.encoder.kind in ("image", "patches") else 0
 
 
 def _announce(
@@ -198,7 +200,7 @@ def _announce(
                 f"ln {told.outcomes} = {math.log(told.outcomes):.3f} expected",
             ),
             ("cost", _cost(config, order, first, step, told.unit)),
-            *(pictures if isinstance(prepared.train, Images) else []),
+            *(pictures if isinstance(prepared.train, PICTURED) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )

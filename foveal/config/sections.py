@@ -101,7 +101,17 @@ class DataConfig(Strict):
 
 
 TaskName = Literal[
-    "language", "translate", "transduce", "transcribe", "classify", "tag", "mask", "series", "steps", "images"
+    "language",
+    "translate",
+    "transduce",
+    "transcribe",
+    "classify",
+    "tag",
+    "mask",
+    "series",
+    "steps",
+    "images",
+    "caption",
 ]
 ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "language": ("none",),
@@ -114,6 +124,7 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "series": ("vectors",),
     "steps": ("vectors",),
     "images": ("image", "patches"),
+    "caption": ("image", "patches"),
 }
 """The kinds of encoder that read what a task is given."""
 
@@ -216,6 +227,12 @@ class Config(Strict):
         size, patch = data.image.size, model.encoder.patch
         if model.encoder.kind == "patches" and size % patch:
             raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch={patch}")
+        several = data.augment.mixup or data.image.views != "centre" or data.image.scales != "1"
+        if self.task.name == "caption" and several:
+            raise ValueError(
+                "a caption is of one view of one image: leave out data.augment.mixup, data.image.views and "
+                "data.image.scales"
+            )
         windowless = "attention" in model.mixers and model.attention.window == 0
         if self.task.name == "language" and data.order == "streams" and windowless:
             raise ValueError(

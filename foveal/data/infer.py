@@ -6,9 +6,9 @@ from pathlib import Path
 from foveal.config import TaskName
 from foveal.core.errors import UserError
 from foveal.data.catalogue import describe, names
-from foveal.data.folders import TABLES
+from foveal.data.folders import TABLES, open_folder
 from foveal.data.parts import part_files
-from foveal.data.picture_files import is_pictures
+from foveal.data.picture_files import is_archive, is_pictures, table_of
 from foveal.data.rows import Row
 from foveal.data.series import is_series, read_series
 from foveal.data.tables import SUFFIXES, columns_of
@@ -25,6 +25,7 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
     "series": (),
     "steps": (),
     "images": ("label",),
+    "caption": ("column",),
 }
 """The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
@@ -42,7 +43,7 @@ def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
             return describe(data).task
         return "translate" if "," in data else "language"
     if is_pictures(data):
-        return "images"
+        return _picture_task(data, named)
     if any((path / table).is_file() for table in TABLES):
         return "transcribe"
     path = Path(part_files(data)["train"])
@@ -62,6 +63,20 @@ def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
         text = str(named.get("column", "text"))
         return next((task for task, columns in _columns(text).items() if columns <= found), "language")
     return "language"
+
+
+def _picture_task(data: str, named: Mapping[str, object]) -> TaskName:
+    """A text for each where the folder's table has one and no label."""
+    path = Path(part_files(data)["train"])
+    if path.is_file() and not is_archive(path):
+        return "images"
+    table = table_of(open_folder(str(path)))
+    try:
+        found = set() if table is None else set(columns_of(table))
+    except UserError:
+        return "images"  # whose reader says what is wrong with the table
+    text, label = str(named.get("column", "text")), str(named.get("label", "label"))
+    return "caption" if text in found and label not in found else "images"
 
 
 def _columns(text: str) -> dict[TaskName, set[str]]:

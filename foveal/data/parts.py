@@ -83,6 +83,7 @@ def prepare(
     rows = _read_parts(form, find_parts(data, valid, test, say), config, aside)
     _say_overlap(rows, say)
     _say_alike(rows["train"], say)
+    _say_one_target(rows["train"], say)
     inputs = inputs or form.make_inputs(data, rows["train"], config, taken)
     parts: dict[str, Part] = {part: form.encode(found, inputs, config, aside) for part, found in rows.items()}
     for part, encoded in parts.items():
@@ -203,6 +204,14 @@ def _say_overlap(rows: dict[str, list[Row]], say: Say) -> None:
         again = overlap(rows["train"], rows[part])
         if again:
             say(f"{part}: {again:,} of {len(rows[part]):,} sources are in the training part too")
+
+
+def _say_one_target(rows: list[Row], say: Say) -> None:
+    """From one text for all a model learns to write it, whatever it is given."""
+    targets = {target for row in rows if isinstance(target := row.fields.get("target"), str)}
+    if len(targets) == 1:
+        (target,) = targets
+        say(f"all of the {len(rows):,} rows to train on have the text '{target}', so nothing else is learnt")
 
 
 def _say_alike(rows: list[Row], say: Say) -> None:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, as_texts
-from foveal.data.folders import TABLES, files_in, open_folder, read_folder
+from foveal.data.folders import NAME, TABLES, files_in, open_folder, read_folder
 from foveal.data.parts import part_files
 from foveal.data.picture_bounds import is_bomb
 from foveal.data.picture_sets import is_set, part_sets, pictures_in
 from foveal.data.pictures import SUFFIXES, Pixels, from_array, read_picture
 from foveal.data.rows import Aside, Row, checked
+from foveal.data.tables import read_records
 from foveal.data.text import File
 
 HEAVIEST = 1 << 27
@@ -36,13 +37,17 @@ def labelled_pictures(data: str, label: str) -> Iterator[Row | Aside]:
         yield from _named(checked(data, pictures_in(data, label), _with_text))
         return
     folder = open_folder(data)
-    has_table = any((folder / name).is_file() for name in TABLES)
-    column = label if has_table else "label"
-    for row in read_folder(folder, (column,)):
-        if isinstance(row, Row):
-            file = row.fields["file"]
-            row = Row(row.place, {"image": file, "name": str(file), "label": row.fields[column]})
-        yield row
+    yield from _in_folder(folder, "label" if table_of(folder) is None else label)
+
+
+def captioned_pictures(data: str, column: str) -> Iterator[Row | Aside]:
+    """The same with a text as `label`; pictures of a folder that its table does not name are set aside."""
+    if is_set(data):
+        yield from labelled_pictures(data, column)
+        return
+    folder = open_folder(data)
+    yield from _in_folder(folder, column)
+    yield from _unnamed(folder)
 
 
 def unlabelled_pictures(data: str) -> Iterator[Row | Aside]:
@@ -97,6 +102,27 @@ def is_pictures(data: str) -> bool:
     return 2 * sum(map(_is_picture, first)) > len(first)
 
 
+def _in_folder(folder: File, column: str) -> Iterator[Row | Aside]:
+    for row in read_folder(folder, (column,)):
+        if isinstance(row, Row):
+            file = row.fields["file"]
+            row = Row(row.place, {"image": file, "name": str(file), "label": row.fields[column]})
+        yield row
+
+
+def _unnamed(folder: File) -> Iterator[Aside]:
+    """The pictures that the folder's table does not name."""
+    table = table_of(folder)
+    if table is None:
+        return
+    names = (found[NAME] for _, found in read_records(table, [NAME]) if isinstance(found, dict))
+    named = {os.path.normpath(name) for name in names if isinstance(name, str)}
+    for name in files_in(folder):
+        if _is_picture(name) and name not in named:
+            why = f"no row of {table.name} names it; write one, or take the picture away"
+            yield Aside(str(folder / name), why)
+
+
 def _with_text(fields: Fields) -> Fields | str:
     texts = as_texts({"label": fields["label"]})
     return texts if isinstance(texts, str) else fields | texts
@@ -110,6 +136,12 @@ def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
     """With where it is as the name of each."""
     for row in rows:
         yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
+
+
+def table_of(folder: File) -> File | None:
+    """That says what belongs to each file of a folder."""
+    tables: Iterator[File] = (folder / name for name in TABLES)
+    return next((table for table in tables if table.is_file()), None)
 
 
 def is_archive(path: Path) -> bool:

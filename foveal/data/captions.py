@@ -1,0 +1,126 @@
+"""Images with a text for each: a folder or zip with metadata, to pixels and tokens."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from foveal.config import DataConfig
+from foveal.data.examples import Ragged
+from foveal.data.images import PictureForm, Pictures, content, decoded, open_seen, seen_files, statistics_of
+from foveal.data.marks import Marks
+from foveal.data.parts import hashed
+from foveal.data.picture_files import captioned_pictures
+from foveal.data.prepared import NOTHING, Taken
+from foveal.data.room import FILE as ROOM
+from foveal.data.room import Room, read_room
+from foveal.data.rows import Aside, Row
+from foveal.data.standardize import Statistics
+from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
+
+
+@dataclass(frozen=True)
+class CaptionInputs:
+    """What a model sees of images, the statistics of their channels and the `size` of the square in pixels;
+    and the tokenizer of their texts. `room` says how long those may become."""
+
+    statistics: Statistics
+    size: int
+    target: Tokenizer
+    room: Room
+
+    @property
+    def source(self) -> Statistics:
+        """What the encoder needs."""
+        return self.statistics
+
+    def encode_target(self, text: str) -> Ids:
+        return np.append(self.target.encode_known(text)[0], Marks(self.target.size).stop)
+
+    def told(self, columns: Mapping[str, Tensor]) -> str:
+        """The text of one image of a batch."""
+        tokens: list[int] = columns["target"].tolist()
+        return self.target.decode(tokens[: tokens.index(Marks(self.target.size).stop)])
+
+    def files(self) -> dict[str, bytes]:
+        text = {f"target/{FILE}": self.target.to_json().encode(), ROOM: self.room.to_json().encode()}
+        return seen_files(self) | text
+
+
+@dataclass(frozen=True)
+class Captions:
+    """A part, a row for each text: the names of the files, the texts, the sha256 of the pixels; and the
+    pictures with a column `target`, its tokens with their stop."""
+
+    sources: list[str]
+    targets: list[str]
+    contents: list[str]
+    examples: Pictures
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def lengths(self) -> list[int]:
+        """None: all are seen at one size."""
+        return []
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "examples": len(self),
+            "images": len(set(self.contents)),
+            "target_tokens": sum(self.examples.lengths("target")),
+            "characters": sum(map(len, self.targets)),
+            "sha256": hashed(zip(self.contents, self.targets, strict=True)),
+        }
+
+
+class CaptionForm(PictureForm):
+    """A `Form`. An image with several texts is several rows, which are of one part, since their `source` is
+    the same."""
+
+    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """The images at a path with their texts: fields `source` (the sha256 of the pixels), `picture`
+        (H, W, C), the `name` of the file and `target`."""
+        for row in decoded(captioned_pictures(data, config.column), config, aside):
+            picture, name, text = (row.fields[field] for field in ("picture", "name", "label"))
+            source = content(picture)
+            yield Row(row.place, {"source": source, "picture": picture, "name": name, "target": text.strip()})
+
+    def make_inputs(
+        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
+    ) -> CaptionInputs:
+        texts = [row.fields["target"] for row in rows]
+        target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
+        longest = len(target.encode(max(texts, key=len)))
+        statistics = taken.source or statistics_of(rows)
+        return CaptionInputs(
+            statistics, config.image.size, target, Room.measured(longest, 0.0, config.longest)
+        )
+
+    def encode(
+        self, rows: list[Row], inputs: CaptionInputs, config: DataConfig, aside: list[Aside]
+    ) -> Captions:
+        kept, targets = [], []
+        for row in rows:
+            target = inputs.encode_target(row.fields["target"])
+            if len(target) > config.longest:
+                why = f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
+                aside.append(Aside(row.place, why))
+            else:
+                kept.append(row.fields)
+                targets.append(target)
+        names, texts, contents = ([fields[name] for fields in kept] for name in ("name", "target", "source"))
+        pictures = (fields["picture"] for fields in kept)
+        return Captions(
+            names, texts, contents, Pictures.of(pictures, inputs, target=Ragged.from_rows(targets))
+        )
+
+    def open_inputs(self, folder: Path) -> CaptionInputs:
+        """What `CaptionInputs.files` gave, below `folder`."""
+        return CaptionInputs(*open_seen(folder), load_tokenizer(folder / "target"), read_room(folder))

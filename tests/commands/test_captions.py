@@ -1,0 +1,220 @@
+"""Captions: from pictures with texts to a run, in each of its forms, that is resumed, measured and used."""
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageDraw
+
+from foveal.training.sealed import open_tensors
+from tests.commands.calling import call, predictions, refuse, succeed, trained
+from tests.commands.strike import at
+
+COLOURS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (50, 70, 220)}
+SHAPES = ("bar", "post")
+SMALL = (
+    "data.image.size=12",
+    "data.image.batch=20",
+    "data.augment.crop=none",
+    "data.tokenizer=word",
+    "data.valid=0.1",
+    "data.test=0.1",
+    "model.width=64",
+    "model.embedding=0",
+    "model.layers=1",
+    "model.dropout=0",
+    "model.attention.heads=2",
+    "task.smoothing=0",
+    "optimizer.name=muon",
+    "optimizer.rate=1e-2",
+    "schedule.warmup=5",
+    "training.average=0",
+    "training.evaluate_every=20",
+)
+PATCHES = tuple(
+    f"model.encoder.{one}"
+    for one in (
+        "kind=patches",
+        "patch=4",
+        "mixers=attention",
+        "layers=1",
+        "width=32",
+        "attention.heads=2",
+        "feedforward=mlp",
+        "norm=layer",
+        "residual=true",
+        "positions.kind=learned",
+    )
+)
+FORMS = {
+    "summary": ("model.attentive.score=summary",),
+    "attention": (),
+    "transformer": ("--model", "caption-transformer"),
+    "patches": ("--model", "caption-transformer", *PATCHES),
+}
+
+
+def caption(number: int) -> str:
+    return f"a {[*COLOURS][number % 3]} {SHAPES[number // 3 % 2]}"
+
+
+def write_shapes(folder: str = "shapes", count: int = 120, seed: int = 0) -> str:
+    """Bars and posts of three colours, each somewhere on a dark noisy ground, with a text that says so."""
+    draw, rows = np.random.default_rng(seed), ["file_name,text"]
+    Path(folder).mkdir()
+    for number in range(count):
+        _, colour, shape = caption(number).split()
+        picture = Image.fromarray(draw.integers(0, 60, (12, 12, 3), np.uint8))
+        x, y = draw.integers(1, 4, 2).tolist()
+        sides = (7, 2) if shape == "bar" else (2, 7)
+        ImageDraw.Draw(picture).rectangle((x, y, x + sides[0], y + sides[1]), COLOURS[colour])
+        picture.save(f"{folder}/{number}.png")
+        rows.append(f"{number}.png,{caption(number)}")
+    Path(folder, "metadata.csv").write_text("\n".join(rows))
+    return folder
+
+
+def train(data: str, *more: object, run: str = "run", steps: int) -> dict[str, Any]:
+    return trained(data, *SMALL, *more, run=run, steps=steps)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_learns(form: str) -> None:
+    count, steps = (240, 100) if form == "patches" else (120, 40)  # patches know nothing of neighbours
+    result = train(write_shapes(count=count), *FORMS[form], steps=steps)
+    assert result["exact"] > 0.9, result
+    assert {"loss", "perplexity", "chrf", "chrf_interval", "bleu", "bleu_signature"} <= result.keys()
+    assert result["by_length"] == []
+    assert "alarm" not in result
+    found = {Path(one["source"]).name: one["output"] for one in predictions("run", "shapes")}
+    assert np.mean([found[f"{n}.png"] == caption(n) for n in range(count)]) > 0.9
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
+    """A folder with `shapes` and a run, not to be changed."""
+    folder = tmp_path_factory.mktemp("learnt")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FOVEAL_CACHE", str(cache))
+        patch.chdir(folder)
+        train(write_shapes(), steps=40)
+    return folder
+
+
+def test_a_run_is_measured_again(learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(learnt)
+    first = json.loads(Path("run/samples.jsonl").read_text().splitlines()[0])
+    assert "shapes/" in first["text"]
+    assert " -> " in first["text"]
+    assert Path("run/contact_sheet.png").is_file()
+    found = json.loads(succeed("evaluate", "run", "--json").out)
+    assert found["split"] == "test"
+    other = json.loads(succeed("evaluate", "run", "shapes", "--json").out)
+    assert (other["examples"], other["images"]) == (120, 120)
+    assert other["exact"] > 0.8
+
+
+def test_texts_are_written_for_pictures(learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(learnt)
+    assert succeed("generate", "run", "--input", "shapes/0.png").out == f"{caption(0)}\n"
+    shutil.make_archive("some", "zip", "shapes")
+    every = succeed("generate", "run", "--input", "some.zip").out.splitlines()
+    assert len(every) == 120
+    assert every == [one["output"] for one in predictions("run", "some.zip")]
+    found = json.loads(succeed("generate", "run", "--input", "shapes/5.png", "--best", "2", "--json").out)
+    assert [one["source"] for one in found["samples"]] == ["shapes/5.png"] * 2
+    assert found["samples"][0]["text"] == caption(5)
+    drawing = ("generate", "run", "--input", "shapes/7.png", "--temperature", "2", "--samples", "3")
+    assert succeed(*drawing).out == succeed(*drawing).out
+    assert succeed(*drawing).out.count("\n") == 3
+    for wrong in (("--prompt", "a"), (), ("--input", "shapes/0.png", "--attention", "a.png")):
+        assert "reads pictures: give --input PICTURE" in refuse("generate", "run", *wrong)
+    assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
+    assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
+    assert "for runs of images" in refuse("evaluate", "run", "--views", "ten")
+
+
+@pytest.mark.parametrize("form", ["attention", "patches"])
+def test_a_stop_and_a_resume_end_as_if_there_had_been_none(form: str) -> None:
+    write_shapes(count=60)
+    given = (*FORMS[form], "data.augment.crop=shift", "data.augment.flip=true", "training.average=0.9")
+    given = (*given, "model.dropout=0.1", "training.evaluate_every=4")
+    train("shapes", *given, run="whole", steps=8)
+    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = call("train", "shapes", *SMALL, *given, "--budget", "8steps", "--run", "parts")
+    assert told.code == 130
+    succeed("resume", "parts")
+    assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
+
+
+def test_an_encoder_that_has_learnt_labels(learnt: Path) -> None:
+    """Its weights and channels' statistics are taken, and stay as they are where they are frozen."""
+    for number in range(60):
+        colour = [*COLOURS][number % 3]
+        Path("labelled", colour).mkdir(parents=True, exist_ok=True)
+        shutil.copy(learnt / f"shapes/{number}.png", f"labelled/{colour}")
+    images = [one for one in SMALL if one.startswith(("data.image", "data.valid", "data.test", "schedule"))]
+    trained("labelled", *images, run="labels", steps=4)
+    data = learnt / "shapes"
+    told = succeed(
+        *("train", data, *SMALL, "--model", "caption", "--from", "labels", "training.freeze=encoder"),
+        *("--budget", "4steps", "--run", "run"),
+    )
+    assert "the encoder of labels; the head is new" in told.err
+    kept, given = (
+        open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0] for run in ("run", "labels")
+    )
+    own = [name for name in given if name.startswith("encoder.") and "num_batches" not in name]
+    assert len(own) > 20
+    assert all(torch.equal(kept[name], given[name]) for name in own)
+    assert Path("run/inputs/channels.json").read_bytes() == Path("labels/inputs/channels.json").read_bytes()
+
+
+def test_a_collapse_is_told() -> None:
+    """As many texts as pictures, and a model that has learnt their most frequent words alone."""
+    write_shapes(count=100)
+    rows = "".join(f"{n}.png,picture {n} of many\n" for n in range(100))
+    Path("shapes/metadata.csv").write_text(f"file_name,text\n{rows}")
+    told = succeed("train", "shapes", *SMALL, "data.test=0.6", "--budget", "8steps", "--run", "run")
+    assert "collapsed: only " in told.err
+    assert "collapsed: only " in succeed("evaluate", "run").out
+    assert "alarm" in json.loads(succeed("evaluate", "run", "--json").out)
+
+
+def test_what_can_not_be_learned() -> None:
+    write_shapes(count=40)
+    two = (*SMALL, "--budget", "2steps")
+    assert "a caption is of one view" in refuse("train", "shapes", *two, "data.augment.mixup=0.2")
+    assert "a caption is of one view" in refuse("train", "shapes", *two, "data.image.views=ten")
+    assert "too small for model.encoder.network=vgg-16" in refuse(
+        "train", "shapes", *two, "model.encoder.network=vgg-16"
+    )
+    assert "model.encoder.kind=image or patches" in refuse("train", "shapes", *two, "model.encoder.kind=text")
+    assert "never reads the source" in refuse("train", "shapes", *two, "model.mixers=gru")
+    assert "no column 'words'" in refuse("train", "shapes", *two, "--task", "caption", "data.column=words")
+    Path("shapes/metadata.csv").write_text("file_name,text\n" + "".join(f"{n}.png,\n" for n in range(9)))
+    assert "'text' is empty; fill it in or leave the row out" in refuse("train", "shapes", *two)
+    assert not Path("runs").exists()
+
+
+def test_what_is_missing_is_listed() -> None:
+    write_shapes(count=40)
+    Path("shapes/3.png").write_text("no picture")
+    table = Path("shapes/metadata.csv")
+    table.write_text(table.read_text().replace("7.png,a green bar\n", "", 1).replace("a red bar\n", "\n", 1))
+    told = succeed("train", "shapes", *SMALL, "--budget", "1steps", "--run", "run")
+    assert "task        caption: 12 x 12 pixels to " in told.err
+    assert "set aside   3 rows" in told.err
+    aside = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
+    assert [row["why"].split(";")[0].split(" (")[0] for row in aside] == [
+        "'text' is empty",
+        "no picture that can be read",
+        "no row of metadata.csv names it",
+    ]
+    assert aside[2]["place"] == "shapes/7.png"
