@@ -103,8 +103,10 @@ def test_a_text_goes_with_its_image_however_that_is_changed(part: Captions) -> N
 
 
 def test_all_texts_of_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
-    more = [f"images/{n}.png,four" for n in range(40)]
-    data = write(tmp_path / "a", captioned(40, "text", *more))
+    """Under whatever name it is there."""
+    again = {f"again/{n}.png": png(picture) for n, picture in enumerate(scenes(40))}
+    rows = captioned(40, "text", *(f"{name},four" for name in again))
+    data = write(tmp_path / "a", rows | again)
     found = prepared(data)
     every = (found.train, found.valid, found.test)
     sides = [set(part.contents) for part in every if part is not None]
