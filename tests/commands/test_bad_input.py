@@ -138,7 +138,7 @@ def test_budgets(budget: str) -> None:
 def test_presets() -> None:
     assert "unknown preset 'LSTM'; did you mean 'lstm'?" in train("text.txt", "--model", "LSTM")
     assert "unknown preset 'lstmm'; did you mean 'lstm'?" in train("text.txt", "--model", "lstmm")
-    assert "unknown preset 'zzz'; known: airbench, attention, classify" in train("text.txt", "--model", "zzz")
+    assert "unknown preset 'zzz'; known: airbench, attention, caption" in train("text.txt", "--model", "zzz")
     assert "mine.toml: No such file" in train("text.txt", "--model", "mine.toml")
     Path("mine.toml").write_text("[model\n")
     assert "mine.toml: not TOML" in train("text.txt", "--model", "mine.toml")

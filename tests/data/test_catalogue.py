@@ -227,7 +227,7 @@ def test_every_name_has_its_task() -> None:
 
 
 def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [(f"a {number}", "b") for number in range(9)]
+    rows = [(f"a {number}", "bc"[number % 2]) for number in range(9)]
     made = {"train": rows[:5], "valid": rows[5:6], "test": rows[6:]}
     entry = replace(describe("copy"), name="ours", make=tables(("source", "target"), lambda _: made))
     monkeypatch.setattr(catalogue, "ENTRIES", (entry,))
