@@ -1,10 +1,9 @@
 """ConvNeXts of Hugging Face's: a named network of ours with its classifier, its labels and its weights."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
-from foveal.interop.folder import CONFIG, read_json, read_weights
-from foveal.interop.network import ForeignNetwork, known, labels_of, shapes_of, to_ours
+from foveal.interop.network import ForeignNetwork, read_named
 from foveal.interop.settings import Settings
 from foveal.models.convnets import NETWORKS
 from foveal.models.separable import ConvNextNetwork
@@ -24,16 +23,10 @@ NAMES = {
 
 def read_convnext(folder: Path) -> ForeignNetwork:
     """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
-    path = folder / CONFIG
-    settings = Settings(read_json(path), path)
-    network, recipe = _network(settings)
-    labels, channels = labels_of(settings), settings.size("num_channels", 3)
-    shapes = shapes_of(network, channels, len(labels))
-    tensors = to_ours(shapes, lambda name: theirs(name, recipe.depths), read_weights(folder), folder)
-    return ForeignNetwork(network, known(network), channels, labels, tensors)
+    return read_named(folder, _network, theirs)
 
 
-def theirs(name: str, depths: Iterable[int]) -> str:
+def theirs(name: str, depths: Sequence[int]) -> str:
     """Their name of our `name`: blocks are numbered within each stage, and all but the first begin with what
     halves the grid."""
     name = name.replace(".gain", ".weight")
@@ -56,8 +49,8 @@ def theirs(name: str, depths: Iterable[int]) -> str:
     return f"convnext.encoder.stages.{places[int(number) - 1]}.{rest}"
 
 
-def _network(settings: Settings) -> tuple[str, ConvNextNetwork]:
-    """The name of the network, and what it is made of."""
+def _network(settings: Settings) -> tuple[str, Sequence[int]]:
+    """The name of the network, and the blocks in each stage."""
     settings.require("hidden_act", "gelu")
     settings.require("patch_size", 4)
     if settings.share("layer_norm_eps", 1e-12) > EPSILON:
@@ -65,5 +58,5 @@ def _network(settings: Settings) -> tuple[str, ConvNextNetwork]:
     depths, widths = settings.get("depths", [3, 3, 9, 3]), settings.get("hidden_sizes", [96, 192, 384, 768])
     for name, made in NETWORKS.items():
         if isinstance(made, ConvNextNetwork) and [list(made.depths), list(made.widths)] == [depths, widths]:
-            return name, made
+            return name, made.depths
     raise settings.error("depths", "with its hidden_sizes none of the networks that ours has")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from foveal.config import EncoderConfig, ModelConfig
+from foveal.interop.folder import CONFIG, read_json, read_weights
 from foveal.interop.huggingface import check_tensors
 from foveal.interop.settings import Settings
 from foveal.models.convnets import image_encoder, image_head
@@ -34,6 +35,25 @@ class ForeignNetwork(NamedTuple):
 def known(network: str) -> ModelConfig:
     """The model whose encoder is a network of ours by its name."""
     return ModelConfig(encoder=EncoderConfig(kind="image", network=network))
+
+
+def read_named(
+    folder: Path,
+    recognised: Callable[[Settings], tuple[str, Sequence[int]]],
+    theirs: Callable[[str, Sequence[int]], str],
+) -> ForeignNetwork:
+    """Read a model folder of Hugging Face's that is a network of ours by its name.
+
+    `recognised` says the name and the blocks in each stage, `theirs` their name of one of our weights in a
+    network of such stages. UserError names the file and what in it is missing, damaged or not ours.
+    """
+    path = folder / CONFIG
+    settings = Settings(read_json(path), path)
+    network, depths = recognised(settings)
+    labels, channels = labels_of(settings), settings.size("num_channels", 3)
+    shapes = shapes_of(network, channels, len(labels))
+    tensors = to_ours(shapes, lambda name: theirs(name, depths), read_weights(folder), folder)
+    return ForeignNetwork(network, known(network), channels, labels, tensors)
 
 
 def shapes_of(network: str, channels: int, classes: int) -> dict[str, Tensor]:

@@ -1,10 +1,9 @@
 """ResNets of Hugging Face's: a named network of ours with its classifier, its labels and its weights."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
-from foveal.interop.folder import CONFIG, read_json, read_weights
-from foveal.interop.network import ForeignNetwork, known, labels_of, shapes_of, to_ours
+from foveal.interop.network import ForeignNetwork, read_named
 from foveal.interop.settings import Settings
 from foveal.layers.residual import basic, bottleneck
 from foveal.models.convnets import NETWORKS
@@ -15,16 +14,10 @@ BODIES = {"basic": basic, "bottleneck": bottleneck}
 
 def read_resnet(folder: Path) -> ForeignNetwork:
     """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
-    path = folder / CONFIG
-    settings = Settings(read_json(path), path)
-    network, recipe = _network(settings)
-    labels, channels = labels_of(settings), settings.size("num_channels", 3)
-    shapes = shapes_of(network, channels, len(labels))
-    tensors = to_ours(shapes, lambda name: theirs(name, recipe.depths), read_weights(folder), folder)
-    return ForeignNetwork(network, known(network), channels, labels, tensors)
+    return read_named(folder, _network, theirs)
 
 
-def theirs(name: str, depths: Iterable[int]) -> str:
+def theirs(name: str, depths: Sequence[int]) -> str:
     """Their name of our `name`: blocks are numbered within each stage, and the first is the embedder."""
     if name.startswith("head.projection."):
         return name.replace("head.projection", "classifier.1")
@@ -39,8 +32,8 @@ def theirs(name: str, depths: Iterable[int]) -> str:
     return f"resnet.{place}.{rest.replace('body.', 'layer.').replace('norm.', 'normalization.')}"
 
 
-def _network(settings: Settings) -> tuple[str, ResidualNetwork]:
-    """The name of the network, and what it is made of."""
+def _network(settings: Settings) -> tuple[str, Sequence[int]]:
+    """The name of the network, and the blocks in each stage."""
     settings.require("hidden_act", "relu")
     settings.require("downsample_in_first_stage", False)
     settings.require("downsample_in_bottleneck", False)
@@ -54,7 +47,7 @@ def _network(settings: Settings) -> tuple[str, ResidualNetwork]:
     for name, made in ours.items():
         its = (list(made.depths), list(made.widths), made.first, made.body, made.shortcut, made.pooled)
         if its == (depths, widths, first, BODIES[kind], "projection", True):
-            return name, made
+            return name, made.depths
     raise settings.error(
         "depths", "with its hidden_sizes, layer_type and embedding_size none of the networks that ours has"
     )
