@@ -12,6 +12,8 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
+from foveal.build.captions import by_picture
+from foveal.scores.cider import cider
 from foveal.training.sealed import open_tensors
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -90,6 +92,8 @@ def test_each_form_learns(form: str) -> None:
     result = train(write_shapes(count=count), *FORMS[form], steps=steps)
     assert result["exact"] > 0.9, result
     assert {"loss", "perplexity", "chrf", "chrf_interval", "bleu", "bleu_signature"} <= result.keys()
+    low, high = result["cider_interval"]
+    assert low <= result["cider"] <= high
     assert result["by_length"] == []
     assert "alarm" not in result
     found = {Path(one["source"]).name: one["output"] for one in predictions("run", "shapes")}
@@ -138,6 +142,19 @@ def test_texts_are_written_for_pictures(learnt: Path, monkeypatch: pytest.Monkey
     assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
     assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
     assert "for runs of images" in refuse("evaluate", "run", "--views", "ten")
+
+
+def test_all_texts_of_a_picture_are_references_together() -> None:
+    """Rows of a picture that is there three times, wherever they stand and whatever it is called."""
+    texts = ["a dog runs home", "two red birds", "the dog is going home", "a cat", "a dog goes home"]
+    contents = ["dog", "birds", "dog", "cat", "dog"]
+    found = by_picture(contents, texts, ["A dog runs!", "two birds", "A dog runs!", "a cow", "A dog runs!"])
+    dogs = ["a dog runs home", "the dog is going home", "a dog goes home"]
+    references = [[text.split() for text in dogs], [["two", "red", "birds"]], [["a", "cat"]]]
+    expected = cider(references, [["a", "dog", "runs"], ["two", "birds"], ["a", "cow"]])
+    assert found.each.tolist() == expected.each.tolist()
+    assert found.signature == expected.signature
+    assert "nrefs:var" in found.signature
 
 
 @pytest.mark.parametrize("form", ["attention", "patches"])
