@@ -28,10 +28,10 @@ def describe(name: str, /, *, json: Json = False) -> None:
     entry = catalogue.describe(name)
     facts = {"name": entry.name, "what": entry.what, "task": entry.task}
     facts |= {"licence": entry.licence, "size": entry.size}
-    if entry.wheel is not None:
+    if entry.package is not None:
         facts |= {
-            "package": f"{entry.wheel.package}=={entry.wheel.version}",
-            "sha256": entry.wheel.sha256,
+            "package": entry.package.wanted,
+            "sha256": entry.package.sha256,
         }
     if json:
         result_line(dict(facts))

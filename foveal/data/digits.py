@@ -1,0 +1,78 @@
+"""Small grey pictures in ten classes: handwritten digits, and clothes made like them, as parts in IDX."""
+
+import gzip
+import json
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Files = Iterable[tuple[str, bytes]]
+SIDE = 28
+SHARES = {"test": 10, "valid": 20}
+"""Of each digit the last tenth is the test, and of what is left the last twentieth for validation."""
+
+
+class Digits(NamedTuple):
+    """`images` (N, 28, 28), 0 is the background and 255 the ink; and `labels` (N,), 0 to 9."""
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.uint8]
+
+
+def digit_parts(files: Files) -> dict[str, Digits]:
+    """By part the digits of the package `mnist`: `D.json` holds those of the digit D under `data`, one after
+    the other, levels of 0 to 1."""
+    found: dict[str, list[Digits]] = {"train": [], "valid": [], "test": []}
+    for name, content in sorted(files):
+        levels = np.array(json.loads(content)["data"])
+        images = np.rint(255 * levels).astype(np.uint8).reshape(-1, SIDE, SIDE)
+        for part, count in SHARES.items():
+            held, images = _last(images, count)
+            found[part].append(_labelled(held, int(PurePosixPath(name).stem)))
+        found["train"].append(_labelled(images, int(PurePosixPath(name).stem)))
+    return {part: Digits(*map(np.concatenate, zip(*digits, strict=True))) for part, digits in found.items()}
+
+
+def _last(images: NDArray[Any], share: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The last one of `share`, and what is before it."""
+    kept = len(images) - len(images) // share
+    return images[kept:], images[:kept]
+
+
+def _labelled(images: NDArray[np.uint8], digit: int) -> Digits:
+    return Digits(images, np.full(len(images), digit, np.uint8))
+
+
+def of_lists(files: Files) -> Iterator[tuple[str, bytes]]:
+    """The parts of `digit_parts` as files."""
+    for part, digits in digit_parts(files).items():
+        yield from _part(part, *digits)
+
+
+def of_idx(files: Files) -> Iterator[tuple[str, bytes]]:
+    """Fashion-MNIST's files: of those to train on the last twentieth is for validation."""
+    for name, content in files:
+        if not name.startswith("train"):
+            yield name, content
+            continue
+        values = np.frombuffer(gzip.decompress(content), np.uint8)
+        head = 4 + 4 * int(values[3])
+        shape = struct.unpack(f">{values[3]}I", values[4:head].tobytes())
+        held, kept = _last(values[head:].reshape(shape), SHARES["valid"])
+        yield name, _idx(kept)
+        yield name.replace("train", "valid"), _idx(held)
+
+
+def _part(part: str, images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Iterator[tuple[str, bytes]]:
+    yield f"{part}-images-idx3-ubyte.gz", _idx(images)
+    yield f"{part}-labels-idx1-ubyte.gz", _idx(labels)
+
+
+def _idx(values: NDArray[np.uint8]) -> bytes:
+    """Packed, the same bytes on every machine."""
+    head = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
+    return gzip.compress(head + values.tobytes(), mtime=0)
