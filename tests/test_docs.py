@@ -15,15 +15,21 @@ from foveal.models.stack import MIXERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+STACKS = (("encoder",), ("question",), ("joint",))
+"""Beside the model's own."""
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def settings(part: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Every key of a config with its default, as TOML without quotes; an encoder's stack has the model's."""
+    """Every key of a config with its default, as TOML without quotes; those of its other
+    stacks are the model's."""
     for name in type(part).model_fields:
         value = getattr(part, name)
-        if path == ("model", "encoder") and name in StackConfig.model_fields:
+        if path[1:] in STACKS and name in StackConfig.model_fields:
             assert value == getattr(ModelConfig(), name)
+            continue
+        if path[1:] in STACKS[1:]:
+            assert value == getattr(ModelConfig().encoder, name)
             continue
         if isinstance(value, BaseModel):
             yield from settings(value, (*path, name))

@@ -100,10 +100,22 @@ class StackConfig(Strict):
     positions: PositionConfig = PositionConfig()
 
 
+class ReaderConfig(StackConfig):
+    """A stack that sees the whole row, and the one vector that it makes of it."""
+
+    bidirectional: bool = False
+    """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
+    side, or of the whole width and added where a mixer can't change its width."""
+    summary: Literal["mean", "last", "ends", "class"] = "mean"
+    """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
+    second (where a bidirectional mixer's two directions end); of patches also a class token, a learned
+    vector that goes through the stack before them."""
+
+
 EncoderName = Literal["none", "text", "pyramid", "convolution", "vectors", "image", "patches"]
 
 
-class EncoderConfig(StackConfig):
+class EncoderConfig(ReaderConfig):
     """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
 
     kind: EncoderName = "none"
@@ -118,13 +130,6 @@ class EncoderConfig(StackConfig):
     """The network's activation function, if another one."""
     patch: Size = 4
     """Side of a patch, in pixels."""
-    bidirectional: bool = False
-    """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
-    side, or of the whole width and added where a mixer can't change its width."""
-    summary: Literal["mean", "last", "ends", "class"] = "mean"
-    """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
-    second (where a bidirectional mixer's two directions end); of patches also a class token, a learned
-    vector that goes through the stack before them."""
 
 
 class AttentiveConfig(Strict):
@@ -147,6 +152,10 @@ class ModelConfig(StackConfig):
     pooling: Literal["mean", "last", "max", "attention", "summary"] = "mean"
     """How a classifier makes one vector of the memory's; summary is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()
+    question: ReaderConfig = ReaderConfig()
+    """What reads the question about an image, and another one what was said before."""
+    joint: ReaderConfig = ReaderConfig()
+    """What sees their vectors and the image's, side by side."""
 
     @field_validator("initialization")
     @classmethod

@@ -73,6 +73,14 @@ class DataConfig(Strict):
     """The column of a text's label."""
     tags: str = "upos"
     """The column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
+    question: str = "question"
+    """The column of a question about an image."""
+    answer: str = "answer"
+    """The column of its answer."""
+    choices: str = "choices"
+    """The column of the answers to choose among, a list, or texts with bars between them."""
+    history: str = "history"
+    """The column of what was said before, if there is one; `none` leaves it out."""
     joint: bool = False
     """One vocabulary, and one embedding, for source and target."""
     rate: Annotated[int, Field(ge=1000, le=1_000_000)] = 16_000
@@ -98,6 +106,19 @@ class DataConfig(Strict):
     """Share held out to choose the best weights, where no --valid is given."""
     test: Fraction = 0.05
     """Share held out for the reported figure, where neither --valid nor --test is given."""
+    group: str = ""
+    """A pattern (of Python's `re`) of what texts about variants of one thing differ in."""
+    hold: Literal["groups", "members"] = "groups"
+    """What is held out of such things: all variants of some, or every third variant of each."""
+
+    @field_validator("group")
+    @classmethod
+    def _pattern(cls, group: str) -> str:
+        try:
+            re.compile(group)
+        except re.error as error:
+            raise ValueError(f"no pattern that Python's re can read: {error}") from None
+        return group
 
 
 TaskName = Literal[
