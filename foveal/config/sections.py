@@ -1,5 +1,6 @@
 """The typed sections of a config: everything that makes a run, with its defaults and what may be said."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator

@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.data.catalogue import located
 from foveal.data.examples import Examples
 from foveal.data.folders import part_folders
+from foveal.data.groups import split_groups
 from foveal.data.picture_sets import part_sets
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.rows import Aside, Row
@@ -172,17 +173,19 @@ def held_out_file(data: str, part: str, say: Say) -> str:
 def _read_parts(
     form: Form, files: dict[str, str], config: DataConfig, aside: list[Aside]
 ) -> dict[str, list[Row]]:
-    """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side."""
+    """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side. Or
+    in groups, if the config has some."""
     shares = {} if len(files) > 1 else {"valid": config.valid, "test": config.test}
     shares = {part: share for part, share in shares.items() if share}
     rows: dict[str, list[Row]] = {part: [] for part in PARTS}
-    for part, row in split_rows(form.read(files["train"], config, aside), shares):
+    found = form.read(files["train"], config, aside)
+    for part, row in split_groups([*found], config, shares) if config.group else split_rows(found, shares):
         rows[part].append(row)
     for part, path in files.items():
         if part != "train":
             rows[part] = list(form.read(path, config, aside))
     for part in shares:
-        if not rows[part]:  # few rows: one source is better than none
+        if not rows[part] and not config.group:  # few rows: one source is better than none
             sources = sorted({content(row) for row in rows["train"]})
             if len(sources) > 1:
                 rows[part] = [row for row in rows["train"] if content(row) == sources[0]]

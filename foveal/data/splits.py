@@ -23,7 +23,7 @@ Shares = Mapping[Part, float]
 
 def split(source: Source, shares: Shares) -> Iterator[tuple[Part, Document]]:
     """Each document with its part. Parts are disjoint and together the whole source."""
-    _check(shares)
+    check_shares(shares)
     if not shares:
         yield from (("train", document) for document in source.documents())
     elif isinstance(source, TextFile):
@@ -36,7 +36,7 @@ def split(source: Source, shares: Shares) -> Iterator[tuple[Part, Document]]:
 
 def split_rows(rows: Iterable[Row], shares: Shares) -> Iterator[tuple[Part, Row]]:
     """Each row with its part. Rows whose first fields are equal, spaces aside, fall on the same side."""
-    _check(shares)
+    check_shares(shares)
     for row in rows:
         yield part_of_row(content(row), shares), row
 
@@ -63,7 +63,8 @@ def part_of_row(text: str, shares: Shares) -> Part:
     return "train"
 
 
-def _check(shares: Shares) -> None:
+def check_shares(shares: Shares) -> None:
+    """Raise UserError if they leave nothing to train on."""
     if sum(shares.values()) >= 1:
         raise UserError(
             f"{' + '.join(f'data.{part}={share}' for part, share in shares.items())} "

@@ -1,0 +1,72 @@
+"""Parts of rows about things in several variants: held out are whole things, or some variants of each."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.rows import Row
+from foveal.data.splits import Part, Shares, check_shares, content, part_of_row
+
+EVERY = 3
+"""Of so many variants of a thing the last is held out."""
+
+
+def split_groups(rows: Sequence[Row], config: DataConfig, shares: Shares) -> Iterator[tuple[Part, Row]]:
+    """Each row with its part; `data.hold` says of what the held-out parts are made.
+
+    * groups: a group goes to a part by the hash of its content, as `shares` say.
+    * members: every third row of a group, in their order, is held out, for the one part or the other by its
+      hash, in the proportion of their shares. A group of one or two rows is only trained on.
+
+    Without shares all are trained on. Errors: UserError for shares that leave nothing to train on, and as
+    `groups_of`.
+    """
+    check_shares(shares)
+    if not shares:
+        yield from (("train", row) for row in rows)
+        return
+    groups = groups_of(rows, config.group)
+    if config.hold == "groups":
+        yield from ((part_of_row(group, shares), row) for group, row in zip(groups, rows, strict=True))
+        return
+    seen: Counter[str] = Counter()
+    for group, row in zip(groups, rows, strict=True):
+        seen[group] += 1
+        yield ("train" if seen[group] % EVERY else _held_out(row, shares)), row
+
+
+def _held_out(row: Row, shares: Shares) -> Part:
+    """The part of a row that is not trained on."""
+    *others, last = shares
+    whole = sum(shares.values())
+    part = part_of_row(content(row), {other: shares[other] / whole for other in others})
+    return last if part == "train" else part
+
+
+def groups_of(rows: Sequence[Row], pattern: str) -> list[str]:
+    """The group of each row, called by the smallest of its rows' contents.
+
+    Rows belong together if their texts are alike but for what `pattern` matches, or their contents (what a
+    model is given) are equal; and whatever is bound by that from row to row. Errors: UserError for rows
+    without such texts, and for a pattern that matches none.
+    """
+    texts = [row.fields.get("target") for row in rows]
+    if not all(isinstance(text, str) for text in texts):
+        raise UserError("data.group is of texts to be written, and this task has none: leave it out")
+    stems = [re.sub(pattern, "", str(text)) for text in texts]
+    if stems == texts:
+        raise UserError(f"data.group={pattern} matches no text: mend the pattern, or leave it out")
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for row, stem in zip(rows, stems, strict=True):
+        one, other = sorted((root(f"content {content(row)}"), root(f"text {stem}")))
+        parent[other] = one  # contents come before texts, and the smallest first
+    return [root(f"text {stem}") for stem in stems]
