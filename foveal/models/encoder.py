@@ -1,10 +1,12 @@
 """Encoders from a config, and models of an encoder and a head."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from foveal.config import ConfigError, EncoderConfig
+from foveal.config import ConfigError, EncoderConfig, ReaderConfig
+from foveal.core.memory import Memory
 from foveal.encoders.audio import ConvEncoder, PyramidEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.summary import Summary
@@ -12,6 +14,7 @@ from foveal.encoders.text import TextEncoder
 from foveal.encoders.vectors import VectorEncoder
 from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.memory_attention import FullAttention
+from foveal.layers.moe import Aux
 from foveal.layers.norm import make_norm
 from foveal.models.stack import (
     SAME_WIDTH,
@@ -29,7 +32,7 @@ LONGEST_SOUND = 2048
 class EncoderMixers(Mixers):
     """The mixers of an encoder, which sees the whole row: attention looks both ways, others if asked to."""
 
-    config: EncoderConfig
+    config: ReaderConfig
 
     def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
         if kind == "attention":
@@ -44,19 +47,21 @@ class EncoderMixers(Mixers):
         return Bidirectional(there, back, "beside" if beside else "sum")
 
 
-def text_encoder(config: EncoderConfig, vocabulary: int, longest: int) -> TextEncoder:
+def text_encoder(
+    config: ReaderConfig, vocabulary: int, longest: int, section: str = "model.encoder"
+) -> TextEncoder:
     """An encoder of `vocabulary` tokens; a learned position table has `longest` places."""
-    mixers = EncoderMixers(config, "model.encoder")
+    mixers = EncoderMixers(config, section)
     embedding = make_embedding(config, vocabulary)
     stack = make_stack(mixers, embedding.width, longest)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
-    return TextEncoder(embedding, stack, config.width, last, first, _summary(config))
+    return TextEncoder(embedding, stack, config.width, last, first, summary_of(config))
 
 
 def vector_encoder(config: EncoderConfig, channels: int, longest: int) -> VectorEncoder:
     """An encoder of series with `channels` numbers a step; a learned position table has `longest` places."""
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, longest)
-    return VectorEncoder(channels, stack, config.width, make_last_norm(config), _summary(config))
+    return VectorEncoder(channels, stack, config.width, make_last_norm(config), summary_of(config))
 
 
 def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncoder:
@@ -87,10 +92,10 @@ def audio_encoder(config: EncoderConfig, bins: int) -> PyramidEncoder | ConvEnco
         return PyramidEncoder(bins, config.width, config.layers, config.dropout)
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, LONGEST_SOUND)
     last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
-    return ConvEncoder(bins, stack, config.width, last, _summary(config))
+    return ConvEncoder(bins, stack, config.width, last, summary_of(config))
 
 
-def _summary(config: EncoderConfig) -> Summary:
+def summary_of(config: ReaderConfig) -> Summary:
     if config.summary == "class":
         raise ConfigError("model.encoder.summary=class: only patches have a class token")
     return config.summary
@@ -105,3 +110,8 @@ class Encoded(nn.Module):
     def __init__(self, encoder: nn.Module, head: nn.Module):
         super().__init__()
         self.encoder, self.head = encoder, head
+
+    def encode(self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]) -> tuple[Memory, Aux]:
+        """The memory of a batch's `columns`, of which some have `lengths`."""
+        memory, aux = self.encoder(columns["source"], lengths.get("source"))
+        return memory, aux

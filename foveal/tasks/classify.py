@@ -62,7 +62,7 @@ class ClassifyTask:
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Where a source has several views (B * views), the logarithm of their mean probability."""
-        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))
+        memory, aux = self.model.encode(batch.columns, batch.lengths)
         features, _ = self.model.head(memory)
         logits = at_least_single(self.model.head.project(features))
         rows = len(batch.rows)

@@ -53,7 +53,7 @@ class SequenceTask:
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)
         targets, lengths = batch.columns["target"], batch.lengths["target"]
-        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))
+        memory, aux = self.model.encode(batch.columns, batch.lengths)
         state = self.model.head.start(memory, len(batch.rows))
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
         features, _, more = self.model.head(inputs, state, lengths)
@@ -71,7 +71,7 @@ class SequenceTask:
         """What the encoder makes of the sources; the model is to be in evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
-            return self.model.encoder(batch.columns["source"], batch.lengths.get("source"))[0]
+            return self.model.encode(batch.columns, batch.lengths)[0]
 
     def write(
         self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0

@@ -1,0 +1,86 @@
+"""Several sources to one Memory: the vectors of several encoders side by side."""
+
+import math
+from collections.abc import Mapping
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory, join
+from foveal.encoders.summary import Summary, summarize
+from foveal.layers.block import Stack
+from foveal.layers.linear import Linear
+from foveal.layers.moe import Aux, aux_names
+from foveal.ops.padding import zero_padding
+
+
+class JointEncoder(nn.Module):
+    """`memory, aux = encoder(sources, lengths)`: each of the `parts` reads the source that has its name.
+
+    A linear map brings the vectors of each part to `width`; its bias says which part they are of. Then a
+    stack for vectors of `width` sees all of a row's, in the order of the parts, packed to the left, and the
+    last norm stands behind it. A source that several rows share is there once: `sources[name + "_of"]` (B,)
+    says which is each row's. The maps start normal with deviation 1/sqrt(D), their biases with 0.02.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, nn.Module],
+        stack: Stack,
+        width: int,
+        norm: nn.Module | None = None,
+        summary: Summary = "mean",
+    ):
+        super().__init__()
+        self.width, self.limit = width, stack.limit
+        self.parts = nn.ModuleDict(parts)
+        self.maps = nn.ModuleDict({name: Linear(part.width, width) for name, part in parts.items()})  # type: ignore[arg-type]
+        self.stack = stack
+        self.aux_names = aux_names(self)
+        self.norm = nn.Identity() if norm is None else norm
+        self.summary: Summary = summary
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for linear in self.maps.values():
+            assert isinstance(linear, Linear)
+            nn.init.normal_(linear.weight, std=1 / math.sqrt(linear.in_features))
+            nn.init.normal_(linear.bias, std=0.02)
+
+    def forward(
+        self, sources: Mapping[str, Tensor], lengths: Mapping[str, Int[Tensor, " R"]]
+    ) -> tuple[Memory, Aux]:
+        memories, total = [], dict[str, Tensor]()
+        for name, part in self.parts.items():
+            memory, aux = part(sources[name], lengths.get(name))
+            memory = _mapped(memory, self.maps[name])
+            if (which := sources.get(f"{name}_of")) is not None:
+                memory, aux = memory.rows(which), {term: sums[which] for term, sums in aux.items()}
+            memories.append(memory)
+            total = _added(total, aux)
+        memory = join(memories)
+        x, back = _packed(memory.vectors, memory.mask)
+        counts = memory.mask.sum(1)
+        x, _, aux = self.stack(x, None, lengths=counts)
+        x = zero_padding(self.norm(x), counts)
+        vectors = x.gather(1, back[:, :, None].expand_as(x))
+        joined = Memory(vectors, memory.mask, summarize(x, counts, self.summary), memory.segments)
+        return joined, _added(total, aux)
+
+
+def _mapped(memory: Memory, linear: nn.Module) -> Memory:
+    """The mean of what is mapped is what the mean is mapped to: so the summary goes the same way."""
+    vectors = linear(memory.vectors).where(memory.mask[:, :, None], 0.0)
+    return Memory(vectors, memory.mask, linear(memory.summary), memory.segments)
+
+
+def _packed(
+    vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]
+) -> tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]:
+    """What is present in each row moved to its beginning, in its order; and where each vector went."""
+    order = (~mask).int().argsort(1, stable=True)
+    return vectors.gather(1, order[:, :, None].expand_as(vectors)), order.argsort(1)
+
+
+def _added(one: Aux, other: Aux) -> Aux:
+    return one | {name: one[name] + sums if name in one else sums for name, sums in other.items()}
