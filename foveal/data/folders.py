@@ -72,8 +72,10 @@ def part_folders(data: str) -> dict[str, str]:
     return {part: parts[part] for part in ("train", "valid", "test") if part in parts}
 
 
-def read_folder(path: File, columns: Sequence[str]) -> Iterator[Row | Aside]:
-    """A row for each file: `file` (the path of a file in the folder), and `columns`.
+def read_folder(
+    path: File, columns: Sequence[str], read: Callable[[Fields], Fields | str] = as_texts
+) -> Iterator[Row | Aside]:
+    """A row for each file: `file` (the path of a file in the folder), and what `read` makes of `columns`.
 
     They are columns of `metadata.csv` or `metadata.jsonl`, beside `file_name`. Without such a table a folder
     inside is a class: `label` is its name, of all files in it at any depth; hidden ones are left out.
@@ -83,7 +85,7 @@ def read_folder(path: File, columns: Sequence[str]) -> Iterator[Row | Aside]:
     find, folder = _finder(path), str(path).rstrip("/")
 
     def check(fields: Fields) -> Fields | str:
-        texts = as_texts(fields)
+        texts = read(fields)
         if isinstance(texts, str):
             return texts
         file = find(texts.pop(NAME))

@@ -168,10 +168,11 @@ def _parquet(path: Path, label: str | None) -> Iterator[Found]:
     column = next((name for name in COLUMNS if name in known), COLUMNS[0])
     classes = _classes(path, label)
     for place, found in read_records(path, [column, label] if label else [column]):
-        yield place, found if isinstance(found, str) else _picture_fields(found, column, label, classes)
+        yield place, found if isinstance(found, str) else picture_fields(found, column, label, classes)
 
 
-def _picture_fields(found: Fields, column: str, label: str | None, classes: list[str]) -> Fields | str:
+def picture_fields(found: Fields, column: str, label: str | None, classes: list[str]) -> Fields | str:
+    """The bytes of the file as `image`, and the `label` if its column is given; or why there are none."""
     held, number = found[column], found[label] if label else None
     content = held.get("bytes") if isinstance(held, dict) else held
     if not isinstance(content, bytes):
