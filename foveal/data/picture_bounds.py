@@ -14,7 +14,8 @@ BYTES = {"1": 2, "L": 1, "RGB": 4}
 OTHER, WEBP, RUNS = 8, 16, 32
 """WEBP is held several times over; a BMP's run lengths are read by a slow reader of Pillow's."""
 OVER = 10**9
-"""Pixels that all scans of a JPEG may go over; a second or less."""
+"""Pixels that all scans of a JPEG, or all frames of an animation, may go over; a second for the scans, some
+for frames."""
 NOTES = 16
 """Packed notes that a PNG may have: each may take 4 MB."""
 LENGTHS = range(0xC0, 0xFF)
@@ -65,6 +66,15 @@ def too_large(image: Any, content: bytes, size: int) -> str:
     if width * height > MOST or max(width, height) > LONGEST or held > ROOM:
         return f"{width:,} x {height:,} pixels are too many; make it smaller"
     return f"{width:,} x {height:,} pixels in too many scans; save it anew" if over > OVER else ""
+
+
+def too_long(image: Any, frames: int, most: int) -> str:
+    """Why an animation of so many frames is not to be decoded; empty if it is."""
+    if frames > most:
+        return f"{frames:,} frames, and data.longest={most}: raise it, or cut the clip"
+    width, height = image.size
+    over = frames * width * height > OVER
+    return f"{frames:,} frames of {width:,} x {height:,} pixels are too many; make it smaller" if over else ""
 
 
 def _first_scan(content: bytes) -> int:

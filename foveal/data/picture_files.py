@@ -74,17 +74,20 @@ def pixels_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> P
     """The pixels of what is in a file, or of an array; or why there are none."""
     if isinstance(image, np.ndarray):
         return from_array(image, size, channels)
-    if isinstance(image, bytes):
-        return read_picture(image, size, channels)
+    content = image if isinstance(image, bytes) else content_of(image)
+    return content if isinstance(content, str) else read_picture(content, size, channels)
+
+
+def content_of(image: File) -> bytes | str:
+    """What is in the file of a picture; or why it is not opened."""
     try:
         weight = _weight(image)
         if isinstance(weight, str):
             return weight
         with image.open("rb") as opened:
-            content = opened.read(weight)  # of a zip's member no more is unpacked
+            return opened.read(weight)  # of a zip's member no more is unpacked
     except Exception as error:  # of the system, and of zipfile and its decompressors, of many kinds
         return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file anew"
-    return read_picture(content, size, channels)
 
 
 def is_pictures(data: str) -> bool:

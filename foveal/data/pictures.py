@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.data.picture_bounds import BITS, has_many_notes, too_large
+from foveal.data.picture_bounds import BITS, has_many_notes, too_large, too_long
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -19,6 +19,8 @@ Pixels = NDArray[np.uint8]
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
 """Of the files that are taken as pictures where nothing else says so; what is in a file decides its form."""
+MOVING = ("GIF", "PNG", "WEBP")
+"""Forms that hold animations; of others more pictures than one are pages, or sizes."""
 PLAIN = ("L", "LA", "RGB", "RGBA", "I", "F")
 """Modes that can be resized."""
 TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
@@ -43,27 +45,50 @@ def read_picture(content: bytes, size: int, channels: int) -> Pixels | str:
     Of an animation the first picture; what is transparent is white; 16 bits become 8. A picture with such a
     short side stays as it is, bit for bit. What would take too much memory is known before it is decoded.
     """
+    found = _read(content, size, channels, None)
+    return found if isinstance(found, str) else found[0]
+
+
+def read_frames(content: bytes, size: int, channels: int, most: int) -> list[Pixels | str] | str:
+    """The same for each frame of an animation (GIF, PNG, WEBP), of which there may be `most`.
+
+    Where one can't be read it says why, and ends: the frames behind it are made of it.
+    """
+    return _read(content, size, channels, most)
+
+
+def _read(content: bytes, size: int, channels: int, most: int | None) -> list[Pixels | str] | str:
+    """The first picture; or as many as `most`."""
     from PIL import Image, UnidentifiedImageError
 
     if not content:
         return "empty; get the file anew"
     if has_many_notes(content):
         return "too many notes in it; save it without them"
+    found: list[Pixels | str] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(io.BytesIO(content), formats=FORMATS) as image:
                 if why := too_large(image, content, size):
                     return why
-                image.load()
-                return fitted(_levelled(_upright(image), image), size, channels)
+                count = 1 if most is None or image.format not in MOVING else getattr(image, "n_frames", 1)
+                if most is not None and (why := too_long(image, count, most)):
+                    return why
+                for number in range(count):
+                    image.seek(number)
+                    image.load()
+                    found.append(fitted(_levelled(_upright(image), image), size, channels))
+                return found
     except UnidentifiedImageError:
         return f"no picture that can be read ({', '.join(FORMATS)}); convert it to one of them"
     except Image.DecompressionBombError:
         return "far too many pixels; make it smaller"
     except Exception as error:  # of Pillow's readers, of many kinds
-        why = (str(error) or type(error).__name__).splitlines()[0]
-        return f"damaged or cut off ({why}); get the file anew"
+        why = (
+            f"damaged or cut off ({(str(error) or type(error).__name__).splitlines()[0]}); get the file anew"
+        )
+        return [*found, why] if found else why
 
 
 def from_array(values: NDArray[Any], size: int, channels: int) -> Pixels | str:
