@@ -13,6 +13,7 @@ from foveal.build import language, masked
 from foveal.build.captions import CaptionKind
 from foveal.build.choices import ChoosingKind
 from foveal.build.fitting import fit_first
+from foveal.build.frames import ClipsKind, FramesKind, NarrateKind
 from foveal.build.images import ImageKind
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
@@ -44,6 +45,9 @@ KINDS: dict[TaskName, Kind] = {
     "steps": StepsKind(),
     "images": ImageKind(),
     "caption": CaptionKind(),
+    "clips": ClipsKind(),
+    "frames": FramesKind(),
+    "narrate": NarrateKind(),
 }
 
 

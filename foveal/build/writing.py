@@ -14,6 +14,7 @@ from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import gather
 from foveal.data.captions import CaptionInputs, Captions
 from foveal.data.examples import Examples
+from foveal.data.frames import Clips
 from foveal.data.marks import Marks
 from foveal.data.pairs import PairInputs, Pairs
 from foveal.data.recordings import Recordings, SpeechInputs
@@ -28,12 +29,13 @@ PREVIEWED = 3
 BEAM, ALPHA = 5, 1.0
 """How targets are written to be scored."""
 Inputs = PairInputs | SpeechInputs | CaptionInputs
-Part = Pairs | Recordings | Captions
+Part = Pairs | Recordings | Captions | Clips
 Metric = Callable[[list[str], list[str]], Score]
 """References and outputs to a score."""
 METRICS: dict[TaskName, tuple[Metric, ...]] = {
     "translate": (bleu, chrf),
     "caption": (chrf, bleu, exact),
+    "narrate": (chrf, bleu, exact),
     "transduce": (exact, wer, cer),
     "transcribe": (exact, wer, cer),
 }

@@ -15,7 +15,7 @@ from foveal.core.errors import UserError
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-CHOOSING = ("classify", "tag", "mask", "series", "steps", "images")
+CHOOSING = ("classify", "tag", "mask", "series", "steps", "images", "clips", "frames")
 """Tasks whose head is no decoder."""
 
 

@@ -29,6 +29,7 @@ USES: dict[TaskName, tuple[str, tuple[str, ...]]] = {
     "transduce": ("generate", ("--prompt", "TEXT")),
     "mask": ("generate", ("--prompt", "a text with a [MASK]")),
     "caption": ("generate", ("--input", "DATA")),
+    "narrate": ("generate", ("--input", "DATA")),
 }
 """What a run of a task is for, a command and its options; the others answer: predict."""
 CHOICES: dict[TaskName, str] = {
@@ -37,9 +38,18 @@ CHOICES: dict[TaskName, str] = {
     "tag": "word",
     "steps": "step",
     "images": "image",
+    "clips": "clip",
+    "frames": "frame",
 }
 """Of what there is a loss, where it is of no token but of a label."""
-LENGTHS: dict[TaskName, str] = {"transcribe": "frames", "series": "steps", "steps": "steps"}
+LENGTHS: dict[TaskName, str] = {
+    "transcribe": "frames",
+    "series": "steps",
+    "steps": "steps",
+    "clips": "frames",
+    "frames": "frames",
+    "narrate": "frames",
+}
 """What a source's length is counted in, where not in words."""
 WORST, SHOWN = 3, 160
 """Of the worst examples so many are shown, and so many characters of each."""

@@ -51,8 +51,13 @@ PRESETS: dict[TaskName, str] = {
     "steps": "steps",
     "images": "images",
     "caption": "caption",
+    "clips": "clips",
+    "frames": "frames",
+    "narrate": "narrate",
 }
 """The preset of a task where none is given."""
+SEEING = ("image", "patches", "frames", "volume")
+"""Encoders of images."""
 SHEET, PICTURED = "contact_sheet.png", (Images, Captions)
 
 
@@ -172,7 +177,7 @@ def _sizes(stack: StackConfig) -> dict[str, Any]:
 
 def _seen(config: Config) -> int:
     """What of images the weights of an encoder depend on: convolutions and patches go over any size."""
-    return config.data.image.channels if config.model.encoder.kind in ("image", "patches") else 0
+    return config.data.image.channels if config.model.encoder.kind in SEEING else 0
 
 
 def _announce(

@@ -112,7 +112,9 @@ class ReaderConfig(StackConfig):
     vector that goes through the stack before them."""
 
 
-EncoderName = Literal["none", "text", "pyramid", "convolution", "vectors", "image", "patches"]
+EncoderName = Literal[
+    "none", "text", "pyramid", "convolution", "vectors", "image", "patches", "frames", "volume"
+]
 
 
 class EncoderConfig(ReaderConfig):
@@ -120,8 +122,10 @@ class EncoderConfig(ReaderConfig):
 
     kind: EncoderName = "none"
     """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
-    here it has width, layers and dropout), or strided convolutions before the stack; or an image: a named
-    network (of the settings here it has network, stem and nonlinearity), or its patches before the stack."""
+    here it has width, layers and dropout), or strided convolutions before the stack; an image: a named
+    network (of the settings here it has network, stem and nonlinearity), or its patches before the stack; or
+    the frames of a clip: such a network for each and the stack over them, or as a volume: convolutions over
+    time, rows and columns (width and layers)."""
     network: str = "resnet-20"
     """A network for images, by its published name."""
     stem: Literal["published", "small"] = "published"

@@ -91,8 +91,8 @@ class DataConfig(Strict):
     seconds: Rate = 60.0
     """Of the longest recording; longer ones are set aside."""
     longest: Size = 256
-    """Tokens of a source or target, steps of a series: longer ones are set aside, longer texts to classify
-    are cut."""
+    """Tokens of a source or target, steps of a series, frames of a clip: longer ones are set aside, longer
+    texts to classify are cut."""
     order: Literal["streams", "windows"] = "windows"
     """Contiguous streams with carried state, or random windows."""
     restart: Fraction = 0.0
@@ -134,6 +134,9 @@ TaskName = Literal[
     "steps",
     "images",
     "caption",
+    "clips",
+    "frames",
+    "narrate",
 ]
 ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "language": ("none",),
@@ -147,6 +150,9 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "steps": ("vectors",),
     "images": ("image", "patches"),
     "caption": ("image", "patches"),
+    "clips": ("frames", "volume"),
+    "frames": ("frames", "volume"),
+    "narrate": ("frames", "volume"),
 }
 """The kinds of encoder that read what a task is given."""
 
@@ -254,6 +260,12 @@ class Config(Strict):
             raise ValueError(
                 "a caption is of one view of one image: leave out data.augment.mixup, data.image.views and "
                 "data.image.scales"
+            )
+        changed = data.augment != AugmentConfig() or data.image.views != "centre" or data.image.scales != "1"
+        if "volume" in fitting and changed:
+            raise ValueError(
+                f"{self.task.name} sees the frames of a clip as they are: leave out data.augment.*, "
+                "data.image.views and data.image.scales"
             )
         windowless = "attention" in model.mixers and model.attention.window == 0
         if self.task.name == "language" and data.order == "streams" and windowless:

@@ -7,6 +7,7 @@ from foveal.config import TaskName
 from foveal.core.errors import UserError
 from foveal.data.catalogue import describe, names
 from foveal.data.folders import TABLES, open_folder
+from foveal.data.frames_files import are_clips, columns_at
 from foveal.data.parts import part_files
 from foveal.data.picture_files import is_archive, is_pictures, table_of
 from foveal.data.rows import Row
@@ -26,6 +27,9 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
     "steps": (),
     "images": ("label",),
     "caption": ("column",),
+    "clips": ("label",),
+    "frames": (),
+    "narrate": ("column",),
 }
 """The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
@@ -42,6 +46,8 @@ def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
         if data in names():
             return describe(data).task
         return "translate" if "," in data else "language"
+    if are_clips(part_files(data)["train"]):
+        return _clip_task(data, named)
     if is_pictures(data):
         return _picture_task(data, named)
     if any((path / table).is_file() for table in TABLES):
@@ -77,6 +83,15 @@ def _picture_task(data: str, named: Mapping[str, object]) -> TaskName:
         return "images"  # whose reader says what is wrong with the table
     text, label = str(named.get("column", "text")), str(named.get("label", "label"))
     return "caption" if text in found and label not in found else "images"
+
+
+def _clip_task(data: str, named: Mapping[str, object]) -> TaskName:
+    """By what is said of clips: of each frame, in a text, or in a label; a setting that is given decides."""
+    found = columns_at(part_files(data)["train"])
+    if "label" not in named and "column" not in named and "labels" in found:
+        return "frames"
+    text, label = str(named.get("column", "text")), str(named.get("label", "label"))
+    return "narrate" if text in found and label not in found else "clips"
 
 
 def _columns(text: str) -> dict[TaskName, set[str]]:

@@ -1,0 +1,95 @@
+"""Clips: one label for each, a label for each of its frames, or a text that tells what happens."""
+
+from abc import ABC
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveal.build.choices import ChoosingKind, PlacesKind, WholeKind, some
+from foveal.build.examples import ExampleKind, usual_vocabulary
+from foveal.build.kind import Described
+from foveal.build.writing import WritingKind
+from foveal.config import Config
+from foveal.data.batching import ExampleBatch
+from foveal.data.buckets import Buckets, HeldOutExamples, gather
+from foveal.data.captions import CaptionInputs
+from foveal.data.frames import Clips, LabelOfClip, LabelOfFrame, Shots, TextOfClip
+from foveal.data.frames_order import ClipOrder, shown
+from foveal.data.images import ImageInputs
+from foveal.data.marks import Marks
+from foveal.data.prepared import Prepared
+from foveal.encoders.frames import FrameEncoder, VolumeEncoder
+from foveal.models.encoder import Encoded
+from foveal.models.frames import frame_encoder
+from foveal.models.language import decoder
+
+
+def reader_of(config: Config) -> FrameEncoder | VolumeEncoder:
+    return frame_encoder(config.model.encoder, config.data.image, config.data.longest)
+
+
+class FilmedKind(ExampleKind, ABC):
+    """What is read: clips."""
+
+    def training_order(self, config: Config, data: Clips) -> ClipOrder:
+        order = Buckets(data.examples, config.data.batch_tokens, config.training.seed)
+        return ClipOrder(order, data.examples)
+
+    def once(self, config: Config, examples: Shots) -> ClipOrder:
+        return ClipOrder(HeldOutExamples(examples, config.data.batch_tokens), examples)
+
+    def amount(self, facts: dict[str, Any]) -> str:
+        return f"{facts['examples']:,} of {facts['frames']:,} frames"
+
+
+class LabelledKind(FilmedKind, ChoosingKind, ABC):
+    told: ClassVar[str]
+    """The task, with a place for its labels."""
+
+    def encoder(self, config: Config, inputs: ImageInputs | None = None) -> FrameEncoder | VolumeEncoder:
+        return reader_of(config)
+
+    def describe(self, config: Config, data: Prepared[ImageInputs, Clips]) -> Described:
+        labels, size = data.inputs.labels, config.data.image.size
+        told = f"{self.told.format(some(labels))} from {size} x {size} pixels"
+        return Described("labelled clips", told, len(labels), "frames")
+
+
+class ClipsKind(LabelledKind, WholeKind):
+    told = "clips: {}"
+    usual = 10
+
+    def __init__(self) -> None:
+        super().__init__(LabelOfClip())
+
+
+class FramesKind(LabelledKind, PlacesKind):
+    told = "frames: {} for each frame,"
+    usual = 80
+
+    def __init__(self) -> None:
+        super().__init__(LabelOfFrame())
+
+
+class NarrateKind(FilmedKind, WritingKind):
+    def __init__(self) -> None:
+        super().__init__(TextOfClip())
+
+    def model(self, config: Config, inputs: CaptionInputs) -> Encoded:
+        return self._of_target(config, inputs.target.size)
+
+    def outline(self, config: Config) -> Encoded:
+        return self._of_target(config, usual_vocabulary(config))
+
+    def _of_target(self, config: Config, target: int) -> Encoded:
+        encoder, vocabulary = reader_of(config), Marks(target).vocabulary
+        return Encoded(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
+
+    def gathered(self, examples: Shots, rows: NDArray[np.int64]) -> ExampleBatch:
+        return shown(gather(examples, rows), examples)
+
+    def describe(self, config: Config, data: Prepared[CaptionInputs, Clips]) -> Described:
+        size, target = config.data.image.size, data.inputs.target
+        told = f"narrate: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
+        return Described("clips with a text", told, Marks(target.size).vocabulary, "target tokens")

@@ -1,0 +1,241 @@
+"""Clips as examples: the pixels of their frames, with a label for each clip, for each frame, or a text."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import UInt8
+
+from foveal.config import DataConfig
+from foveal.data.captions import CaptionInputs
+from foveal.data.classes import Numbers, class_names, numbering, open_names
+from foveal.data.examples import Column, Examples, Ragged
+from foveal.data.frames_files import LABELS, labelled_clips, unlabelled_clips
+from foveal.data.frames_pixels import Clip, read_clip
+from foveal.data.images import LABELS as NAMES
+from foveal.data.images import ImageInputs, open_seen
+from foveal.data.parts import hashed
+from foveal.data.prepared import NOTHING, Taken
+from foveal.data.room import Room, read_room
+from foveal.data.rows import Aside, Row
+from foveal.data.standardize import Statistics, Values
+from foveal.data.tokenizers import load_tokenizer, make_tokenizer
+
+Inputs = ImageInputs | CaptionInputs
+Levels = UInt8[np.ndarray, "N H W C"]
+
+
+@dataclass(frozen=True)
+class Shots(Examples):
+    """Column `source` has the numbers of each clip's frames, which are in `frames`; beside it what belongs to
+    the clip."""
+
+    frames: Levels
+    statistics: Statistics
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], inputs: Inputs, columns: Mapping[str, Column]) -> "Shots":
+        """The frames of `rows`, with more `columns`."""
+        empty = np.zeros((0, inputs.size, inputs.size, len(inputs.statistics.mean)), np.uint8)
+        clips: list[Levels] = [row.fields["frames"] for row in rows]
+        return cls(columns, np.concatenate([*clips, empty]), inputs.statistics)
+
+
+def source_of(rows: Iterable[Row]) -> Ragged:
+    lengths = np.array([0, *(len(row.fields["frames"]) for row in rows)])
+    return Ragged(np.arange(lengths.sum()), lengths.cumsum())
+
+
+@dataclass(frozen=True)
+class Clips:
+    """A part: names, what belongs to each clip (a label, one for each frame, or a text), the sha256 of the
+    pixels; and the examples."""
+
+    sources: list[str]
+    labels: list[Any]
+    contents: list[str]
+    examples: Shots
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def targets(self) -> list[Any]:
+        """The texts."""
+        return self.labels
+
+    @property
+    def lengths(self) -> list[int]:
+        """Frames of each clip."""
+        return self.examples.lengths("source")
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "examples": len(self),
+            "frames": sum(self.lengths),
+            "sha256": hashed(zip(self.contents, self.labels, strict=True)),
+        }
+
+
+class ClipForm(ABC):
+    """A `Form`; what belongs to a clip is the subclass's."""
+
+    field: ClassVar[str]
+    """Where a row has it."""
+
+    @abstractmethod
+    def column(self, config: DataConfig) -> str:
+        """Where it stands."""
+
+    @abstractmethod
+    def numbers(self, row: Row, inputs: Any, config: DataConfig) -> Numbers | str:
+        """It as the model has it; or why that can't be."""
+
+    @abstractmethod
+    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+        """Of the `source`, and of the `numbers` of what belongs to it, where that is known."""
+
+    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """The clips at a path: fields `source` (the sha256 of the pixels), `frames` (T, H, W, C), the `name`
+        and what belongs to the clip. A frame that can't be read is put into the list, and the others are
+        used."""
+        for row, clip in _read(labelled_clips(data, self.column(config)), config, aside):
+            label = row.fields["label"]
+            if isinstance(label, list):
+                if len(label) != clip.frames:
+                    why = f"{len(label)} labels, and {clip.frames} frames; give each frame one"
+                    aside.append(Aside(row.place, why))
+                    continue
+                label = [label[number] for number in clip.kept]
+            said = {"name": row.fields["name"], self.field: label}
+            yield Row(row.place, {"source": _content(clip), "frames": clip.pixels, **said})
+
+    def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Clips:
+        kept, numbers = [], []
+        for row in rows:
+            found = self.numbers(row, inputs, config)
+            if isinstance(found, str):
+                aside.append(Aside(row.place, found))
+            else:
+                kept.append(row)
+                numbers.append(found)
+        wanted = ("name", self.field, "source")
+        names, labels, contents = ([row.fields[name] for row in kept] for name in wanted)
+        return Clips(names, labels, contents, Shots.of(kept, inputs, self.columns(source_of(kept), numbers)))
+
+    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        for row, clip in _read(unlabelled_clips(data), config, aside):
+            yield Row(row.place, {"source": row.fields["name"], "frames": clip.pixels})
+
+    def encode_questions(self, rows: list[Row], inputs: Any, config: DataConfig) -> Shots:
+        return Shots.of(rows, inputs, self.columns(source_of(rows), []))
+
+
+class LabelForm(ClipForm):
+    """Labels of classes."""
+
+    field = "label"
+
+    def make_inputs(
+        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
+    ) -> ImageInputs:
+        labels = (label for row in rows for label in _listed(row.fields["label"]))
+        alike = f"all of the {len(rows):,} clips to train on have the label"
+        names = class_names(data, labels, alike, known=taken.labels)
+        return ImageInputs(taken.source or _statistics(rows), names, config.image.size)
+
+    def open_inputs(self, folder: Path) -> ImageInputs:
+        statistics, size = open_seen(folder)
+        return ImageInputs(statistics, open_names(folder / NAMES), size)
+
+    def numbers(self, row: Row, inputs: ImageInputs, config: DataConfig) -> Numbers | str:
+        return numbering(inputs.labels)(_listed(row.fields["label"]))
+
+
+class LabelOfClip(LabelForm):
+    def column(self, config: DataConfig) -> str:
+        return config.label
+
+    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+        return {"source": source} | ({"label": np.concatenate(numbers)} if numbers else {})
+
+
+class LabelOfFrame(LabelForm):
+    """Frame i is place i."""
+
+    def column(self, config: DataConfig) -> str:
+        return LABELS
+
+    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+        places = Ragged.from_rows(np.arange(length) for length in source.lengths)
+        target = {"target": Ragged.from_rows(numbers)} if numbers else {}
+        return {"source": source, "places": places, **target}
+
+
+class TextOfClip(ClipForm):
+    field = "target"
+
+    def make_inputs(
+        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
+    ) -> CaptionInputs:
+        texts = [row.fields["target"] for row in rows]
+        target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
+        longest = len(target.encode(max(texts, key=len)))
+        room = Room.measured(longest, 0.0, config.longest)
+        return CaptionInputs(taken.source or _statistics(rows), config.image.size, target, room)
+
+    def open_inputs(self, folder: Path) -> CaptionInputs:
+        return CaptionInputs(*open_seen(folder), load_tokenizer(folder / "target"), read_room(folder))
+
+    def column(self, config: DataConfig) -> str:
+        return config.column
+
+    def numbers(self, row: Row, inputs: CaptionInputs, config: DataConfig) -> Numbers | str:
+        target = inputs.encode_target(row.fields["target"])
+        if len(target) > config.longest:
+            return f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
+        return target
+
+    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+        target = {"target": Ragged.from_rows(numbers)} if numbers else {}
+        return {"source": source, **target}
+
+
+def _read(rows: Iterator[Row | Aside], config: DataConfig, aside: list[Aside]) -> Iterator[tuple[Row, Clip]]:
+    """Those whose frames can be read; the others, and single frames, are put into the list."""
+    for row in rows:
+        if isinstance(row, Aside):
+            aside.append(row)
+            continue
+        image = config.image
+        clip = read_clip(row.fields.pop("frames"), image.size, image.channels, config.longest)
+        if isinstance(clip, str):
+            aside.append(Aside(row.place, clip))
+            continue
+        aside += [
+            Aside(f"{row.place}, {name}", f"{why}; the other frames are used") for name, why in clip.lost
+        ]
+        yield row, clip
+
+
+def _listed(label: str | list[str]) -> list[str]:
+    return [label] if isinstance(label, str) else label
+
+
+def _content(clip: Clip) -> str:
+    return hashlib.sha256(f"{clip.pixels.shape}".encode() + clip.pixels.tobytes()).hexdigest()
+
+
+def _statistics(rows: list[Row]) -> Statistics:
+    """Those of the channels of all frames."""
+    return Statistics.of(_pixels(row.fields["frames"]) for row in rows)
+
+
+def _pixels(frames: Levels) -> Values:
+    return frames.reshape(-1, frames.shape[3]).astype(np.float32)

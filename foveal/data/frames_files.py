@@ -1,0 +1,190 @@
+"""Where clips are: folders of frames, animations, folders and zips of both, and arrays; labelled or not."""
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from foveal.core.errors import UserError
+from foveal.data.fields import Fields, Found, as_texts, as_words
+from foveal.data.folders import NAME, TABLES, files_in, open_folder, visible
+from foveal.data.frames_arrays import arrays_in, is_arrays, names_in
+from foveal.data.picture_files import content_of, is_archive, table_of
+from foveal.data.pictures import MOVING, SUFFIXES
+from foveal.data.rows import Aside, Row, checked
+from foveal.data.tables import columns_of, read_records
+from foveal.data.text import File
+
+Frames = list[File] | File | NDArray[Any]
+"""Of a clip: the files of its pictures in order, the file of an animation, or an array (T, H, W) or
+(T, H, W, C)."""
+VIDEOS = (".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".m4v")
+NO_VIDEO = "videos are not read: save its frames as pictures in a folder of its own, or as a GIF"
+LABELS = "labels"
+"""The column with a label for each frame."""
+
+
+def labelled_clips(data: str, column: str) -> Iterator[Row | Aside]:
+    """Each clip at a path: `frames`, its `name`, and `label`, what stands in `column`: a text, or of the
+    column `labels` a list of them.
+
+    Errors: UserError for what concerns all of it.
+    """
+
+    def check(fields: Fields) -> Fields | str:
+        label = fields.pop("label")
+        if column == LABELS:
+            words = as_words({LABELS: label})
+            return words if isinstance(words, str) else fields | {"label": words["tokens"]}
+        texts = as_texts({column: label})
+        return texts if isinstance(texts, str) else fields | {"label": texts[column].strip()}
+
+    if is_arrays(data):
+        yield from _named(checked(data, arrays_in(Path(data), column), check))
+        return
+    folder = open_folder(data)
+    table = table_of(folder)
+    if table is not None:
+        yield from checked(str(table), _by_table(folder, table, column), check)
+    elif column == "label" and any(inside.is_dir() for inside in visible(folder)):
+        yield from checked(str(folder).rstrip("/"), _by_class(folder), check)
+    else:
+        classes = ", nor a folder of clips for each label" if column == "label" else ""
+        raise UserError(
+            f"{data}: no {' or '.join(TABLES)} in it (columns {NAME}, {column}){classes}; make one"
+        )
+
+
+def unlabelled_clips(data: str) -> Iterator[Row | Aside]:
+    """A clip, or all of a folder, a zip or a file of arrays: `frames` and `name`."""
+    path = Path(data)
+    if is_arrays(data):
+        yield from _named(checked(data, arrays_in(path, None), lambda fields: fields))
+        return
+    if path.is_file() and not is_archive(path):
+        yield Row(data, {"frames": path, "name": data})
+        return
+    none = True
+    for name, frames in _clips(open_folder(data)):
+        none = False
+        place = os.path.normpath(f"{data}/{name}")
+        if isinstance(frames, str):
+            yield Aside(place, frames)
+        else:
+            yield Row(place, {"frames": frames, "name": place})
+    if none:
+        raise UserError(f"{data}: no clips in it (folders of pictures, or GIF, PNG and WEBP that move)")
+
+
+def are_clips(data: str) -> bool:
+    """Whether a path holds clips, and not single pictures: arrays of them; a table with a label for each
+    frame, or that names folders or animations; or in each folder of a label animations, or folders of
+    pictures whose names differ in a number alone."""
+    if is_arrays(data):
+        return True
+    if not (Path(data).is_dir() or (Path(data).is_file() and is_archive(Path(data)))):
+        return False
+    try:
+        folder = open_folder(data)
+        table = table_of(folder)
+        if table is not None:
+            found = (one for _, one in read_records(table, [NAME]) if isinstance(one, dict))
+            frames = _frames(folder, str(next(found, {NAME: ""})[NAME]))
+            told = LABELS in columns_of(table) and "tokens" not in columns_of(table)
+            return told or isinstance(frames, list) or (not isinstance(frames, str) and _moves(frames))
+        name, frames = next(_clips(folder), ("", ""))
+    except UserError:  # whose reader says what is wrong
+        return False
+    if isinstance(frames, list):
+        numbered = {re.sub(r"\d+", "0", file.name) for file in frames}
+        return len(Path(name).parts) > 1 and len(frames) > 1 == len(numbered)
+    return not isinstance(frames, str) and _moves(frames)
+
+
+def columns_at(data: str) -> set[str]:
+    """What is said of the clips there: the names of the columns, or arrays; a folder's name is a `label`."""
+    if is_arrays(data):
+        return names_in(Path(data))
+    table = table_of(open_folder(data))
+    return {"label"} if table is None else set(columns_of(table))
+
+
+def natural(name: str) -> list[Any]:
+    """Numbers in it by their size: frame2 stands before frame10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+
+def _by_table(folder: File, table: File, column: str) -> Iterator[Found]:
+    for place, found in read_records(table, [NAME, column]):
+        if isinstance(found, dict):
+            texts = as_texts({NAME: found[NAME]})
+            frames = texts if isinstance(texts, str) else _frames(folder, texts[NAME])
+            named = {"frames": frames, "name": f"{folder}/{found[NAME]}", "label": found[column]}
+            yield place, frames if isinstance(frames, str) else named
+        else:
+            yield place, found
+
+
+def _by_class(folder: File) -> Iterator[Found]:
+    for name, frames in _clips(folder):
+        label, *rest = Path(name).parts
+        if isinstance(frames, str):
+            yield name, frames
+        elif not rest:
+            yield name, "stands in no folder of a label, or its frames in no folder of their own; move them"
+        else:
+            yield name, {"frames": frames, "name": f"{folder}/{name}", "label": label}
+
+
+def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
+    for row in rows:
+        yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
+
+
+def _clips(folder: File) -> Iterator[tuple[str, list[File] | File | str]]:
+    """Every clip below a folder by its name: animations, and folders of pictures; or why it is none."""
+    inside: dict[str, list[str]] = {}
+    for name in files_in(folder):
+        if name.lower().endswith(SUFFIXES):
+            inside.setdefault(os.path.dirname(name), []).append(name)
+        elif name.lower().endswith(VIDEOS):
+            yield name, NO_VIDEO
+    for parent, names in inside.items():
+        if _moves(folder / names[0]):
+            yield from ((name, folder / name) for name in names)
+        else:
+            yield parent, [folder / name for name in sorted(names, key=natural)]
+
+
+def _frames(folder: File, name: str) -> list[File] | File | str:
+    """What a table calls by that name: a folder's pictures, or a file; or why there is nothing."""
+    if name.lower().endswith(VIDEOS):
+        return NO_VIDEO
+    path = folder / os.path.normpath(name)
+    if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(folder)).resolve()):
+        return f"{name} leads out of the folder; move the clip into it"
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        return f"no such file or folder: {name}; mend the name or leave the row out"
+    files = [file for file in visible(path) if file.name.lower().endswith(SUFFIXES)]
+    in_order = sorted(files, key=lambda file: natural(file.name))
+    return in_order or f"no frames in {name} ({', '.join(SUFFIXES)})"
+
+
+def _moves(file: File) -> bool:
+    """Whether a file is an animation: of several frames, or else a GIF."""
+    from PIL import Image
+
+    content = content_of(file)
+    try:
+        if isinstance(content, bytes):
+            with Image.open(io.BytesIO(content), formats=MOVING) as image:
+                return image.format == "GIF" or getattr(image, "n_frames", 1) > 1
+    except Exception:  # of Pillow's readers, of many kinds: whoever reads it says why
+        pass
+    return file.name.lower().endswith(".gif")

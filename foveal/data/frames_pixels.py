@@ -1,0 +1,79 @@
+"""The frames of a clip as pixels: each a square of the same size, whatever they are kept in."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+from numpy.typing import NDArray
+
+from foveal.data.frames_files import Frames
+from foveal.data.picture_files import content_of, pixels_of
+from foveal.data.pictures import Pixels, eight_bits, from_array, read_frames
+
+FEWEST = 2
+"""Frames of a clip: nothing moves in a single one."""
+
+
+class Clip(NamedTuple):
+    """`pixels` of the frames that can be used, `kept` their numbers among all `frames` that there are, and
+    `lost` the names of the others with the reasons."""
+
+    pixels: UInt8[np.ndarray, "T H W C"]
+    kept: list[int]
+    frames: int
+    lost: list[tuple[str, str]]
+
+
+def read_clip(frames: Frames, size: int, channels: int, longest: int) -> Clip | str:
+    """The centres of its frames, `size` by `size`; or why there are too few, or too many."""
+    if isinstance(frames, np.ndarray):
+        if why := _wrong(len(frames), longest):
+            return why
+        found = _of_array(frames, size, channels)
+        names = [f"frame {number + 1}" for number in range(len(frames))]
+    elif isinstance(frames, list):
+        if why := _wrong(len(frames), longest):
+            return why
+        found = [pixels_of(file, size, channels) for file in frames]
+        names = [file.name for file in frames]
+    else:
+        content = content_of(frames)
+        found = content if isinstance(content, str) else read_frames(content, size, channels, longest)
+        names = [] if isinstance(found, str) else [f"frame {number + 1}" for number in range(len(found))]
+    if isinstance(found, str):
+        return found
+    used = {number: one for number, one in enumerate(found) if not isinstance(one, str)}
+    lost = [(name, one) for name, one in zip(names, found, strict=True) if isinstance(one, str)]
+    if len(used) < FEWEST:
+        why = f"; {lost[0][0]}: {lost[0][1]}" if lost else ""
+        return f"{_counted(len(used))} that can be used, and a clip needs {FEWEST}{why}"
+    pixels = np.stack([_centre(one, size) for one in used.values()])
+    return Clip(pixels, [*used], len(found), lost)
+
+
+def _wrong(count: int, longest: int) -> str:
+    """Why a clip of so many frames is left out; empty if it is not."""
+    if count < FEWEST:
+        return f"{_counted(count)}, and a clip needs {FEWEST}; give all of its frames"
+    if count > longest:
+        return f"{count:,} frames, and data.longest={longest}: raise it, or cut the clip"
+    return ""
+
+
+def _counted(count: int) -> str:
+    return f"{count} frame{'' if count == 1 else 's'}"
+
+
+def _of_array(frames: NDArray[Any], size: int, channels: int) -> list[Pixels | str] | str:
+    """All are brought to 8 bits alike: a dark frame of floats is not one of small whole numbers."""
+    levels = eight_bits(frames)
+    if isinstance(levels, str):
+        return levels
+    if levels.shape[1:] in ((size, size), (size, size, 1)) and channels == 1:  # as from_array has it, at once
+        return [*levels.reshape(-1, size, size, 1)]
+    return [from_array(frame, size, channels) for frame in levels]
+
+
+def _centre(picture: Pixels, size: int) -> Pixels:
+    top, left = ((side - size) // 2 for side in picture.shape[:2])
+    return picture[top : top + size, left : left + size]
