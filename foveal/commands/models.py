@@ -10,7 +10,7 @@ from rich.table import Table
 from foveal.build import kind_of
 from foveal.commands.console import OUTPUT, facts_table, result_line
 from foveal.commands.layers import describe_layers, network_config
-from foveal.config import Config, StackConfig, load_config, preset_names, to_toml
+from foveal.config import Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
 from foveal.core.errors import UserError
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
@@ -88,8 +88,17 @@ def parts_of(config: Config) -> list[Part]:
     model, encoder = config.model, config.model.encoder
     if encoder.kind == "none":
         return [_part("", model)]
-    reader = Part("encoder", encoder.network) if encoder.kind == "image" else _part("encoder", encoder)
-    return [reader] if config.task.name in CHOOSING else [reader, _part("decoder", model)]
+    reader = _reader(encoder)
+    return reader if config.task.name in CHOOSING else [*reader, _part("decoder", model)]
+
+
+def _reader(encoder: EncoderConfig) -> list[Part]:
+    if encoder.kind == "volume":
+        return [Part("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
+    network = Part("encoder", encoder.network)
+    if encoder.kind == "frames":
+        return [network, _part("then", encoder)]
+    return [network if encoder.kind == "image" else _part("encoder", encoder)]
 
 
 def _part(name: str, stack: StackConfig) -> Part:
