@@ -45,6 +45,14 @@ class Shots(Examples):
         clips: list[Levels] = [row.fields["frames"] for row in rows]
         return cls(columns, np.concatenate([*clips, empty]), inputs.statistics)
 
+    def some(self, rows: list[int]) -> "Shots":
+        """Those clips alone, of the same frames."""
+        columns = {
+            name: Ragged.from_rows(column[row] for row in rows) if isinstance(column, Ragged) else column[rows]
+            for name, column in self.columns.items()
+        }
+        return Shots(columns, self.frames, self.statistics)
+
 
 def source_of(rows: Iterable[Row]) -> Ragged:
     lengths = np.array([0, *(len(row.fields["frames"]) for row in rows)])

@@ -123,7 +123,7 @@ def _by_table(folder: File, table: File, column: str) -> Iterator[Found]:
         if isinstance(found, dict):
             texts = as_texts({NAME: found[NAME]})
             frames = texts if isinstance(texts, str) else _frames(folder, texts[NAME])
-            named = {"frames": frames, "name": f"{folder}/{found[NAME]}", "label": found[column]}
+            named = {"frames": frames, "name": _at(folder, found[NAME]), "label": found[column]}
             yield place, frames if isinstance(frames, str) else named
         else:
             yield place, found
@@ -131,13 +131,17 @@ def _by_table(folder: File, table: File, column: str) -> Iterator[Found]:
 
 def _by_class(folder: File) -> Iterator[Found]:
     for name, frames in _clips(folder):
-        label, *rest = Path(name).parts
+        label, *rest = Path(name).parts or ["pictures beside the folders"]
         if isinstance(frames, str):
             yield name, frames
         elif not rest:
-            yield name, "stands in no folder of a label, or its frames in no folder of their own; move them"
+            yield label, "stands in no folder of a label, or its frames in no folder of their own; move them"
         else:
-            yield name, {"frames": frames, "name": f"{folder}/{name}", "label": label}
+            yield name, {"frames": frames, "name": _at(folder, name), "label": label}
+
+
+def _at(folder: File, name: str) -> str:
+    return f"{str(folder).rstrip('/')}/{name}"
 
 
 def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
