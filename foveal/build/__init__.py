@@ -15,6 +15,7 @@ from foveal.build.choices import ChoosingKind
 from foveal.build.fitting import fit_first
 from foveal.build.frames import ClipsKind, FramesKind, NarrateKind
 from foveal.build.images import ImageKind
+from foveal.build.glimpse import GlimpseKind
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
 from foveal.build.pairs import PairKind
@@ -45,6 +46,7 @@ KINDS: dict[TaskName, Kind] = {
     "steps": StepsKind(),
     "images": ImageKind(),
     "caption": CaptionKind(),
+    "glimpse": GlimpseKind(),
     "clips": ClipsKind(),
     "frames": FramesKind(),
     "narrate": NarrateKind(),

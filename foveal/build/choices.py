@@ -37,7 +37,7 @@ class ChoosingKind(ExampleKind, ABC):
         return Encoded(encoder, self.head(config, encoder, classes))
 
     def choices(
-        self, config: Config, model: Encoded, inputs: Any, examples: Examples, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
     ) -> list[list[str]]:
         """The labels of each source, in their order."""
         work, order = self.task(config, model, inputs), self.once(config, examples)
@@ -50,7 +50,7 @@ class ChoosingKind(ExampleKind, ABC):
         return outputs
 
     def found(
-        self, config: Config, model: Encoded, inputs: Any, examples: Examples, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
     ) -> list[str]:
         return [" ".join(labels) for labels in self.choices(config, model, inputs, examples, poll)]
 
@@ -77,12 +77,12 @@ class WholeKind(ChoosingKind, ABC):
     def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:
         return ClassifyTask(model, inputs.labels, config.task.smoothing)
 
-    def chosen(self, work: ClassifyTask, batch: ExampleBatch) -> list[list[int]]:
+    def chosen(self, work: Any, batch: ExampleBatch) -> list[list[int]]:
         numbers: list[list[int]] = work.predict(batch).argmax(1, keepdim=True).tolist()
         return numbers
 
     def judge(
-        self, config: Config, model: Encoded, inputs: Any, data: Any, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
     ) -> Judged:
         """The likeliest label: accuracy and macro F1."""
         outputs = self.found(config, model, inputs, data.examples, poll)
@@ -106,7 +106,7 @@ class PlacesKind(ChoosingKind, ABC):
         return [numbers[:places] for numbers, places in rows]
 
     def judge(
-        self, config: Config, model: Encoded, inputs: Any, data: Any, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
     ) -> Judged:
         """The likeliest labels: accuracy and macro F1 over places, and F1 over the entities they may mark."""
         outputs = self.choices(config, model, inputs, data.examples, poll)

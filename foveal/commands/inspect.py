@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from foveal.build import load
 from foveal.commands.activations import show_activations
+from foveal.commands.glimpses import show_glimpses
 from foveal.commands.neighbours import show_neighbours
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
@@ -16,7 +17,7 @@ from foveal.training.interrupt import Signals
 
 def inspect(
     what: str,
-    view: Literal["activations", "neighbours"] = "activations",
+    view: Literal["activations", "neighbours", "glimpses"] = "activations",
     /,
     *settings: str,
     data: str | None = None,
@@ -31,7 +32,8 @@ def inspect(
     """Look inside WHAT: a run, a preset or a network for images by its name.
 
     Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `neighbours`,
-    the images nearest to a picture by a run's features and by pixels.
+    the images nearest to a picture by a run's features and by pixels; `glimpses`, where a run of that task
+    looked in an image.
 
     Parameters
     ----------
@@ -46,8 +48,8 @@ def inspect(
     initialization
         First weights to compare: 0.01,0.05,xavier,kaiming or some of them.
     query
-        Of neighbours: a picture, a folder or zip of them; the run's held-out images if not given, with the
-        share whose nearest have their label.
+        Of neighbours and glimpses: a picture, a folder or zip of them; the run's held-out images if not
+        given, of neighbours with the share whose nearest have their label.
     nearest
         How many neighbours; they are looked for among the run's training images, or those of --data.
     measure
@@ -60,9 +62,12 @@ def inspect(
         Print one JSON object on standard output.
     """
     with Signals() as signals:
+        if view != "activations" and settings:
+            raise UserError(f"{settings[0]}: {view} are of a run, with its settings; leave it out")
+        if view == "glimpses":
+            show_glimpses(load(what, choose_device(device)), query, out, json)
+            return
         if view == "neighbours":
-            if settings:
-                raise UserError(f"{settings[0]}: neighbours are of a run, with its settings; leave it out")
             run = load(what, choose_device(device))
             show_neighbours(run, query, data, nearest, measure, out, json, signals.poll)
             return

@@ -45,18 +45,20 @@ def show_neighbours(
     UserError for a run that sees no images, and where there are none to look for.
     """
     kind = kind_of(loaded.config)
-    if not isinstance(kind, ImageKind):
-        raise UserError(f"{loaded.run.path}: neighbours are looked for among images, and this run sees none")
+    if not isinstance(kind, ImageKind) or loaded.config.model.encoder.kind == "none":
+        raise UserError(
+            f"{loaded.run.path}: neighbours are found by an encoder of images, and this run has none"
+        )
     if k < 1:
         raise UserError(f"--nearest {k}: expected 1 or more")
     if out is not None and out.suffix.lower() != ".png":
         raise UserError(f"{out}: expected a name that ends in .png")
     config = centred(loaded.config) if query is None else centred(loaded.config, valid=0.0, test=0.0)
     prepared = _prepared(loaded, config, data)
-    queries, sources, labels = _queries(kind, config, prepared, query)
-    asked, known = kind.once(config, queries), held_out_order(config, prepared.train)
+    asked_for, sources, labels = queries(kind, config, prepared.inputs, prepared, query)
+    asked, known = kind.once(config, asked_for), held_out_order(config, prepared.train)
     found = neighbours(loaded.model, asked, known, k, measure, poll)
-    chosen = range(len(queries))
+    chosen = range(len(asked_for))
     result: dict[str, Any] = {"run": str(loaded.run.path), "measure": measure}
     if query is None:
         result["accuracy"] = {
@@ -64,7 +66,7 @@ def show_neighbours(
             for name, near in found._asdict().items()
             if (votes := voted(near, prepared.train.labels))
         }
-        chosen = np.linspace(0, len(queries) - 1, min(SHOWN, len(queries))).astype(int).tolist()
+        chosen = np.linspace(0, len(asked_for) - 1, min(SHOWN, len(asked_for))).astype(int).tolist()
     result["queries"] = [
         {"source": sources[row], "label": labels[row] or None}
         | {name: _near(near, row, prepared.train) for name, near in found._asdict().items()}
@@ -73,7 +75,7 @@ def show_neighbours(
     if out is not None:
         sheets = [
             Sheet(
-                Shown(queries.centre(row), shortened(labels[row], LETTERS)),
+                Shown(asked_for.centre(row), shortened(labels[row], LETTERS)),
                 *(_drawn(near, row, prepared.train) for near in found),
             )
             for row in chosen
@@ -89,15 +91,17 @@ def _prepared(loaded: Loaded, config: Config, data: str | None) -> Prepared[Any,
     return kind_of(config).prepare(config, Given(data), say, None, taken)
 
 
-def _queries(
-    kind: ImageKind, config: Config, prepared: Prepared[Any, Images], query: str | None
+def queries(
+    kind: ImageKind, config: Config, inputs: Any, prepared: Prepared[Any, Images] | None, query: str | None
 ) -> tuple[Pictures, Sequence[str], Sequence[str]]:
-    """The pictures, their names, and their labels, empty where they are unknown."""
+    """The pictures at `query`, or those held out, their names, and their labels, empty where unknown."""
     if query is not None:
         rows = parts.read_questions(kind.form, query, config.data, say)
-        pictures: Any = kind.form.encode_questions(rows, prepared.inputs, config.data)
+        pictures: Any = kind.form.encode_questions(rows, inputs, config.data)
         return pictures, [row.fields["source"] for row in rows], [""] * len(rows)
-    held_out = prepared.valid if prepared.test is None else prepared.test
+    held_out = None
+    if prepared is not None:
+        held_out = prepared.valid if prepared.test is None else prepared.test
     if held_out is None:
         raise UserError("no held-out images to look for: name a picture with --query")
     return held_out.examples, held_out.sources, held_out.labels

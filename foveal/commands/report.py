@@ -40,6 +40,9 @@ CHOICES: dict[TaskName, str] = {
     "images": "image",
     "clips": "clip",
     "frames": "frame",
+    "glimpse": "image",
+    "answer": "question",
+    "choose": "question",
 }
 """Of what there is a loss, where it is of no token but of a label."""
 LENGTHS: dict[TaskName, str] = {

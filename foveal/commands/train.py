@@ -50,6 +50,7 @@ PRESETS: dict[TaskName, str] = {
     "series": "series",
     "steps": "steps",
     "images": "images",
+    "glimpse": "glimpse",
     "caption": "caption",
     "clips": "clips",
     "frames": "frames",

@@ -144,6 +144,21 @@ class AttentiveConfig(Strict):
     """How a state and a vector of the memory are compared; summary does not attend (the bottleneck)."""
 
 
+class GlimpseConfig(Strict):
+    """How a model sees an image by parts: the recurrent attention model."""
+
+    count: Size = 6
+    """Glimpses of an image, the first of its centre."""
+    side: Size = 8
+    """Pixels of a glimpse, to a side."""
+    scales: Annotated[int, Field(ge=1, le=8)] = 1
+    """Squares of a glimpse about one place: each is twice as wide as the one before, of as many pixels."""
+    deviation: Rate = 0.2
+    """Of the place that is drawn in training about the one that the model names; the image is 2 wide."""
+    reinforce: NotNegative = 0.01
+    """Coefficient of REINFORCE in the objective."""
+
+
 class ModelConfig(StackConfig):
     """The stack that the head stands on, and the encoder before it, if any."""
 
@@ -153,6 +168,7 @@ class ModelConfig(StackConfig):
     initialization: str = "own"
     """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
     attentive: AttentiveConfig = AttentiveConfig()
+    glimpse: GlimpseConfig = GlimpseConfig()
     pooling: Literal["mean", "last", "max", "attention", "summary"] = "mean"
     """How a classifier makes one vector of the memory's; summary is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()

@@ -133,6 +133,7 @@ TaskName = Literal[
     "series",
     "steps",
     "images",
+    "glimpse",
     "caption",
     "clips",
     "frames",
@@ -154,6 +155,7 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "frames": ("frames", "volume"),
     "narrate": ("frames", "volume"),
 }
+    "glimpse": ("none",),
 """The kinds of encoder that read what a task is given."""
 
 
@@ -256,10 +258,10 @@ class Config(Strict):
         if model.encoder.kind == "patches" and size % patch:
             raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch={patch}")
         several = data.augment.mixup or data.image.views != "centre" or data.image.scales != "1"
-        if self.task.name == "caption" and several:
+        if self.task.name in ("caption", "glimpse", *ASKING) and several:
             raise ValueError(
-                "a caption is of one view of one image: leave out data.augment.mixup, data.image.views and "
-                "data.image.scales"
+                f"a {'question' if self.task.name in ASKING else self.task.name} is of one view of one image: leave out data.augment.mixup, "
+                "data.image.views and data.image.scales"
             )
         changed = data.augment != AugmentConfig() or data.image.views != "centre" or data.image.scales != "1"
         if "volume" in fitting and changed:

@@ -26,6 +26,7 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
     "series": (),
     "steps": (),
     "images": ("label",),
+    "glimpse": ("label",),
     "caption": ("column",),
     "clips": ("label",),
     "frames": (),

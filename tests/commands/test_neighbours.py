@@ -53,4 +53,4 @@ def test_what_has_no_neighbours() -> None:
 
 
 def test_a_run_of_texts(finished: Path) -> None:
-    assert "sees none" in refuse("inspect", finished, "neighbours")
+    assert "has none" in refuse("inspect", finished, "neighbours")

@@ -1,0 +1,102 @@
+"""The view `glimpses` of a run: where it looked in an image, and what it would have answered there."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from foveal.build import Loaded, kind_of, prepare_again
+from foveal.build.glimpse import GlimpseKind
+from foveal.commands.console import OUTPUT, facts_table, result_line, say, shortened
+from foveal.commands.neighbours import LETTERS, queries
+from foveal.core.durable import replace_file
+from foveal.core.errors import UserError
+from foveal.data.picture_order import centres, gather, standardised
+from foveal.data.standardize import Statistics
+from foveal.inspection.glimpses_picture import Glimpsed, draw
+from foveal.ops.retina import retina
+
+SHOWN = 12
+"""So many held-out images are looked at, where no picture is asked for."""
+
+
+def show_glimpses(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
+    """Print, and draw into the PNG `out`, the paths over the pictures at `query`, or over held-out ones.
+
+    UserError for a run of another task.
+    """
+    kind = kind_of(loaded.config)
+    if not isinstance(kind, GlimpseKind):
+        raise UserError(
+            f"{loaded.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpse"
+        )
+    if out is not None and out.suffix.lower() != ".png":
+        raise UserError(f"{out}: expected a name that ends in .png")
+    held_out = None if query is not None else prepare_again(loaded.run, say)
+    pictures, sources, labels = queries(kind, loaded.config, loaded.inputs, held_out, query)
+    rows = np.arange(len(pictures))
+    if query is None:
+        rows = np.linspace(0, len(pictures) - 1, min(SHOWN, len(pictures))).astype(np.int64)
+    batch = gather(pictures, rows, standardised(centres(pictures, rows), pictures))
+    with torch.inference_mode():
+        path = loaded.task.look(batch)
+    places, chances = path.places.cpu().numpy(), path.answers.float().softmax(2).cpu().numpy()
+    names = np.array(loaded.inputs.labels)[chances.argmax(2)]
+    found = [
+        {
+            "source": sources[row],
+            "label": labels[row] or None,
+            "path": [
+                {"place": place.tolist(), "answer": str(name), "probability": float(chance.max())}
+                for place, name, chance in zip(*looked, strict=True)
+            ],
+        }
+        for row, *looked in zip(rows.tolist(), places, names, chances, strict=True)
+    ]
+    if out is not None:
+        replace_file(out, draw(_drawn(loaded, batch.columns["source"], path.places, found)))
+    _tell({"run": str(loaded.run.path), "images": found}, out, json)
+
+
+def _drawn(loaded: Loaded, images: torch.Tensor, places: torch.Tensor, found: list[Any]) -> list[Glimpsed]:
+    look, statistics = loaded.config.model.glimpse, loaded.inputs.statistics
+    seen = torch.stack([retina(images, place, look.side, look.scales) for place in places.cpu().unbind(1)], 1)
+    return [
+        Glimpsed(
+            _levels(images[number], statistics),
+            places[number].cpu().numpy(),
+            _levels(seen[number], statistics),
+            [(shortened(step["answer"], LETTERS), step["probability"]) for step in one["path"]],
+            None if one["label"] is None else shortened(one["label"], LETTERS),
+        )
+        for number, one in enumerate(found)
+    ]
+
+
+def _levels(images: torch.Tensor, statistics: Statistics) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Levels (..., H, W, C) of standardised images (..., C, H, W)."""
+    mean, deviation = (torch.tensor(numbers) for numbers in (statistics.mean, statistics.deviation))
+    levels: np.ndarray[Any, np.dtype[np.uint8]] = (
+        (images.movedim(-3, -1) * deviation + mean).round().clamp(0, 255).byte().numpy()
+    )
+    return levels
+
+
+def _tell(result: dict[str, Any], out: Path | None, json: bool) -> None:
+    if json:
+        result_line(result | ({} if out is None else {"picture": str(out)}))
+        return
+    for one in result["images"]:
+        OUTPUT.print(f"{one['source']}{'' if one['label'] is None else ': ' + one['label']}", markup=False)
+        rows = [
+            (
+                f"  {number}",
+                f"{step['place'][0]:+.2f} down, {step['place'][1]:+.2f} across: "
+                f"{step['answer']}, {100 * step['probability']:.1f} %",
+            )
+            for number, step in enumerate(one["path"], 1)
+        ]
+        facts_table(rows, OUTPUT)
+    if out is not None:
+        facts_table([("picture", str(out))], OUTPUT)

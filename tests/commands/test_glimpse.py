@@ -1,0 +1,58 @@
+"""Glimpses from a folder of images to a run that is resumed, measured, asked and looked into."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.commands.calling import call, predictions, refuse, succeed, trained
+from tests.commands.strike import at
+from tests.commands.test_images import SMALL, write_images
+
+TINY = (*SMALL, "--model", "glimpse", "model.width=24", "model.glimpse.side=4", "optimizer.rate=1e-2")
+
+
+def test_a_folder_by_class_is_learnt_and_used() -> None:
+    result = trained(write_images(), *TINY, run="run", steps=25)
+    assert result["accuracy"] > 0.9
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert (again["loss"], again["accuracy"]) == (result["loss"], result["accuracy"])
+    found = predictions("run", "squares")
+    assert sum(Path(one["source"]).parent.name == one["output"] for one in found) > 54
+    assert predictions("run", "squares/red/1.png")[0]["output"] in ("blue", "red")
+
+
+@pytest.mark.parametrize("mixer", ["lstm", "gru"])
+def test_a_stop_and_a_resume_end_as_if_there_had_been_none(mixer: str) -> None:
+    """The places that are drawn are a function of (seed, step)."""
+    given = (*TINY, f"model.mixers={mixer}", "data.augment.crop=shift")
+    trained(write_images(), *given, run="whole", steps=20)
+    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = call("train", "squares", *given, "--budget", "20steps", "--run", "parts")
+    assert told.code == 130
+    succeed("resume", "parts")
+    assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
+
+
+def test_the_paths_are_drawn() -> None:
+    trained(write_images(), *TINY, run="run", steps=5)
+    told = succeed("inspect", "run", "glimpses", "--out", "paths.png", "--json")
+    result = json.loads(told.out)
+    assert [len(one["path"]) for one in result["images"]] == [6] * 8
+    assert all(one["path"][0]["place"] == [0, 0] for one in result["images"])
+    assert Image.open("paths.png").size[0] > 500
+    one = json.loads(succeed("inspect", "run", "glimpses", "--query", "squares/red/1.png", "--json").out)
+    assert [image["label"] for image in one["images"]] == [None]
+    assert "red/1.png" in succeed("inspect", "run", "glimpses", "--query", "squares/red/1.png").out
+    assert "ends in .png" in refuse("inspect", "run", "glimpses", "--out", "paths.gif")
+
+
+def test_what_does_not_fit_is_a_line() -> None:
+    write_images()
+    assert "a glimpse is of one view" in refuse("train", "squares", *TINY, "data.augment.mixup=0.2")
+    assert "no encoder" in refuse("train", "squares", "--task", "glimpse", "--model", "images")
+    trained("squares", *SMALL, run="plain", steps=1)
+    assert "of no glimpses" in refuse("inspect", "plain", "glimpses")
