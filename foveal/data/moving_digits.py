@@ -49,10 +49,11 @@ def filmed(digit: UInt8[np.ndarray, "h w"], frames: int, chance: Random) -> Clip
     place = [int((most + 1) * chance.random()) for most in room]
     speed = [way * _between(*SPEEDS, chance) for way in WAYS[int(len(WAYS) * chance.random())]]
     places, ways, walls = [tuple(place)], [], []
-    for _ in range(frames - 1):
+    for number in range(frames - 1):
         for axis in (0, 1):
             if speed[axis] and place[axis] == (0 if speed[axis] < 0 else room[axis]):
-                walls.append(WALLS[axis][speed[axis] > 0])
+                if number:  # that it would have gone further at first, nobody has seen
+                    walls.append(WALLS[axis][speed[axis] > 0])
                 speed[axis] = -speed[axis]
             place[axis] = min(max(place[axis] + speed[axis], 0), room[axis])
         places.append(tuple(place))
