@@ -43,7 +43,7 @@ def generate(
     tokens
         How many tokens to write at most; 500 if not given, or as many as learned positions leave.
     attention
-        Write what was read of the source at each word: a .png, .html or .json.
+        Write what was read of the source at each word: a .png, .html or .json; of pictures a .png.
     device
         cpu, cuda, or auto.
     json
@@ -63,10 +63,10 @@ def generate(
                     raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
                 if task != "caption":
                     write_targets(loaded, _prompts(prompt, input_), drawing, searching, attention, json)
-                elif input_ is None or prompt is not None or attention is not None:
-                    raise UserError(f"{run} reads pictures: give --input PICTURE, no --prompt or --attention")
+                elif input_ is None or prompt is not None:
+                    raise UserError(f"{run} reads pictures: give --input PICTURE, no --prompt")
                 else:
-                    write_captions(loaded, input_, drawing, searching, json)
+                    write_captions(loaded, input_, drawing, searching, attention, json)
             case "mask":
                 if not plain or attention is not None or searching != Searching(best=searching.best):
                     raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")

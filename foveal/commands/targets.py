@@ -11,13 +11,16 @@ from foveal.build import Loaded, kind_of
 from foveal.build.writing import ALPHA, BEAM, WritingKind
 from foveal.commands.console import ERROR, result_line, say
 from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, written
+from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
 from foveal.data.buckets import gather
 from foveal.data.examples import Examples, Ragged
+from foveal.data.images import Pictures
 from foveal.data.pairs import PairInputs
 from foveal.generation.beam import Hypothesis
-from foveal.inspection.alignment import Alignment, align_words, write_alignment
+from foveal.inspection.alignment import Alignment, align_words, words, write_alignment
+from foveal.inspection.image_attention_picture import Looked, draw
 from foveal.tasks.sequence import SequenceTask
 
 
@@ -40,12 +43,20 @@ def write_targets(
         say(f"attention: {attention}")
 
 
-def write_captions(loaded: Loaded, data: Path, drawing: Drawing, searching: Searching, json: bool) -> None:
+def write_captions(
+    loaded: Loaded, data: Path, drawing: Drawing, searching: Searching, attention: Path | None, json: bool
+) -> None:
     """The same of a picture, or of all of a folder or zip."""
+    if attention is not None and attention.suffix != ".png":
+        raise UserError(f"{attention}: where a model looked in a picture is drawn as .png; choose that")
     form, config = _kind(loaded).form, loaded.config.data
     rows = parts.read_questions(form, str(data), config, say)
-    examples = form.encode_questions(rows, loaded.inputs, config)
-    _written(loaded, [row.fields["source"] for row in rows], examples, drawing, searching, json)
+    examples: Any = form.encode_questions(rows, loaded.inputs, config)
+    found = _written(loaded, [row.fields["source"] for row in rows], examples, drawing, searching, json)
+    if attention is not None:
+        looks = [_looked(loaded, examples, row, loaded.task.spell(one[0])) for row, one in enumerate(found)]
+        replace_file(attention, draw(looks))
+        say(f"attention: {attention}")
 
 
 def _kind(loaded: Loaded) -> WritingKind:
@@ -119,6 +130,22 @@ def _alignment(
     (weights,) = task.alignment(batch, [list(best.tokens)])
     source = _pieces(inputs.source.pieces, batch.columns["source"][0].tolist())
     return align_words(source, _pieces(inputs.target.pieces, best.tokens), weights)
+
+
+def _looked(loaded: Loaded, pictures: Pictures, row: int, tokens: list[int]) -> Looked:
+    """Where in a picture each word of its text was found: the mean of all heads, and of a word's tokens."""
+    task: SequenceTask = loaded.task
+    pixels = np.broadcast_to(pictures.centre(row), (*pictures.centre(row).shape[:2], 3))
+    if not tokens:
+        return Looked(pixels, (0, 0), np.zeros((0, 0)), ())
+    batch = _kind(loaded).gathered(pictures, np.array([row]))
+    grids = ((part, part.grid) for part in task.memory(batch).segments if part.grid is not None)
+    part, grid = next(grids)
+    (weights,) = task.alignment(batch, [tokens])
+    names, starts = words(_pieces(loaded.inputs.target.pieces, tokens))
+    read = np.add.reduceat(weights.mean(0)[:, part.start : part.start + part.length], starts)
+    sizes = np.diff(starts, append=len(tokens))
+    return Looked(pixels, grid, read / sizes[:, None], names)
 
 
 def _pieces(known: tuple[bytes, ...], tokens: Any) -> list[bytes]:

@@ -45,8 +45,8 @@ def align_words(
     """Weights between pieces (T target, S source) as weights between words.
 
     What is read of a word is the sum over its pieces; what a word reads, the mean over its pieces. A piece
-    begins a word if white space is in front of it, or if it is of a script without spaces. A side that is
-    written in single characters stays so.
+    begins a word if white space is in front of it or ends the piece before, or if it is of a script without
+    spaces. A side that is written in single characters stays so.
     """
     if not source or not target:
         raise UserError("there is nothing to align: the source or the target has no tokens; leave it out")
@@ -119,12 +119,13 @@ def _joined(pieces: Sequence[bytes], starts: Sequence[int]) -> list[str]:
 def _begins_word(text: str, before: str) -> bool:
     return (
         text.startswith(BEFORE_A_WORD)
+        or (before.endswith(" ") and not before.isspace())
         or bool(MARK.fullmatch(text) or MARK.fullmatch(before))
         or unicodedata.name(text[:1] or " ", "").startswith(WITHOUT_SPACES)
     )
 
 
 def _shown(word: str) -> str:
-    """The word without the white space in front of it, and what can't be seen as a sign."""
-    bare = word.lstrip("".join(BEFORE_A_WORD)) or "␣"
+    """The word without the white space about it, and what can't be seen as a sign."""
+    bare = word.strip("".join(BEFORE_A_WORD)) or "␣"
     return bare.translate({ord("\n"): "↵", ord("\r"): "↵", ord("\t"): "⇥"})

@@ -12,7 +12,12 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
+from foveal.build import load
 from foveal.build.captions import by_picture
+from foveal.commands import targets
+from foveal.core.tap import capture
+from foveal.data.marks import Marks
+from foveal.inspection.image_attention_picture import DPI, GAP, SIDE, Looked, draw
 from foveal.scores.cider import cider
 from foveal.training.sealed import open_tensors
 from tests.commands.calling import call, predictions, refuse, succeed, trained
@@ -137,11 +142,47 @@ def test_texts_are_written_for_pictures(learnt: Path, monkeypatch: pytest.Monkey
     drawing = ("generate", "run", "--input", "shapes/7.png", "--temperature", "2", "--samples", "3")
     assert succeed(*drawing).out == succeed(*drawing).out
     assert succeed(*drawing).out.count("\n") == 3
-    for wrong in (("--prompt", "a"), (), ("--input", "shapes/0.png", "--attention", "a.png")):
+    for wrong in (("--prompt", "a"), ()):
         assert "reads pictures: give --input PICTURE" in refuse("generate", "run", *wrong)
     assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
     assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
     assert "for runs of images" in refuse("evaluate", "run", "--views", "ten")
+
+
+def test_where_it_looked_is_drawn(learnt: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A panel for the picture and for each word, with the weights that the decoder's tap shows."""
+    monkeypatch.chdir(learnt)
+    drawn: list[Looked] = []
+
+    def noted(looks: list[Looked]) -> bytes:
+        drawn.extend(looks)
+        return draw(looks)
+
+    monkeypatch.setattr(targets, "draw", noted)
+    given = ("generate", "run", "--input", "shapes/4.png", "--attention", tmp_path / "out.png")
+    assert "out.png" in succeed(*given).err
+    with Image.open(tmp_path / "out.png") as picture:
+        assert picture.width == round(4 * (SIDE + GAP) * DPI + GAP * DPI)
+    (look,) = drawn
+    assert (look.words, look.grid) == (tuple(caption(4).split()), (3, 3))
+    assert (look.pixels == np.asarray(Image.open("shapes/4.png"))).all()
+    loaded = load("run")
+    model, inputs = loaded.model, loaded.inputs
+    statistics = inputs.statistics
+    seen = (torch.tensor(look.pixels) - torch.tensor(statistics.mean)) / torch.tensor(statistics.deviation)
+    memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
+    tokens = inputs.target.encode(caption(4))
+    before = torch.tensor([[Marks(inputs.target.size).start, *tokens[:-1]]])
+    with capture(model.head) as found:
+        model.head(before, model.head.start(memory, 1))
+    (weights,) = (one[0] for name, one in found.items() if name.endswith("/weights"))
+    assert np.allclose(look.weights, weights[0, 0].detach(), atol=1e-5)
+    assert "is drawn as .png" in refuse("generate", "run", "--input", "shapes/4.png", "--attention", "a.html")
+    train("shapes", *FORMS["summary"], run=str(tmp_path / "summary"), steps=1)
+    no_look = ("generate", tmp_path / "summary", "--input", "shapes/4.png", "--attention", "a.png")
+    told = call(*no_look)
+    assert (told.code, told.out.count("\n")) == (2, 1)
+    assert "no attention to show" in told.err
 
 
 def test_all_texts_of_a_picture_are_references_together() -> None:

@@ -30,6 +30,8 @@ def example(rows: int = 3, columns: int = 4, heads: int = 2) -> Alignment:
         (["The", " cat", "s", " sat", "."], ["The", "cats", "sat."]),
         (["The", "Ġcat", "s"], ["The", "cats"]),
         (["▁The", "▁cat", "s"], ["The", "cats"]),
+        (["walk ", "around ", "left "], ["walk", "around", "left"]),
+        (["two", " ", " ", "gaps"], ["two", "␣", "gaps"]),
         (["Haus", "es", "<stop>"], ["Hauses", "<stop>"]),
         (["<start>", "Haus", "es"], ["<start>", "Hauses"]),
         (list("a cat"), ["a", "␣", "c", "a", "t"]),
