@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from foveal.data import moving_digits
-from foveal.data.moving_digits import SIDE, WALLS, Clip, filmed, told
+from foveal.data.moving_digits import SIDE, Clip, filmed, told
 
 
 def clips(count: int = 200) -> list[tuple[tuple[int, int], Clip]]:
@@ -47,15 +47,16 @@ def test_ways_are_those_that_are_seen() -> None:
 
 
 def test_walls_are_those_where_it_turns() -> None:
+    names = {(0, False): "top", (0, True): "bottom", (1, False): "left", (1, True): "right"}
     for sides, clip in clips():
         places = places_of(clip)
         moved, seen = np.diff(places, axis=0), []
         for number in range(1, len(moved)):
             for axis in (0, 1):
                 if moved[number, axis] * moved[number - 1, axis] < 0:
-                    at_end = moved[number - 1, axis] > 0
+                    at_end = bool(moved[number - 1, axis] > 0)
                     assert places[number, axis] == (SIDE - sides[axis] if at_end else 0)
-                    seen.append(WALLS[axis][int(at_end)])
+                    seen.append(names[axis, at_end])
         assert clip.walls == seen
     assert {wall for _, clip in clips() for wall in clip.walls} == {"top", "bottom", "left", "right"}
 
