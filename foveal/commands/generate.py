@@ -39,7 +39,8 @@ def generate(
         The text to continue, a new line if not given; the source to write a target for; or for a masked
         language model a text with [MASK] for each token to guess.
     input_
-        A UTF-8 file with one prompt a line; for captions a picture, or a folder or zip of them.
+        A UTF-8 file with one prompt a line; for captions a picture, for narrate a
+        clip, or a folder or zip of them.
     tokens
         How many tokens to write at most; 500 if not given, or as many as learned positions leave.
     attention
@@ -58,13 +59,16 @@ def generate(
                 if attention is not None:
                     raise UserError(f"--attention: {run} is a language model, which reads no source")
                 write_continuations(loaded, _prompts(prompt, input_), tokens, drawing, searching, json)
-            case "translate" | "transduce" | "caption" as task:
+            case "translate" | "transduce" | "caption" | "narrate" as task:
                 if drawing.stop or tokens is not None:
                     raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
-                if task != "caption":
+                if task in ("translate", "transduce"):
                     write_targets(loaded, _prompts(prompt, input_), drawing, searching, attention, json)
                 elif input_ is None or prompt is not None:
-                    raise UserError(f"{run} reads pictures: give --input PICTURE, no --prompt")
+                    seen = "clip" if task == "narrate" else "picture"
+                    raise UserError(f"{run} reads {seen}s: give --input {seen.upper()}, no --prompt")
+                elif task == "narrate" and attention is not None:
+                    raise UserError(f"--attention: {run} reads clips; leave it out")
                 else:
                     write_captions(loaded, input_, drawing, searching, attention, json)
             case "mask":

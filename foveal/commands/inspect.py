@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from foveal.build import load
 from foveal.commands.activations import show_activations
+from foveal.commands.filmstrip import show_filmstrip
 from foveal.commands.glimpses import show_glimpses
 from foveal.commands.neighbours import show_neighbours
 from foveal.core.errors import UserError
@@ -17,7 +18,7 @@ from foveal.training.interrupt import Signals
 
 def inspect(
     what: str,
-    view: Literal["activations", "neighbours", "glimpses"] = "activations",
+    view: Literal["activations", "neighbours", "glimpses", "filmstrip"] = "activations",
     /,
     *settings: str,
     data: str | None = None,
@@ -33,7 +34,7 @@ def inspect(
 
     Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `neighbours`,
     the images nearest to a picture by a run's features and by pixels; `glimpses`, where a run of that task
-    looked in an image.
+    looked in an image; `filmstrip`, what a run says of the frames of clips.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def inspect(
         First weights to compare: 0.01,0.05,xavier,kaiming or some of them.
     query
         Of neighbours and glimpses: a picture, a folder or zip of them; the run's held-out images if not
-        given, of neighbours with the share whose nearest have their label.
+        given, of neighbours with the share whose nearest have their label. Of a filmstrip: clips.
     nearest
         How many neighbours; they are looked for among the run's training images, or those of --data.
     measure
@@ -63,9 +64,12 @@ def inspect(
     """
     with Signals() as signals:
         if view != "activations" and settings:
-            raise UserError(f"{settings[0]}: {view} are of a run, with its settings; leave it out")
+            raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
         if view == "glimpses":
             show_glimpses(load(what, choose_device(device)), query, out, json)
+            return
+        if view == "filmstrip":
+            show_filmstrip(load(what, choose_device(device)), query, out, json, signals.poll)
             return
         if view == "neighbours":
             run = load(what, choose_device(device))

@@ -1,0 +1,73 @@
+"""The view `filmstrip` of a run: clips, and what it says of each frame, or of the whole."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foveal.build import Loaded, kind_of, prepare_again
+from foveal.build.choices import ChoosingKind
+from foveal.build.frames import FilmedKind
+from foveal.commands.console import OUTPUT, facts_table, result_line, say
+from foveal.core.durable import replace_file
+from foveal.core.errors import UserError
+from foveal.data import parts
+from foveal.data.frames import Shots
+from foveal.inspection.filmstrip_picture import Filmstrip, draw
+
+SHOWN = 6
+"""So many held-out clips are shown, where none are asked for."""
+
+
+def show_filmstrip(
+    loaded: Loaded, query: str | None, out: Path | None, json: bool, poll: Callable[[], None]
+) -> None:
+    """Print, and draw into the PNG `out`, what the run says of the clips at `query`, or of held-out ones.
+
+    UserError for a run of another task.
+    """
+    kind = kind_of(loaded.config)
+    if not isinstance(kind, FilmedKind):
+        raise UserError(f"{loaded.run.path}: a run of no clips (task {loaded.config.task.name})")
+    if out is not None and out.suffix.lower() != ".png":
+        raise UserError(f"{out}: expected a name that ends in .png")
+    shots, sources, rights = _asked(loaded, kind, query)
+    given = loaded.config, loaded.model, loaded.inputs, shots, poll
+    if isinstance(kind, ChoosingKind):
+        outputs = kind.choices(*given)
+    else:
+        outputs = [[text] for text in kind.found(*given)]
+    if out is not None:
+        numbers: Any = shots.columns["source"]
+        strips = (shots.frames[numbers[row]] for row in range(len(shots)))
+        replace_file(out, draw([*map(Filmstrip, strips, outputs, rights)]))
+    found = [
+        {"source": source, "output": " ".join(output), "right": right and " ".join(right)}
+        for source, output, right in zip(sources, outputs, rights, strict=True)
+    ]
+    if json:
+        result_line({"run": str(loaded.run.path), "clips": found} | ({"picture": str(out)} if out else {}))
+        return
+    for one in found:
+        facts_table([(name, str(text)) for name, text in one.items() if text is not None], OUTPUT)
+    if out is not None:
+        facts_table([("picture", str(out))], OUTPUT)
+
+
+def _asked(
+    loaded: Loaded, kind: FilmedKind, query: str | None
+) -> tuple[Shots, list[str], list[list[str] | None]]:
+    """The clips, their names, and what is right of them, None where that is unknown."""
+    if query is not None:
+        rows = parts.read_questions(kind.form, query, loaded.config.data, say)
+        asked: Any = kind.form.encode_questions(rows, loaded.inputs, loaded.config.data)
+        return asked, [row.fields["source"] for row in rows], [None] * len(rows)
+    prepared = prepare_again(loaded.run, say)
+    held_out = prepared.valid if prepared.test is None else prepared.test
+    if held_out is None:
+        raise UserError("no held-out clips to show: name some with --query")
+    chosen = np.linspace(0, len(held_out) - 1, min(SHOWN, len(held_out))).astype(int).tolist()
+    labels = [held_out.labels[row] for row in chosen]
+    rights = [[label] if isinstance(label, str) else label for label in labels]
+    return held_out.examples.some(chosen), [held_out.sources[row] for row in chosen], rights
