@@ -176,9 +176,11 @@ def _sizes(stack: StackConfig) -> dict[str, Any]:
     return stack.model_dump(exclude={"dropout", "encoder"})
 
 
-def _seen(config: Config) -> int:
-    """What of images the weights of an encoder depend on: convolutions and patches go over any size."""
-    return config.data.image.channels if config.model.encoder.kind in SEEING else 0
+def _seen(config: Config) -> tuple[int, int]:
+    """What of images the weights of an encoder depend on: convolutions and patches go over any size, but
+    what is made of a frame are all places of its map."""
+    image, kind = config.data.image, config.model.encoder.kind
+    return image.channels if kind in SEEING else 0, image.size if kind in ("frames", "volume") else 0
 
 
 def _announce(
