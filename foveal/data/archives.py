@@ -18,12 +18,13 @@ AR, HEAD = b"!<arch>\n", 60
 
 
 def read_archive(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
-    """The regular files whose names match, without their folders, of a .whl, .tgz or .deb.
+    """The regular files whose names match, of a .whl, .tgz or .deb, by their names without folders; of a whole
+    folder, `folder/*`, by their paths in it.
 
     Errors: UserError for a name that leads out of the archive, for a link, for two files of one name, for a
     damaged archive, and where nothing matches.
     """
-    names = set()
+    names, folder = set(), PurePosixPath(files).parent
     try:
         for name, regular, read in _members(path):
             parts = PurePosixPath(name)
@@ -31,10 +32,11 @@ def read_archive(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
                 raise UserError(f"{path.name}: the name {name!r} leads out of the archive; don't use it")
             if not fnmatch(str(parts), files):
                 continue
-            if not regular or parts.name in names:
+            seen = str(parts.relative_to(folder)) if files.endswith("/*") else parts.name
+            if not regular or seen in names:
                 raise UserError(f"{path.name}: {name!r} is a link or there twice; don't use it")
-            names.add(parts.name)
-            yield parts.name, read()
+            names.add(seen)
+            yield seen, read()
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
         raise UserError(f"{path.name}: damaged: {error}; clear the package client's cache") from None
     if not names:

@@ -16,7 +16,7 @@ from foveal.config import TaskName, nearest
 from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
-from foveal.data import digits, generated, published
+from foveal.data import ask_dialogs, ask_published, digits, generated, published
 from foveal.data.fetched import Debian, Npm, Package, Say, Wheel, contents
 from foveal.data.generated import Parts
 from foveal.data.moving_digits import moving_digits
@@ -197,6 +197,29 @@ ENTRIES = (
             files="usr/share/datasets/fashion-mnist/*.gz",
         ),
         task="images",
+    ),
+    Entry(
+        name="easy-vqa",
+        what="48,248 questions about 5,000 pictures of a shape (easy-VQA, Zhou 2019), with 13 answers",
+        licence="MIT",
+        size="4.9 MB",
+        make=ask_published.easy_vqa,
+        version="1.0",
+        package=Wheel(
+            package="easy-vqa",
+            version="1.0",
+            sha256="fcb51b309b78c7b00f97b64cdbcbcf5c105f94da1b39c0796cee5a787c4f650f",
+            files="easy_vqa/data/*",
+        ),
+        task="answer",
+    ),
+    Entry(
+        name="shape-dialog",
+        what="43,800 questions in talks about 7,300 drawn scenes, most of them about `it`; computed",
+        licence="none: computed by a rule",
+        size="7 MB",
+        make=lambda _: ask_dialogs.dialogs(),
+        task="answer",
     ),
 )
 

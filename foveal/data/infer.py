@@ -27,10 +27,14 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
     "steps": (),
     "images": ("label",),
     "glimpse": ("label",),
+    "draw": (),
     "caption": ("column",),
     "clips": ("label",),
     "frames": (),
     "narrate": ("column",),
+    "answer": ("question", "answer", "history"),
+    "reply": ("question", "answer", "history"),
+    "choose": ("question", "answer", "choices", "history"),
 }
 """The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
@@ -73,17 +77,21 @@ def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
 
 
 def _picture_task(data: str, named: Mapping[str, object]) -> TaskName:
-    """A text for each where the folder's table has one and no label."""
+    """By the table: questions and answers; a text for each where a folder's has one and no label."""
     path = Path(part_files(data)["train"])
-    if path.is_file() and not is_archive(path):
+    single = path.suffix.lower() == ".parquet"
+    if path.is_file() and not is_archive(path) and not single:
         return "images"
-    table = table_of(open_folder(str(path)))
+    table = path if single else table_of(open_folder(str(path)))
     try:
         found = set() if table is None else set(columns_of(table))
     except UserError:
         return "images"  # whose reader says what is wrong with the table
+    question, answer, choices = (str(named.get(name, name)) for name in ("question", "answer", "choices"))
+    if {question, answer} <= found:
+        return "choose" if choices in found else "answer"
     text, label = str(named.get("column", "text")), str(named.get("label", "label"))
-    return "caption" if text in found and label not in found else "images"
+    return "caption" if text in found and label not in found and not single else "images"
 
 
 def _clip_task(data: str, named: Mapping[str, object]) -> TaskName:

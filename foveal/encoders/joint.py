@@ -78,7 +78,7 @@ def _packed(
     vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]
 ) -> tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]:
     """What is present in each row moved to its beginning, in its order; and where each vector went."""
-    order = (~mask).int().argsort(1, stable=True)
+    order = (~mask).int().argsort(dim=1, stable=True)
     return vectors.gather(1, order[:, :, None].expand_as(vectors)), order.argsort(1)
 
 

@@ -1,0 +1,177 @@
+"""Questions about images: the answer is a known one, or written, or one of the choices that the row brings."""
+
+from abc import ABC
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveal.build.choices import WholeKind, some
+from foveal.build.examples import ExampleKind, usual_vocabulary
+from foveal.build.images import picture_encoder
+from foveal.build.kind import Described, Given, Judged, Say
+from foveal.build.writing import WritingKind
+from foveal.config import Config, ConfigError
+from foveal.data.ask import AskExamples, AskInputs, Asks
+from foveal.data.ask_forms import UNSEEN, AnswerForm, AnswerInputs, ChooseForm, ReplyForm, ReplyInputs
+from foveal.data.ask_order import AskOrder, shown
+from foveal.data.batching import ExampleBatch
+from foveal.data.marks import Marks
+from foveal.data.picture_order import HeldOutPictures, PictureOrder
+from foveal.data.prepared import NOTHING, Prepared, Taken
+from foveal.encoders.joint import JointEncoder
+from foveal.models.convnets import grid_of
+from foveal.models.encoder import text_encoder
+from foveal.models.joint import Chooser, Joined, joint_encoder
+from foveal.models.language import decoder
+from foveal.scores.labels import accuracy
+from foveal.tasks.choose import ChooseTask
+
+
+def reader(config: Config, inputs: AskInputs | None = None) -> JointEncoder:
+    """What reads an image and a question; usual ones, without a history, if no inputs are given."""
+    image, data = picture_encoder(config), config.data
+    rows, columns = grid_of(config.model.encoder.network, image, data.image.size)
+    size, history = (
+        (usual_vocabulary(config), False) if inputs is None else (inputs.text.size, inputs.history)
+    )
+    return joint_encoder(config.model, image, rows * columns, Marks(size).vocabulary, data.longest, history)
+
+
+class AskKind(ExampleKind, ABC):
+    """Batches are of images, each with all questions about it."""
+
+    def training_order(self, config: Config, data: Asks) -> AskOrder:
+        pictures, image, seed = data.examples.pictures, config.data.image, config.training.seed
+        return AskOrder(data.examples, PictureOrder(pictures, image.batch, config.data.augment, seed))
+
+    def once(self, config: Config, examples: AskExamples) -> AskOrder:
+        return AskOrder(examples, HeldOutPictures(examples.pictures, config.data.image))
+
+    def described(self, config: Config, inputs: AskInputs, told: str, outcomes: int, unit: str) -> Described:
+        size = config.data.image.size
+        read = f"{size} x {size} pixels and {inputs.text.size:,} {inputs.text.kind} tokens"
+        before = ", with what was said before" if inputs.history else ""
+        return Described(
+            "questions about images", f"{config.task.name}: {told} from {read}{before}", outcomes, unit
+        )
+
+
+class AnswerKind(AskKind, WholeKind):
+    usual = 10
+
+    def __init__(self) -> None:
+        super().__init__(AnswerForm())
+
+    def encoder(self, config: Config, inputs: AskInputs | None = None) -> JointEncoder:
+        return reader(config, inputs)
+
+    def of_classes(self, config: Config, encoder: JointEncoder, classes: int) -> Joined:
+        return Joined(encoder, self.head(config, encoder, classes))
+
+    def prepare(
+        self, config: Config, given: Given, say: Say, inputs: Any = None, taken: Taken = NOTHING
+    ) -> Prepared[Any, Any]:
+        prepared = super().prepare(config, given, say, inputs, taken)
+        for name, part in (("valid", prepared.valid), ("test", prepared.test)):
+            _say_unseen(name, part, say)
+        return prepared
+
+    def prepare_held_out(
+        self, config: Config, data: str, inputs: AnswerInputs, say: Say
+    ) -> tuple[Asks, dict[str, Any]]:
+        found, facts = super().prepare_held_out(config, data, inputs, say)
+        _say_unseen(data, found, say)
+        return found, facts
+
+    def describe(self, config: Config, data: Prepared[AnswerInputs, Asks]) -> Described:
+        labels = data.inputs.labels
+        return self.described(config, data.inputs, some(labels), len(labels), "questions")
+
+
+def _say_unseen(name: str, part: Asks | None, say: Say) -> None:
+    """They can't be chosen."""
+    unseen = 0 if part is None else int((np.asarray(part.examples.columns["label"]) == UNSEEN).sum())
+    if part is not None and unseen:
+        say(f"{name}: {unseen:,} of {len(part):,} answers are not among those of training: counted as wrong")
+
+
+class ReplyKind(AskKind, WritingKind):
+    def __init__(self) -> None:
+        super().__init__(ReplyForm())
+
+    def model(self, config: Config, inputs: ReplyInputs) -> Joined:
+        return self._of_target(config, reader(config, inputs), inputs.target.size)
+
+    def outline(self, config: Config) -> Joined:
+        return self._of_target(config, reader(config), usual_vocabulary(config))
+
+    def _of_target(self, config: Config, encoder: JointEncoder, target: int) -> Joined:
+        head = decoder(config.model, Marks(target).vocabulary, config.data.longest, encoder.width)
+        return Joined(encoder, head)
+
+    def gathered(self, examples: AskExamples, rows: NDArray[np.int64]) -> ExampleBatch:
+        return shown(examples, rows)
+
+    def describe(self, config: Config, data: Prepared[ReplyInputs, Asks]) -> Described:
+        target = data.inputs.target
+        told = f"{target.size:,} {target.kind} tokens"
+        return self.described(config, data.inputs, told, Marks(target.size).vocabulary, "target tokens")
+
+
+class ChooseKind(AskKind, WholeKind):
+    def __init__(self) -> None:
+        super().__init__(ChooseForm())
+
+    def encoder(self, config: Config, inputs: AskInputs | None = None) -> JointEncoder:
+        return reader(config, inputs)
+
+    def model(self, config: Config, inputs: AskInputs) -> Chooser:
+        return self._of_size(config, reader(config, inputs), inputs.text.size)
+
+    def outline(self, config: Config) -> Chooser:
+        return self._of_size(config, reader(config), usual_vocabulary(config))
+
+    def _of_size(self, config: Config, encoder: JointEncoder, size: int) -> Chooser:
+        question, longest = config.model.question, config.data.longest
+        choices = text_encoder(question, Marks(size).vocabulary, longest, "model.question")
+        return Chooser(encoder, choices, self.head(config, encoder, choices.width))
+
+    def task(self, config: Config, model: Chooser, inputs: AskInputs, shown: Any = None) -> ChooseTask:
+        if config.task.smoothing:
+            raise ConfigError("task.smoothing: the choices are each row's own; leave it out")
+        return ChooseTask(model)
+
+    def choices(
+        self,
+        config: Config,
+        model: Chooser,
+        inputs: AskInputs,
+        examples: AskExamples,
+        poll: Callable[[], None],
+    ) -> list[list[str]]:
+        work, order, known = self.task(config, model, inputs), self.once(config, examples), examples.known
+        outputs: list[list[str]] = [[]] * len(examples)
+        own = examples.columns["choices"]
+        assert known is not None
+        for index in range(order.per_epoch):
+            poll()
+            batch = order.batch(0, index)
+            for row, (number,) in zip(batch.rows.tolist(), self.chosen(work, batch), strict=True):
+                outputs[row] = [known.texts[own[row][number]]]
+        return outputs
+
+    def judge(
+        self, config: Config, model: Chooser, inputs: AskInputs, data: Asks, poll: Callable[[], None]
+    ) -> Judged:
+        """The likeliest choice: accuracy, since the rows have no classes in common."""
+        outputs = self.found(config, model, inputs, data.examples, poll)
+        scores = [accuracy(data.answers, outputs)]
+        return Judged(data.sources, data.answers, outputs, data.lengths, scores)
+
+    def describe(self, config: Config, data: Prepared[AskInputs, Asks]) -> Described:
+        lengths = data.train.examples.lengths("choices")
+        return self.described(
+            config, data.inputs, "one of each row's choices", round(np.mean(lengths)), "questions"
+        )

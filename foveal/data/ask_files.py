@@ -1,0 +1,144 @@
+"""Where questions about images are: folders and zips with a table, or Parquet. Each image is kept once."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foveal.config import DataConfig
+from foveal.config.sections import ImageConfig
+from foveal.core.errors import UserError
+from foveal.data.fields import Fields, as_texts, no_text
+from foveal.data.folders import TABLES, open_folder, read_folder
+from foveal.data.images import content
+from foveal.data.picture_files import pixels_of, table_of
+from foveal.data.picture_sets import COLUMNS, picture_fields
+from foveal.data.pictures import Pixels
+from foveal.data.rows import Aside, Row, checked
+from foveal.data.tables import columns_of, read_records
+
+Texts = Callable[[Fields], Fields | str]
+
+
+def read_asked(data: str, wanted: Sequence[str], config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    """The questions at a path with their images; those that can't be used are put into the list.
+
+    Fields: `picture` (H, W, C), one and the same for equal images; its `content`, a sha256; the `name` of its
+    file; of `question`, `answer` and `choices` those that are `wanted`; `history`, if the table has it. What
+    their columns are called, the config says. Errors: UserError for what concerns all of it.
+    """
+    path = Path(data)
+    single = path.suffix.lower() == ".parquet" and path.is_file()
+    table = path if single else table_of(open_folder(data))
+    if table is None:
+        raise UserError(f"{data}: no {' or '.join(TABLES)} in it, which say the questions; make one")
+    known, columns = columns_of(table), {field: str(getattr(config, field)) for field in wanted}
+    for field, column in columns.items():
+        if column not in known:
+            raise UserError(f"{table}: no column '{column}' among {', '.join(known)}; set data.{field}=NAME")
+    if config.history != "none" and config.history in known:
+        columns["history"] = config.history
+    rows = _in_parquet(path, columns) if single else _in_folder(data, columns)
+    return _decoded(rows, config.image, aside)
+
+
+def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
+    for row in read_folder(open_folder(data), [*columns.values()], _reader(columns)):
+        if isinstance(row, Row):
+            file = row.fields["file"]
+            row = Row(row.place, {**row.fields, "image": file, "name": str(file)})
+        yield row
+
+
+def _in_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
+    column = next((name for name in COLUMNS if name in columns_of(path)), COLUMNS[0])
+    read = _reader(columns)
+
+    def asked(row: Fields) -> Fields | str:
+        picture, found = (
+            picture_fields(row, column, None, []),
+            read({name: row[name] for name in columns.values()}),
+        )
+        return picture if isinstance(picture, str) else found if isinstance(found, str) else found | picture
+
+    for row in checked(str(path), read_records(path, [column, *columns.values()]), asked):
+        yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
+
+
+def _reader(columns: Mapping[str, str]) -> Texts:
+    """A function from a row of a table to its fields, by the names of their columns, and what else is there,
+    as text; or to why it can't be used."""
+
+    def read(row: Fields) -> Fields | str:
+        try:
+            found = {field: READERS[field](column, row[column]) for field, column in columns.items()}
+            others = (name for name in row if name not in columns.values())
+            return found | {name: _text(name, row[name]) for name in others}
+        except ValueError as error:
+            return str(error)
+
+    return read
+
+
+def _text(column: str, value: object) -> str:
+    """In one line. Errors, of all three: ValueError says why it can't be used."""
+    texts = as_texts({column: value})
+    if isinstance(texts, str):
+        raise ValueError(texts)
+    return " ".join(str(texts[column]).split())
+
+
+def _said(column: str, value: object) -> str:
+    """What was said before, perhaps nothing."""
+    if why := no_text(column, value):
+        raise ValueError(why)
+    return " ".join(str(value).split())
+
+
+def _choices(column: str, value: object) -> list[str]:
+    """A list, one in JSON, or texts with bars between them."""
+    listed = value
+    if isinstance(value, str):
+        try:
+            listed = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"'{column}' is no list: {error}; mend the row") from None
+    if not isinstance(listed, list):
+        raise ValueError(f"'{column}' is no list of choices, nor texts with bars between them; mend the row")
+    choices = [_text(column, choice) for choice in listed]
+    if len({*choices}) < max(2, len(choices)):
+        raise ValueError(f"'{column}' needs two choices or more, each once; mend the row")
+    return choices
+
+
+READERS: dict[str, Callable[[str, object], Any]] = {
+    "question": _text,
+    "answer": _text,
+    "choices": _choices,
+    "history": _said,
+}
+
+
+def _decoded(rows: Iterable[Row | Aside], config: ImageConfig, aside: list[Aside]) -> Iterator[Row]:
+    """With fields `picture` and `content` for `image`: each file is read once, and each picture kept once."""
+    files: dict[str, tuple[Pixels, str] | str] = {}
+    kept: dict[str, Pixels] = {}
+    for row in rows:
+        if isinstance(row, Aside):
+            aside.append(row)
+            continue
+        image = row.fields.pop("image")
+        file = hashlib.sha256(image).hexdigest() if isinstance(image, bytes) else str(image)
+        if file not in files:
+            pixels = pixels_of(image, config.size, config.channels)
+            if not isinstance(pixels, str):
+                found = content(pixels)
+                pixels = kept.setdefault(found, pixels), found
+            files[file] = pixels
+        read = files[file]
+        if isinstance(read, str):
+            aside.append(Aside(row.place, read))
+        else:
+            picture, found = read
+            yield Row(row.place, {**row.fields, "picture": picture, "content": found})
