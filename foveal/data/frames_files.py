@@ -66,7 +66,8 @@ def unlabelled_clips(data: str) -> Iterator[Row | Aside]:
         yield from _named(checked(data, arrays_in(path, None), lambda fields: fields))
         return
     if path.is_file() and not is_archive(path):
-        yield Row(data, {"frames": path, "name": data})
+        is_video = data.lower().endswith(VIDEOS)
+        yield Aside(data, NO_VIDEO) if is_video else Row(data, {"frames": path, "name": data})
         return
     none = True
     for name, frames in _clips(open_folder(data)):

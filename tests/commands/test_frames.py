@@ -1,0 +1,175 @@
+"""Clips with a label, one for each frame, or a text: from files to a run that is resumed and used."""
+
+import io
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.commands.calling import call, predictions, refuse, succeed, trained
+from tests.commands.strike import at
+
+SIDE = 16
+SMALL = (
+    f"data.image.size={SIDE}",
+    "data.batch_tokens=240",
+    "data.valid=0.15",
+    "data.test=0.15",
+    "model.encoder.width=16",
+    "model.dropout=0",
+    "training.evaluate_every=20",
+    "optimizer.rate=1e-2",
+    "schedule.warmup=5",
+)
+FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
+VOLUME = ("model.encoder.layers=2",)
+
+
+def film(number: int) -> tuple[np.ndarray, list[str]]:
+    """A block that goes across or down, and back; and the axis of each frame, or `still` for its first."""
+    draw = np.random.default_rng(number)
+    frames = np.zeros((int(draw.integers(3, 6)), SIDE, SIDE), np.uint8)
+    axis, place = number % 2, draw.integers(0, 4, 2)
+    for frame in frames:
+        frame[place[0] : place[0] + 4, place[1] : place[1] + 4] = 200
+        place[axis] += 1
+    return frames, ["still", *[("down", "across")[axis]] * (len(frames) - 1)]
+
+
+def write_films(path: str = "films.npz", count: int = 60, **more: Any) -> str:
+    films = [film(number) for number in range(count)]
+    clips, labels = np.zeros((count, 5, SIDE, SIDE), np.uint8), np.full((count, 5), "", "U6")
+    for number, (frames, names) in enumerate(films):
+        clips[number, : len(frames)], labels[number, : len(frames)] = frames, names
+    arrays = {
+        "lengths": np.array([len(frames) for frames, _ in films]),
+        "label": labels[:, 1],
+        "labels": labels,
+        "text": np.array([f"it goes {name}" for name in labels[:, 1]]),
+    }
+    np.savez(path, clips=clips, **(arrays | more))
+    return path
+
+
+def moving(number: int) -> bytes:
+    out = io.BytesIO()
+    first, *rest = (Image.fromarray(frame) for frame in film(number)[0])
+    first.save(out, "GIF", save_all=True, append_images=rest)
+    return out.getvalue()
+
+
+def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[str, Any]:
+    return trained(data, *SMALL, *more, run=run, steps=steps)
+
+
+def test_a_label_for_each_frame() -> None:
+    told = succeed("train", write_films(), *SMALL, *FRAMES, "--budget", "80steps", "--run", "run", "--json")
+    result = json.loads(told.out)
+    assert "frames: 3 (across, down, still) for each frame, from 16 x 16 pixels" in told.err
+    assert "labelled clips: train " in told.err
+    assert "encoder lenet-5, then 1 x gru, width 16; " in told.err
+    assert result["accuracy"] > 0.7  # of three labels, each at about a third of the frames
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert again["loss"] == pytest.approx(result["loss"], rel=1e-5)
+    found = predictions("run", "films.npz")
+    assert [len(row["output"].split()) for row in found] == np.load("films.npz")["lengths"].tolist()
+    assert found[0]["source"] == "films.npz, clip 1"
+    film = json.loads(succeed("inspect", "run", "filmstrip", "--out", "film.png", "--json").out)
+    assert len(film["clips"]) == 6
+    assert all(len(one["right"].split()) == len(one["output"].split()) for one in film["clips"])
+    with Image.open("film.png") as picture:
+        assert picture.size[0] <= 5 * 70 + 4
+    Path("one.gif").write_bytes(moving(1))
+    told = succeed("inspect", "run", "filmstrip", "--query", "one.gif")
+    assert "source  one.gif" in told.out
+    assert "right" not in told.out
+
+
+def test_one_label_by_3d_convolutions() -> None:
+    for number in range(60):
+        place = Path("films", ("down", "across")[number % 2], f"{number}.gif")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(moving(number))
+    told = succeed("train", "films", *SMALL, *VOLUME, "--budget", "40steps", "--run", "run", "--json")
+    assert "clips: 2 (across, down) from 16 x 16 pixels" in told.err
+    assert "encoder 2 x 3D convolution, width 16; " in told.err
+    assert json.loads(told.out)["accuracy"] > 0.9
+    assert predictions("run", "films/down")[:2] == [
+        {"source": f"films/down/{number}.gif", "output": "down"} for number in (0, 10)
+    ]
+
+
+def test_a_text() -> None:
+    more = ("--task", "narrate", *FRAMES, "model.width=16", "model.embedding=8")
+    result = train(write_films(), *more, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
+    assert {"chrf", "bleu", "exact"} <= result.keys()
+    Path("one.gif").write_bytes(moving(1))
+    lines = succeed("generate", "run", "--input", "one.gif").out.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("it goes ")
+    assert predictions("run", "one.gif") == [{"source": "one.gif", "output": lines[0]}]
+    assert "reads clips: give --input CLIP, no --prompt" in refuse("generate", "run", "--prompt", "a")
+    picture = ("--input", "one.gif", "--attention", "a.png")
+    assert "--attention: run reads clips; leave it out" in refuse("generate", "run", *picture)
+    assert "output  it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
+
+
+@pytest.mark.parametrize("mixers", ["conv", "lstm,attention", "mamba", "rwkv", "s5"])
+def test_any_mixer_goes_over_frames(mixers: str) -> None:
+    around = ("model.encoder.norm=layer", "model.encoder.residual=true", "model.encoder.s5.blocks=1")
+    own = (f"model.encoder.mixers={mixers}", "model.encoder.layers=2")
+    train(write_films(count=30), *FRAMES, *around, *own, steps=2)
+
+
+def test_stopped_and_resumed_it_ends_alike() -> None:
+    data = write_films()
+    train(data, *FRAMES, run="whole", steps=20)
+    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = call("train", data, *SMALL, *FRAMES, "--budget", "20steps", "--run", "run")
+    assert told.code == 130
+    succeed("resume", "run")
+    weights = [Path(run, "model.safetensors").read_bytes() for run in ("run", "whole")]
+    assert weights[0] == weights[1]
+
+
+def test_the_encoder_goes_on_with_another_head() -> None:
+    data = write_films()
+    train(data, *FRAMES, steps=4)
+    more = ("--from", "run", "--task", "clips", "--budget", "2steps", "--run", "second")
+    assert "the encoder of run; the head is new" in succeed("train", data, *SMALL, *FRAMES, *more).err
+    larger = ("--from", "run", "--budget", "2steps", "--run", "third", "data.image.size=20")
+    assert "sees other images" in refuse("train", data, *larger)
+
+
+def test_bad_input() -> None:
+    small = (*SMALL, *FRAMES, "--budget", "2steps", "--run", "run")
+    data = write_films(count=30)
+    assert "give --input" not in refuse("generate", "none")
+    assert "no array 'digit' among clips" in refuse(
+        "train", data, *small, "--task", "clips", "data.label=digit"
+    )
+    alone = write_films("alone.npz", count=30, lengths=np.ones(30, np.int64))
+    line = refuse("train", alone, *small)
+    assert "no rows to train on (30 can't be used, the first: alone.npz, clip 1: 1 frame, and" in line
+    deep = ("--model", "clips", "--task", "frames", *SMALL, "model.encoder.layers=5", "--run", "run")
+    line = refuse("train", data, *deep)
+    assert "5 layers halve 16 pixels, or 16 maps, to nothing: lower model.encoder.layers" in line
+    line = refuse(
+        "train", data, *small, "model.encoder.network=airbench", "model.encoder.nonlinearity=published"
+    )
+    assert "model.encoder.network=airbench begins from single images" in line
+    Path("film.mp4").write_bytes(b"film")
+    train(data, *FRAMES, steps=2)
+    assert "videos are not read" in refuse("predict", "run", "film.mp4")
+    assert "a run of no clips" in refuse("inspect", trained_text(), "filmstrip")
+
+
+def trained_text() -> str:
+    """A run that reads no clips."""
+    succeed("train", "text.txt", "--model", "rnn", "model.width=16", "--budget", "1steps", "--run", "text")
+    return "text"
