@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.ops.winograd import convolution3x3
+
 
 class Conv2d(nn.Conv2d):
     """torch's, with padding by zeros that keeps the size at stride 1 where none is said; bias only if asked.
@@ -28,6 +30,12 @@ class Conv2d(nn.Conv2d):
     ):
         padding = kernel // 2 if padding is None else padding
         super().__init__(d_in, d_out, kernel, stride, padding, bias=bias, groups=groups)
+        self.usual = (kernel, stride, groups) == (3, 1, 1)
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        if not self.usual:
+            return super().forward(x)
+        return convolution3x3(x, self.weight, self.bias, int(self.padding[0]))
 
     def reset_parameters(self) -> None:
         channels = self.out_channels if self.bias is None else self.in_channels
