@@ -49,7 +49,8 @@ class AskInputs:
     def encode_history(self, text: str, longest: int) -> Ids:
         """The last tokens, likewise: questions go on from what was said last."""
         tokens = self.text.encode_known(text)[0]
-        return framed(tokens[max(0, len(tokens) - longest + 2) :], self.text, longest)
+        kept = longest - len(framed(tokens[:0], self.text))
+        return framed(tokens[max(0, len(tokens) - kept) :], self.text, longest)
 
     def told(self, columns: Mapping[str, Tensor]) -> str:
         """Nothing belongs to an image alone."""

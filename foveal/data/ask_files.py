@@ -12,7 +12,7 @@ from foveal.core.errors import UserError
 from foveal.data.fields import Fields, as_texts, no_text
 from foveal.data.folders import TABLES, open_folder, read_folder
 from foveal.data.images import content
-from foveal.data.picture_files import pixels_of, table_of
+from foveal.data.picture_files import pixels_of, table_of, unnamed_pictures
 from foveal.data.picture_sets import COLUMNS, picture_fields
 from foveal.data.pictures import Pixels
 from foveal.data.rows import Aside, Row, checked
@@ -44,11 +44,14 @@ def read_asked(data: str, wanted: Sequence[str], config: DataConfig, aside: list
 
 
 def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
-    for row in read_folder(open_folder(data), [*columns.values()], _reader(columns)):
+    folder = open_folder(data)
+    for row in read_folder(folder, [*columns.values()], _reader(columns)):
         if isinstance(row, Row):
             file = row.fields["file"]
             row = Row(row.place, {**row.fields, "image": file, "name": str(file)})
         yield row
+    if "answer" in columns:
+        yield from unnamed_pictures(folder)
 
 
 def _in_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Row | Aside]:

@@ -47,7 +47,7 @@ def captioned_pictures(data: str, column: str) -> Iterator[Row | Aside]:
         return
     folder = open_folder(data)
     yield from _in_folder(folder, column)
-    yield from _unnamed(folder)
+    yield from unnamed_pictures(folder)
 
 
 def unlabelled_pictures(data: str) -> Iterator[Row | Aside]:
@@ -113,7 +113,7 @@ def _in_folder(folder: File, column: str) -> Iterator[Row | Aside]:
         yield row
 
 
-def _unnamed(folder: File) -> Iterator[Aside]:
+def unnamed_pictures(folder: File) -> Iterator[Aside]:
     """The pictures that the folder's table does not name."""
     table = table_of(folder)
     if table is None:
