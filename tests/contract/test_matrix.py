@@ -12,6 +12,7 @@ from foveal.core.result import Result
 from foveal.data.batching import ExampleBatch
 from foveal.data.marks import Marks
 from foveal.data.room import Room
+from foveal.encoders.frames import FrameEncoder, VolumeEncoder
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
@@ -22,8 +23,9 @@ from foveal.layers.grid_convolution import NormedConv
 from foveal.layers.inverted import Inverted
 from foveal.layers.residual import Residual, basic
 from foveal.layers.visual_words import VisualWords
-from foveal.models.encoder import Encoded, patch_encoder, text_encoder, vector_encoder
+from foveal.models.encoder import Encoded, EncoderMixers, patch_encoder, text_encoder, vector_encoder
 from foveal.models.language import decoder
+from foveal.models.stack import make_stack
 from foveal.ops.padding import present
 from foveal.tasks.classify import ClassifyTask
 from foveal.tasks.sequence import SequenceTask
@@ -31,7 +33,7 @@ from foveal.tasks.tag import TagTask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
-WIDTH, WORDS, CHANNELS, CLASSES, LONGEST, SIDE = 8, 6, 5, 3, 9, 12
+WIDTH, WORDS, CHANNELS, CLASSES, LONGEST, SIDE, FRAME = 8, 6, 5, 3, 9, 12, 4
 AROUND = {"norm": "layer", "residual": True, "feedforward": "mlp"}
 SMALL: dict[str, Any] = {
     "width": WIDTH,
@@ -54,6 +56,8 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
     "experts": {"mixers": "attention", **AROUND, "feedforward": "experts"},
     "vectors": {"mixers": "gru", "bidirectional": True, "summary": "ends"},
+    "frames": {"mixers": "attention", "positions": {"kind": "sinusoidal"}, **AROUND},
+    "volume": {},
     "patches": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND},
     "class token": {
         "mixers": "attention",
@@ -110,6 +114,12 @@ def made(encoder: str, head: str) -> Any:
     config, marks = config_of(encoder, head), Marks(WORDS)
     if encoder == "vectors":
         reader: Any = vector_encoder(config.model.encoder, CHANNELS, LONGEST)
+    elif encoder == "frames":
+        network = ImageEncoder([NormedConv(CHANNELS, WIDTH, 3, 2)], WIDTH)
+        stack = make_stack(EncoderMixers(config.model.encoder), WIDTH, LONGEST)
+        reader = FrameEncoder(network, WIDTH * FRAME * FRAME // 4, stack, WIDTH)
+    elif encoder == "volume":
+        reader = VolumeEncoder(CHANNELS, WIDTH, 2, FRAME)
     elif encoder in ("patches", "class token"):
         reader = patch_encoder(config.model.encoder, CHANNELS, SIDE)
     elif encoder in FEW:
@@ -152,6 +162,9 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
     if encoder == "vectors":
         steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
         columns["source"] = steps.where(present(sources, 7)[:, :, None], 0)
+    if encoder in ("frames", "volume"):
+        frames = torch.randn(*columns["source"].shape, CHANNELS, FRAME, FRAME, dtype=dtype)
+        columns["source"] = frames.where(present(sources, 7)[:, :, None, None, None], 0)
     if encoder in IMAGES:
         columns["source"] = torch.randn(rows, CHANNELS, SIDE, SIDE, dtype=dtype)
     columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(present(targets, 6), 0)
@@ -211,6 +224,8 @@ def test_laws(encoder: str, head: str) -> None:
         ("rotary", "tag"),
         ("vectors", "classify attention"),
         ("vectors", "tag"),
+        ("frames", "classify mean"),
+        ("volume", "tag"),
         ("patches", "transformer"),
         ("class token", "classify summary"),
         ("grid attention", "classify mean"),

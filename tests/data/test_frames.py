@@ -287,6 +287,11 @@ def test_pictures_by_class_are_no_clips(tmp_path: Path) -> None:
     assert infer_task(write(tmp_path / "flat", flat), {}) == "images"
     deep = {f"{'ab'[n % 2]}/house/{'xyzuvw'[n]}{n}.png": png(picture) for n, picture in enumerate(scenes(6))}
     assert infer_task(write(tmp_path / "deep", deep), {}) == "images"
+    still = {f"{'ab'[n % 2]}/{n}.gif": moving(clip(n, 1), "GIF") for n in range(4)}
+    assert infer_task(write(tmp_path / "still", still), {}) == "images"
+    videos = {f"{'ab'[n % 2]}/{n}.mp4": b"film" for n in range(4)}
+    assert infer_task(write(tmp_path / "videos", videos), {}) == "clips"
+    assert infer_task(write(tmp_path / "text", {"a.txt": b"text"}), {}) == "language"
     captioned = flat | {"metadata.csv": table("text", [(name, "a house") for name in flat])}
     assert infer_task(write(tmp_path / "captioned", captioned), {}) == "caption"
 
