@@ -10,12 +10,12 @@ from rich.table import Table
 from foveal.build import kind_of
 from foveal.commands.console import OUTPUT, facts_table, result_line
 from foveal.commands.layers import describe_layers, network_config
-from foveal.config import Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
+from foveal.config import ASKING, Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
 from foveal.core.errors import UserError
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-CHOOSING = ("classify", "tag", "mask", "series", "steps", "images", "clips", "frames")
+CHOOSING = ("classify", "tag", "mask", "series", "steps", "images", "clips", "frames", "answer", "choose")
 """Tasks whose head is no decoder."""
 
 
@@ -89,6 +89,8 @@ def parts_of(config: Config) -> list[Part]:
     if encoder.kind == "none":
         return [_part("", model)]
     reader = _reader(encoder)
+    if config.task.name in ASKING:
+        reader += [_part("question", model.question), _part("joint", model.joint)]
     return reader if config.task.name in CHOOSING else [*reader, _part("decoder", model)]
 
 

@@ -1,0 +1,148 @@
+"""Questions about images: from pictures with questions to a run, answered in each of the three ways."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveal.training.sealed import open_tensors
+from tests.commands.calling import call, predictions, refuse, succeed, trained
+from tests.commands.strike import at
+from tests.commands.test_captions import COLOURS, SHAPES, caption, write_shapes
+
+SMALL = (
+    "data.image.size=12",
+    "data.image.batch=20",
+    "data.valid=0.1",
+    "data.test=0.1",
+    "model.width=32",
+    "model.attention.heads=2",
+    "model.question.width=32",
+    "model.joint.width=32",
+    "model.joint.layers=1",
+    "optimizer.rate=1e-2",
+    "schedule.warmup=5",
+    "training.evaluate_every=20",
+)
+WAYS = {"answer": "accuracy", "reply": "exact", "choose": "accuracy"}
+
+
+def rows_of(number: int) -> list[dict[str, str]]:
+    """What colour, what shape; and what the first answer was, which the picture does not say."""
+    _, colour, shape = caption(number).split()
+    said = [*COLOURS][number * 7 % 5 % 3]
+    asked = (
+        ("what colour is it?", colour, COLOURS, ""),
+        ("what shape is it?", shape, SHAPES, f"which one? {said}."),
+        ("which one was it?", said, COLOURS, f"which one? {said}. what shape is it? {shape}."),
+    )
+    return [
+        {
+            "file_name": f"{number}.png",
+            "question": question,
+            "answer": answer,
+            "choices": "|".join(choices),
+            "history": history,
+        }
+        for question, answer, choices, history in asked
+    ]
+
+
+def write_table(folder: str, count: int, *columns: str) -> None:
+    rows = [{name: row[name] for name in columns} for number in range(count) for row in rows_of(number)]
+    with Path(folder, "metadata.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, columns)
+        table.writeheader()
+        table.writerows(rows)
+
+
+def write_questions(folder: str = "shapes", *more: str, count: int = 120) -> str:
+    write_shapes(folder, count)
+    write_table(folder, count, "file_name", "question", "answer", *more)
+    return folder
+
+
+def train(data: str, *more: object, run: str = "run", steps: int) -> dict[str, Any]:
+    return trained(data, *SMALL, *more, run=run, steps=steps)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_learns(way: str) -> None:
+    write_questions("shapes", "choices", "history")
+    result = train("shapes", "--task", way, steps=60)
+    assert result[WAYS[way]] > 0.9, result
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert again[WAYS[way]] == pytest.approx(result[WAYS[way]])
+    found = predictions("run", "shapes")
+    assert [one["source"] for one in found[:2]] == [
+        "shapes/0.png: what colour is it?",
+        "shapes/0.png: what shape is it?",
+    ]
+    right = [row["answer"] for number in range(120) for row in rows_of(number)]
+    assert sum(one["output"] == answer for one, answer in zip(found, right, strict=True)) > 0.9 * len(right)
+    shutil.make_archive("some", "zip", "shapes")
+    assert predictions("run", "some.zip") == [
+        one | {"source": one["source"].replace("shapes/", "some.zip/")} for one in found
+    ]
+
+
+def test_what_was_said_before_can_be_hidden() -> None:
+    write_questions("shapes", "history")
+    shown = train("shapes", steps=60)
+    hidden = train("shapes", "data.history=none", run="hidden", steps=60)
+    assert shown["accuracy"] > 0.9
+    assert hidden["accuracy"] < 0.85
+    write_table("shapes", 120, "file_name", "question", "answer")
+    assert "no column of what was said before" in refuse("predict", "run", "shapes")
+    assert len(predictions("hidden", "shapes")) == 360
+
+
+def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:
+    write_questions("shapes", "choices", "history", count=40)
+    for way in WAYS:
+        train("shapes", "--task", way, "data.augment.crop=shift", run=way, steps=8)
+        with at("first steps", lambda: os.kill(os.getpid(), signal.SIGINT)):
+            stopped = call(
+                *("train", "shapes", *SMALL, "--task", way, "data.augment.crop=shift"),
+                *("--budget", "8steps", "--run", f"{way}-2"),
+            )
+        assert stopped.code == 130
+        succeed("resume", f"{way}-2")
+        first, second = (
+            open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0] for run in (way, f"{way}-2")
+        )
+        assert all(tensor.equal(second[name]) for name, tensor in first.items())
+
+
+def test_answers_never_seen_are_told_and_wrong() -> None:
+    write_questions(count=40)
+    train("shapes", steps=2)
+    text = Path("shapes/metadata.csv").read_text()
+    Path("shapes/metadata.csv").write_text(text.replace("red", "scarlet"))
+    told = succeed("evaluate", "run", "shapes", "--json")
+    unseen = sum(row["answer"] == "red" for number in range(40) for row in rows_of(number))
+    assert f"{unseen} of 120 answers are not among those of training: counted as wrong" in told.err
+    assert json.loads(told.out)["accuracy"] <= 1 - unseen / 120
+
+
+def test_a_run_is_where_another_begins() -> None:
+    """One of images lends its network and the statistics of the channels; one of questions all."""
+    write_questions(count=40)
+    train("shapes", steps=2)
+    told = succeed("train", "shapes", "--from", "run", "--budget", "2steps", "--run", "more")
+    assert "all weights of run" in told.err
+
+
+def test_what_can_not_be_is_said_in_a_line() -> None:
+    write_questions("shapes", "choices", count=40)
+    few = ("train", "shapes", *SMALL, "--budget", "2steps", "--run", "run")
+    assert "of one view of one image" in refuse(*few, "data.augment.mixup=0.2")
+    assert "no column 'q' among" in refuse(*few, "data.question=q", "--task", "answer")
+    assert "task.smoothing" in refuse(*few, "task.smoothing=0.1")
+    for wrong in ("model.joint.attention.heads=5", "model.question.mixers=attention,nothing"):
+        assert refuse(*few, wrong)
