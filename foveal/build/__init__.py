@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.build import language, masked
+from foveal.build.ask import AnswerKind, ChooseKind, ReplyKind
 from foveal.build.captions import CaptionKind
 from foveal.build.choices import ChoosingKind
 from foveal.build.fitting import fit_first
@@ -50,6 +51,9 @@ KINDS: dict[TaskName, Kind] = {
     "clips": ClipsKind(),
     "frames": FramesKind(),
     "narrate": NarrateKind(),
+    "answer": AnswerKind(),
+    "reply": ReplyKind(),
+    "choose": ChooseKind(),
 }
 
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from foveal.build.examples import ExampleKind
 from foveal.build.kind import Judged
 from foveal.config import Config, TaskName
+from foveal.data.ask import Asks
+from foveal.data.ask_forms import ReplyInputs
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import gather
 from foveal.data.captions import CaptionInputs, Captions
@@ -28,14 +30,15 @@ from foveal.tasks.shown import Shown
 PREVIEWED = 3
 BEAM, ALPHA = 5, 1.0
 """How targets are written to be scored."""
-Inputs = PairInputs | SpeechInputs | CaptionInputs
-Part = Pairs | Recordings | Captions | Clips
+Inputs = PairInputs | SpeechInputs | CaptionInputs | ReplyInputs
+Part = Pairs | Recordings | Captions | Clips | Asks
 Metric = Callable[[list[str], list[str]], Score]
 """References and outputs to a score."""
 METRICS: dict[TaskName, tuple[Metric, ...]] = {
     "translate": (bleu, chrf),
     "caption": (chrf, bleu, exact),
     "narrate": (chrf, bleu, exact),
+    "reply": (exact, chrf),
     "transduce": (exact, wer, cer),
     "transcribe": (exact, wer, cer),
 }

@@ -43,6 +43,8 @@ CHOICES: dict[TaskName, str] = {
     "glimpse": "image",
     "answer": "question",
     "choose": "question",
+    "answer": "question",
+    "choose": "question",
 }
 """Of what there is a loss, where it is of no token but of a label."""
 LENGTHS: dict[TaskName, str] = {

@@ -55,6 +55,9 @@ PRESETS: dict[TaskName, str] = {
     "clips": "clips",
     "frames": "frames",
     "narrate": "narrate",
+    "answer": "answer",
+    "reply": "reply",
+    "choose": "choose",
 }
 """The preset of a task where none is given."""
 SEEING = ("image", "patches", "frames", "volume")

@@ -28,6 +28,7 @@ from foveal.config.model import (
     StackConfig,
 )
 from foveal.config.sections import (
+    ASKING,
     Config,
     DataConfig,
     OptimizerConfig,
@@ -39,6 +40,7 @@ from foveal.config.sections import (
 )
 
 __all__ = [
+    "ASKING",
     "AttentionConfig",
     "AttentiveConfig",
     "Config",
