@@ -1,4 +1,4 @@
-"""Questions about images: the answer is a known one, or written, or one of the choices that the row brings."""
+"""Questions about images: the answer is a known one, or written, or one of the choices that a row brings."""
 
 from abc import ABC
 from collections.abc import Callable

@@ -18,8 +18,8 @@ AR, HEAD = b"!<arch>\n", 60
 
 
 def read_archive(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
-    """The regular files whose names match, of a .whl, .tgz or .deb, by their names without folders; of a whole
-    folder, `folder/*`, by their paths in it.
+    """The regular files whose names match, of a .whl, .tgz or .deb, by their names without folders; those of
+    a whole folder, `folder/*`, by their paths in it.
 
     Errors: UserError for a name that leads out of the archive, for a link, for two files of one name, for a
     damaged archive, and where nothing matches.

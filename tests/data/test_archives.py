@@ -53,6 +53,14 @@ def test_what_matches_is_read(make: Make, tmp_path: Path) -> None:
 
 
 @both
+def test_a_whole_folder_keeps_its_folders(make: Make, tmp_path: Path) -> None:
+    path = make(tmp_path, {"p/a/x.json": b"1", "p/b/x.json": b"2", "p/c.txt": b"3", "q/a.json": b"no"})
+    assert [*read_archive(path, "p/*")] == [("a/x.json", b"1"), ("b/x.json", b"2"), ("c.txt", b"3")]
+    with pytest.raises(UserError, match="there twice"):
+        list(read_archive(path, "p/*/x.json"))
+
+
+@both
 def test_what_leads_elsewhere_is_refused(make: Make, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="leads out of the archive"):
         list(read_archive(make(tmp_path, {"../a.json": b"1"}), "*"))
