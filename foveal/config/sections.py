@@ -134,11 +134,17 @@ TaskName = Literal[
     "steps",
     "images",
     "glimpse",
+    "draw",
     "caption",
     "clips",
     "frames",
     "narrate",
+    "answer",
+    "reply",
+    "choose",
 ]
+ASKING: tuple[TaskName, ...] = ("answer", "reply", "choose")
+"""Questions about images."""
 ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "language": ("none",),
     "translate": ("text",),
@@ -150,12 +156,13 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "series": ("vectors",),
     "steps": ("vectors",),
     "images": ("image", "patches"),
+    "glimpse": ("none",),
+    "draw": ("none",),
     "caption": ("image", "patches"),
     "clips": ("frames", "volume"),
     "frames": ("frames", "volume"),
     "narrate": ("frames", "volume"),
-}
-    "glimpse": ("none",),
+} | dict.fromkeys(ASKING, ("image", "patches"))
 """The kinds of encoder that read what a task is given."""
 
 
@@ -247,6 +254,9 @@ class Config(Strict):
         check_stack("model", model)
         if model.encoder.kind != "none":
             check_stack("model.encoder", model.encoder)
+        if self.task.name in ASKING:
+            check_stack("model.question", model.question)
+            check_stack("model.joint", model.joint)
         fitting = ENCODERS[self.task.name]
         if model.encoder.kind not in fitting:
             need = "no encoder" if fitting == ("none",) else "an encoder of what it reads"
@@ -260,14 +270,19 @@ class Config(Strict):
         several = data.augment.mixup or data.image.views != "centre" or data.image.scales != "1"
         if self.task.name in ("caption", "glimpse", *ASKING) and several:
             raise ValueError(
-                f"a {'question' if self.task.name in ASKING else self.task.name} is of one view of one image: leave out data.augment.mixup, "
-                "data.image.views and data.image.scales"
+                f"{self.task.name} is of one view of an image: leave out data.augment.mixup, data.image.views "
+                "and data.image.scales"
             )
         changed = data.augment != AugmentConfig() or data.image.views != "centre" or data.image.scales != "1"
         if "volume" in fitting and changed:
             raise ValueError(
                 f"{self.task.name} sees the frames of a clip as they are: leave out data.augment.*, "
                 "data.image.views and data.image.scales"
+            )
+        if self.task.name == "draw" and (several or data.image.channels != 1):
+            raise ValueError(
+                "a drawing is grey and of one view: set data.image.channels=1, and leave out "
+                "data.augment.mixup, data.image.views and data.image.scales"
             )
         windowless = "attention" in model.mixers and model.attention.window == 0
         if self.task.name == "language" and data.order == "streams" and windowless:
