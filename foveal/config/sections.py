@@ -269,9 +269,10 @@ class Config(Strict):
             raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch={patch}")
         several = data.augment.mixup or data.image.views != "centre" or data.image.scales != "1"
         if self.task.name in ("caption", "glimpse", *ASKING) and several:
+            told = "question" if self.task.name in ASKING else self.task.name
             raise ValueError(
-                f"{self.task.name} is of one view of an image: leave out data.augment.mixup, data.image.views "
-                "and data.image.scales"
+                f"a {told} is of one view of one image: leave out data.augment.mixup, data.image.views and "
+                "data.image.scales"
             )
         changed = data.augment != AugmentConfig() or data.image.views != "centre" or data.image.scales != "1"
         if "volume" in fitting and changed:
