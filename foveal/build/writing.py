@@ -24,6 +24,7 @@ from foveal.models.encoder import Encoded
 from foveal.scores.recognition import cer, exact, wer
 from foveal.scores.score import Score
 from foveal.scores.translation import bleu, chrf
+from foveal.tasks.drawn import DrawnSequenceTask
 from foveal.tasks.sequence import SequenceTask
 from foveal.tasks.shown import Shown
 
@@ -55,7 +56,9 @@ class WritingKind(ExampleKind, ABC):
             batch = self.gathered(shown.examples, rows)
             previews = Shown(batch, [shown.sources[row] for row in rows], inputs.target.decode)
         marks = Marks(inputs.target.size)
-        return SequenceTask(model, marks, inputs.room, config.task.smoothing, previews)
+        drawn = "attentive" in config.model.mixers and config.model.attentive.look == "hard"
+        make = DrawnSequenceTask if drawn else SequenceTask
+        return make(model, marks, inputs.room, config.task.smoothing, previews)
 
     def judge(
         self, config: Config, model: Encoded, inputs: Inputs, data: Part, poll: Callable[[], None]

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from foveal.config.values import LARGEST, Fraction, NotNegative, Rate, Size, Strict
 
@@ -142,6 +142,14 @@ class AttentiveConfig(Strict):
     cell: Literal["rnn", "lstm", "gru"] = "gru"
     score: Literal["summary", "additive", "dot", "scaled", "general"] = "additive"
     """How a state and a vector of the memory are compared; summary does not attend (the bottleneck)."""
+    look: Literal["soft", "hard"] = "soft"
+    """At all places by their weights, or at one that is drawn, learned by REINFORCE."""
+
+    @model_validator(mode="after")
+    def _has_places(self) -> "AttentiveConfig":
+        if self.look == "hard" and self.score == "summary":
+            raise ValueError("look=hard needs scores of places to draw one: take another than score=summary")
+        return self
 
 
 class GlimpseConfig(Strict):

@@ -23,11 +23,13 @@ from foveal.ops.attention_steps import (
     dot_scores,
     scaled_dot_scores,
 )
+from foveal.ops.hard_attention import choose_place
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrence import recur
 
 MEMORY = ("memory_keys", "memory_values", "memory_mask")
+DRAWN = "drawn"
 CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
 Look = Callable[[Tensor], Tensor]
 """A cell's h (B, D) to the context (B, M)."""
@@ -101,6 +103,10 @@ class Attentive(Tapped):
     * dot: `s . h_i`, for equal widths (Luong et al. 2015, 3.1);
     * general: `s . W h_i` (there); scaled: the same over `sqrt(width)` (Vaswani et al. 2017, 3.2.1).
 
+    *hard* attention looks at one place instead: `c_t = h_i`, in training drawn with the chance a_ti, else the
+    likeliest (Xu et al. 2015, 4.1). The state says what was `drawn` (B, 2) so far: the sums of log a_ti of
+    the places and of the entropies of the a_t, of which the task makes a loss.
+
     *summary* does not look: c_t is the memory's summary at every step (Cho et al. 2014), the bottleneck that
     attention widens. In all of them `s_0 = tanh(W summary + b)`, an LSTM's cells start at zero.
 
@@ -117,16 +123,17 @@ class Attentive(Tapped):
         width: int,
         memory_width: int,
         score: Literal["summary", "additive", "dot", "scaled", "general"],
+        hard: bool = False,
     ):
         super().__init__()
-        self.d_in, self.d_out = d_in, width
+        self.d_in, self.d_out, self.hard = d_in, width, hard
         self.recurrent = Recurrent(CELLS[cell](d_in + memory_width, width))
         self.first = Linear(memory_width, width)
         self.score = _make_score(score, width, memory_width)
         given: Shapes = {"memory_summary": (memory_width,)}
         if self.score is not None:
             sizes = (-1, width), (-1, memory_width), (-1,)
-            given = dict(zip(MEMORY, sizes, strict=True))
+            given = dict(zip(MEMORY, sizes, strict=True)) | ({DRAWN: (2,)} if hard else {})
         self.shapes: Shapes = {**self.recurrent.shapes, **given}
         self.reset_parameters()
 
@@ -144,6 +151,8 @@ class Attentive(Tapped):
         start["h"] = self.first(memory.summary).tanh().to(start["h"].dtype)
         if self.score is None:
             return start | {"memory_summary": memory.summary.clone()}
+        if self.hard:
+            start[DRAWN] = start["h"].new_zeros(batch, 2)
         return start | dict(zip(MEMORY, (self.score.key(vectors), vectors, mask), strict=True))
 
     def forward(
@@ -151,7 +160,7 @@ class Attentive(Tapped):
     ) -> tuple[Float[Tensor, "B T E"], State]:
         refuse_nothing(state)
         check_input(x, state, self.shapes, self.first.weight)
-        before = {name: state[name] for name in self.recurrent.shapes}
+        before = {name: state[name] for name in (*self.recurrent.shapes, DRAWN) if name in state}
         if self.score is None:
             summary = state["memory_summary"][:, None].expand(-1, x.shape[1], -1)
             y, after = self.recurrent(torch.cat([x, summary], 2), before, lengths=lengths)
@@ -172,11 +181,17 @@ class Attentive(Tapped):
         keys, values, mask = memory
         keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would do it again at every step
         look = self.score.looking(keys, values, mask, x.shape[1])
+        rows = torch.arange(len(p), device=p.device)
 
         def step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
             return self.recurrent.cell.step(join(p, look(s["h"])), s)
 
-        y, after = recur(step, p, before, lengths)
+        def hard_step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+            place, *drawn = choose_place(score(s["h"], keys), mask, self.training)
+            y, new = self.recurrent.cell.step(join(p, values[rows, place]), s)
+            return y, new | {DRAWN: s[DRAWN] + torch.stack(drawn, 1)}
+
+        y, after = recur(hard_step if self.hard else step, p, before, lengths)
 
         def weights() -> Tensor:
             s = torch.cat([before["h"][:, None], y[:, :-1]], 1)

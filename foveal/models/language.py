@@ -28,7 +28,8 @@ class DecoderMixers(Mixers):
         if kind == "cross":
             return CrossAttention(width, self.heads, self.memory)
         if kind == "attentive":
-            return Attentive(self.attentive.cell, d_in, width, self.memory, self.attentive.score)
+            cell, score, look = self.attentive.cell, self.attentive.score, self.attentive.look
+            return Attentive(cell, d_in, width, self.memory, score, hard=look == "hard")
         return super().make(kind, d_in, width, layer)
 
 

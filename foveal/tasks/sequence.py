@@ -5,7 +5,8 @@ from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.core.errors import UserError
@@ -22,6 +23,7 @@ from foveal.generation.decode import generate
 from foveal.generation.sampling import Sampling
 from foveal.layers.attentive import Attentive
 from foveal.layers.memory_attention import CrossAttention
+from foveal.layers.moe import Aux
 from foveal.models.encoder import Encoded
 from foveal.ops.padding import present
 from foveal.tasks.shown import Shown
@@ -54,18 +56,27 @@ class SequenceTask:
         batch = batch.to(next(self.model.parameters()).device)
         targets, lengths = batch.columns["target"], batch.lengths["target"]
         memory, aux = self.model.encode(batch.columns, batch.lengths)
-        state = self.model.head.start(memory, len(batch.rows))
-        inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
-        features, _, more = self.model.head(inputs, state, lengths)
+        features, _, more = self.follow(memory, targets, lengths)
         scored = present(lengths, targets.shape[1])
         smoothing = self.smoothing if self.model.training else 0.0
         losses = self.model.head.losses(features[scored], targets[scored], smoothing)
         weights = self.weights(batch)
-        terms = {"loss": Term(losses.smoothed, weights["loss"])}
-        for name in self.aux_names:
-            sums = [part[name] for part in (aux, more) if name in part]
-            terms[name] = Term(torch.stack(sums).sum(), weights[name])
+        terms = {"loss": Term(losses.smoothed, weights["loss"])} | self.terms_of(weights, aux, more)
         return Result(terms, {"loss": (float(losses.nats), weights["loss"])}), None
+
+    def follow(
+        self, memory: Memory, targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B T D"], State, Aux]:
+        """Features from which each token of the targets is to be told; the head's last state, and `aux`."""
+        inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
+        return self.model.head(inputs, self.model.head.start(memory, len(targets)), lengths)
+
+    def terms_of(self, weights: dict[str, float], *parts: Aux) -> dict[str, Term]:
+        """What layers ask for: the sums of the encoder's and the head's `aux`."""
+        return {
+            name: Term(torch.stack([part[name].sum() for part in parts if name in part]).sum(), weights[name])
+            for name in self.aux_names
+        }
 
     def memory(self, batch: ExampleBatch) -> Memory:
         """What the encoder makes of the sources; the model is to be in evaluation mode."""

@@ -62,6 +62,7 @@ PATCHES = tuple(
 FORMS = {
     "summary": ("model.attentive.score=summary",),
     "attention": (),
+    "hard": ("model.attentive.look=hard",),
     "transformer": ("--model", "caption-transformer"),
     "patches": ("--model", "caption-transformer", *PATCHES),
 }
