@@ -1,9 +1,9 @@
 """Training speed on images: ResNet-18 and ViT-Ti against plain loops in float32.
 
 Our side is the trainer's own step, in bfloat16 where the machine multiplies it. The plain loop runs ResNet's
-very modules by torch's operations, on images whose channels come first, as torch has them; and a ViT of the same size with torch's
-fused attention and LayerNorm. Both sides have the same random images, of 32 pixels (ten classes) and of 224
-(1,000), and the same update.
+very modules by torch's operations, on images whose channels come first, as torch has them; and a ViT of the
+same size with torch's fused attention and LayerNorm. Both sides have the same random images, of 32 pixels
+(ten classes) and of 224 (1,000), and the same update.
 """
 
 import copy
