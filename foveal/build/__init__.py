@@ -28,6 +28,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything, settled
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.tokenizers import Tokenizer
+from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, regrid
 from foveal.layers.initialization import initialize
 from foveal.training.freezing import freeze
@@ -57,7 +58,7 @@ KINDS: dict[TaskName, Kind] = {
 }
 
 
-ENCODER, POSITIONS = "encoder.", "stack.positioned.position.table"
+ENCODER, PARTS, POSITIONS = "encoder.", "encoder.parts.", "stack.positioned.position.table"
 """Names of weights."""
 START = "start.safetensors"
 
@@ -155,9 +156,11 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
-    """Fill the encoder of `model` with that of the run's best weights; learned positions may be fewer, and
-    those of patches of another grid."""
+    """Fill the encoder of `model` with that of the run's best weights, of several sources that of the image;
+    learned positions may be fewer, and those of patches of another grid."""
     encoder, tensors = model.get_submodule("encoder"), _weights(run)
+    if isinstance(encoder, JointEncoder) and not any(name.startswith(PARTS) for name in tensors):
+        encoder = encoder.get_submodule("parts.source")
     own = {name.removeprefix(ENCODER): tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
     if POSITIONS in own:
         wanted = len(encoder.get_parameter(POSITIONS))

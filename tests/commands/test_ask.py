@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from foveal.training.sealed import open_tensors
 from tests.commands.calling import call, predictions, refuse, succeed, trained
@@ -113,9 +115,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:
             )
         assert stopped.code == 130
         succeed("resume", f"{way}-2")
-        first, second = (
-            open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0] for run in (way, f"{way}-2")
-        )
+        first, second = weights(way), weights(f"{way}-2")
         assert all(tensor.equal(second[name]) for name, tensor in first.items())
 
 
@@ -130,12 +130,39 @@ def test_answers_never_seen_are_told_and_wrong() -> None:
     assert json.loads(told.out)["accuracy"] <= 1 - unseen / 120
 
 
+def weights(run: str) -> dict[str, Tensor]:
+    return open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0]
+
+
 def test_a_run_is_where_another_begins() -> None:
     """One of images lends its network and the statistics of the channels; one of questions all."""
-    write_questions(count=40)
+    write_questions("shapes", "history", count=40)
     train("shapes", steps=2)
     told = succeed("train", "shapes", "--from", "run", "--budget", "2steps", "--run", "more")
     assert "all weights of run" in told.err
+    few = ("data.image.size=12", "data.label=answer", "training.evaluate_every=20")
+    trained("shapes", "--task", "images", *few, run="labels", steps=2)
+    ask = ("--model", "answer", *SMALL, "--budget", "1steps", "optimizer.rate=1e-20", "--run", "lent")
+    told = succeed("train", "shapes", "--from", "labels", *ask)
+    assert "the encoder of labels; the head is new" in told.err
+    first, lent = weights("labels"), weights("lent")
+    own = [name for name in first if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
+    assert own
+    for name in own:
+        assert torch.allclose(first[name], lent[name.replace("encoder.", "encoder.parts.source.")]), name
+    assert Path("labels/inputs/channels.json").read_text() == Path("lent/inputs/channels.json").read_text()
+
+
+def test_a_first_layer_begins_from_the_images() -> None:
+    """Airbench's, whose whitening makes channels of variance 1 without correlation."""
+    write_questions(count=40)
+    trained("shapes", *SMALL, "model.encoder.network=airbench", "data.image.size=31", run="run", steps=1)
+    (whitening,) = (
+        tensor
+        for name, tensor in weights("run").items()
+        if "parts.source.blocks.0" in name and tensor.ndim == 4
+    )
+    assert whitening.std() > 0.1
 
 
 def test_what_can_not_be_is_said_in_a_line() -> None:
