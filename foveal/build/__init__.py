@@ -13,6 +13,7 @@ from foveal.build import language, masked
 from foveal.build.ask import AnswerKind, ChooseKind, ReplyKind
 from foveal.build.captions import CaptionKind
 from foveal.build.choices import ChoosingKind
+from foveal.build.draw import DrawKind
 from foveal.build.fitting import fit_first
 from foveal.build.frames import ClipsKind, FramesKind, NarrateKind
 from foveal.build.images import ImageKind
@@ -47,6 +48,8 @@ KINDS: dict[TaskName, Kind] = {
     "series": SeriesKind(),
     "steps": StepsKind(),
     "images": ImageKind(),
+    "caption": CaptionKind(),
+    "draw": DrawKind(),
     "caption": CaptionKind(),
     "glimpse": GlimpseKind(),
     "clips": ClipsKind(),

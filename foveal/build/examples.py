@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from foveal.build.kind import Described, Given, Judged, Say
+from foveal.build.kind import Answers, Described, Given, Judged, Say
 from foveal.config import Config
 from foveal.data import parts
 from foveal.data.buckets import Buckets, HeldOutExamples
@@ -87,12 +87,18 @@ class ExampleKind(ABC):
 
     def answer(
         self, config: Config, model: Any, inputs: Any, data: str, say: Say, poll: Callable[[], None]
-    ) -> tuple[list[str], list[str]]:
+    ) -> Answers:
         rows = parts.read_questions(self.form, data, config.data, say)
         examples = self.form.encode_questions(rows, inputs, config.data)
-        found = self.found(config, model, inputs, examples, poll)
+        found, sure = self.found_surely(config, model, inputs, examples, poll)
         texts = (row.fields["source"] for row in rows)
-        return [text if isinstance(text, str) else " ".join(text) for text in texts], found
+        return Answers([text if isinstance(text, str) else " ".join(text) for text in texts], found, sure)
+
+    def found_surely(
+        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
+    ) -> tuple[list[str], list[float] | None]:
+        """The same as `found`, with the probability of each, if the model has one."""
+        return self.found(config, model, inputs, examples, poll), None
 
     @abstractmethod
     def found(

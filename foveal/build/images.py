@@ -1,5 +1,6 @@
 """One label for each image."""
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -45,6 +46,18 @@ class ImageKind(WholeKind):
 
     def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
         return HeldOutPictures(examples, config.data.image)
+
+    def found_surely(
+        self, config: Config, model: Any, inputs: Any, examples: Any, poll: Callable[[], None]
+    ) -> tuple[list[str], list[float] | None]:
+        work, order = self.task(config, model, inputs), self.once(config, examples)
+        names, sure = [], []
+        for index in range(order.per_epoch):
+            poll()
+            highest = work.predict(order.batch(0, index)).max(1)
+            names += [inputs.labels[number] for number in highest.indices.tolist()]
+            sure += highest.values.tolist()
+        return names, sure
 
     def describe(self, config: Config, data: Prepared[ImageInputs, Images]) -> Described:
         image, labels = config.data.image, data.inputs.labels

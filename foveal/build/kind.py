@@ -33,6 +33,16 @@ class Described:
     """A model that knows nothing has a loss of `ln outcomes`."""
     unit: str
     """What speed is counted in."""
+    places: int = 1
+    """Where there are several that are independent, such as pixels, each has such outcomes."""
+
+
+class Answers(NamedTuple):
+    """Of each source what the model makes of it, and how probable it holds that, where it says so."""
+
+    sources: list[str]
+    outputs: list[str]
+    probabilities: list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,8 +103,8 @@ class Kind(Protocol):
 
     def answer(
         self, config: Config, model: Any, inputs: Any, data: str, say: Say, poll: Callable[[], None]
-    ) -> tuple[list[str], list[str]] | None:
-        """The sources of `data`, and what the model makes of each; None for a language model."""
+    ) -> "Answers | None":
+        """What the model makes of each source of `data`; None for a language model."""
 
     def judge(
         self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from foveal.build import load
 from foveal.commands.continuations import write_continuations
 from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, check
+from foveal.commands.drawings import write_drawings
 from foveal.commands.gaps import fill_gaps
 from foveal.commands.targets import write_captions, write_targets
 from foveal.core.errors import UserError
@@ -26,10 +27,11 @@ def generate(
     drawing: Drawing = DRAWING,
     searching: Searching = SEARCHING,
     attention: Path | None = None,
+    out: Path | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Write text with RUN, its target for a source or picture, or what a text's gaps hide.
+    """Write text with RUN, its target for a source or picture, what a text's gaps hide, or draw images.
 
     Parameters
     ----------
@@ -44,16 +46,21 @@ def generate(
     tokens
         How many tokens to write at most; 500 if not given, or as many as learned positions leave.
     attention
-        Write what was read of the source at each word: a .png, .html or .json; of pictures a .png.
+        Write what was read of the source at each word: a .png, .html or .json; of pictures a .png;
+        of drawings the canvas after each step, a .png.
+    out
+        Where --samples drawings go: a .png of all, or a folder to be made with a .png each.
     device
         cpu, cuda, or auto.
     json
         Print one JSON object on standard output.
     """
     check(tokens, drawing, searching)
-    with Signals():
+    with Signals() as signals:
         loaded = load(run, choose_device(device))
         plain = drawing == DRAWING and tokens is None
+        if out is not None and loaded.config.task.name != "draw":
+            raise UserError(f"--out: {run} writes text, on standard output; leave it out")
         match loaded.config.task.name:
             case "language":
                 if attention is not None:
@@ -75,6 +82,11 @@ def generate(
                 if not plain or attention is not None or searching != Searching(best=searching.best):
                     raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")
                 fill_gaps(loaded, _prompts(prompt, input_), searching.best, json)
+            case "draw":
+                given = Drawing(seed=drawing.seed, samples=drawing.samples)
+                if (prompt, input_, tokens, drawing, searching) != (None, None, None, given, SEARCHING):
+                    raise UserError(f"{run} draws: leave out all but --samples, --seed, --out, --attention")
+                write_drawings(loaded, drawing.samples, drawing.seed, out, attention, json, signals.poll)
             case other:
                 raise UserError(f"{run} answers what it reads (task {other}): foveal predict {run} DATA")
 

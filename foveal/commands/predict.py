@@ -1,17 +1,22 @@
 """`foveal predict RUN DATA`: a run's answer for each row of DATA."""
 
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from foveal.build import kind_of, load
+from foveal.build.kind import Answers
 from foveal.commands.console import result_line, say
 from foveal.commands.views import with_views
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.training.interrupt import Signals
+
+SURE = 0.9
+"""A label whose probability is higher is told as sure."""
 
 
 def predict(
@@ -25,6 +30,8 @@ def predict(
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Write RUN's label, tags or target for each row of DATA, a line each.
+
+    Of pictures also how probable each label is (--json), and how many are surely of which.
 
     Parameters
     ----------
@@ -48,7 +55,20 @@ def predict(
     if found is None:
         raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
     if json:
-        answers = [{"source": source, "output": output} for source, output in zip(*found, strict=True)]
-        result_line({"run": str(run), "data": data, "predictions": answers})
+        columns = {"source": found.sources, "output": found.outputs, "probability": found.probabilities}
+        told = {name: column for name, column in columns.items() if column is not None}
+        answers = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
+        result_line({"run": str(run), "data": data, "predictions": answers} | _counted(found))
     else:
-        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found[1]))
+        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found.outputs))
+        if len(found.outputs) > 1 and (counted := _counted(found)):
+            labels = ", ".join(f"{name} {count:,}" for name, count in counted["labels"].items())
+            say(f"{labels}; {100 * counted['sure']:.1f} % with a probability over {SURE}")
+
+
+def _counted(found: Answers) -> dict[str, Any]:
+    """How many sources are of each label, and the share of which the model is sure."""
+    if found.probabilities is None:
+        return {}
+    sure = sum(probability > SURE for probability in found.probabilities) / len(found.probabilities)
+    return {"labels": dict(sorted(Counter(found.outputs).items())), "sure": sure}

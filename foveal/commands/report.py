@@ -29,6 +29,7 @@ USES: dict[TaskName, tuple[str, tuple[str, ...]]] = {
     "transduce": ("generate", ("--prompt", "TEXT")),
     "mask": ("generate", ("--prompt", "a text with a [MASK]")),
     "caption": ("generate", ("--input", "DATA")),
+    "draw": ("generate", ("--samples", "100", "--out", "drawings.png")),
     "narrate": ("generate", ("--input", "DATA")),
 }
 """What a run of a task is for, a command and its options; the others answer: predict."""
@@ -41,8 +42,7 @@ CHOICES: dict[TaskName, str] = {
     "clips": "clip",
     "frames": "frame",
     "glimpse": "image",
-    "answer": "question",
-    "choose": "question",
+    "draw": "image",
     "answer": "question",
     "choose": "question",
 }

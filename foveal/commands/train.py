@@ -31,6 +31,7 @@ from foveal.data.images import Images
 from foveal.data.infer import NAMING, infer_task
 from foveal.data.picture_files import is_pictures
 from foveal.data.prepared import NOTHING, Prepared
+from foveal.data.unlabelled import Unlabelled
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.models.convnets import NETWORKS, made_for
 from foveal.training.interrupt import Signals
@@ -51,6 +52,7 @@ PRESETS: dict[TaskName, str] = {
     "steps": "steps",
     "images": "images",
     "glimpse": "glimpse",
+    "draw": "draw",
     "caption": "caption",
     "clips": "clips",
     "frames": "frames",
@@ -62,7 +64,7 @@ PRESETS: dict[TaskName, str] = {
 """The preset of a task where none is given."""
 SEEING = ("image", "patches", "frames", "volume")
 """Encoders of images."""
-SHEET, PICTURED = "contact_sheet.png", (Images, Captions)
+SHEET, PICTURED = "contact_sheet.png", (Images, Captions, Unlabelled)
 
 
 def train(
@@ -197,6 +199,7 @@ def _announce(
     first = preflight(network, task, order.batch(0, 0), config)
     step = first.seconds * config.training.accumulate + first.update
     parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
+    several = f"{told.places} " if told.places > 1 else ""
     aside = [("set aside", _set_aside(prepared, folder))] if prepared.aside else []
     pictures = [("pictures", f"{folder / SHEET}: as they are, and as the model is fed them")]
     facts_table(
@@ -207,8 +210,8 @@ def _announce(
             ("model", f"{origin}: {_model(config, network)}"),
             (
                 "first loss",
-                f"{first.loss:.3f} nats measured; "
-                f"ln {told.outcomes} = {math.log(told.outcomes):.3f} expected",
+                f"{first.loss:.3f} nats measured; {several}ln {told.outcomes} = "
+                f"{told.places * math.log(told.outcomes):.3f} expected",
             ),
             ("cost", _cost(config, order, first, step, told.unit)),
             *(pictures if isinstance(prepared.train, PICTURED) else []),

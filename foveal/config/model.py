@@ -167,6 +167,18 @@ class GlimpseConfig(Strict):
     """Coefficient of REINFORCE in the objective."""
 
 
+class DrawConfig(Strict):
+    """How a model draws an image by parts (DRAW)."""
+
+    steps: Size = 16
+    latent: Size = 64
+    """Numbers of a step's latent vector."""
+    read: Size = 5
+    """Filters of the grid that reads, to a side."""
+    write: Size = 5
+    """Of the grid that writes."""
+
+
 class ModelConfig(StackConfig):
     """The stack that the head stands on, and the encoder before it, if any."""
 
@@ -177,6 +189,7 @@ class ModelConfig(StackConfig):
     """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
     attentive: AttentiveConfig = AttentiveConfig()
     glimpse: GlimpseConfig = GlimpseConfig()
+    draw: DrawConfig = DrawConfig()
     pooling: Literal["mean", "last", "max", "attention", "summary"] = "mean"
     """How a classifier makes one vector of the memory's; summary is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()

@@ -43,7 +43,8 @@ def test_the_paths_are_drawn() -> None:
     result = json.loads(told.out)
     assert [len(one["path"]) for one in result["images"]] == [6] * 8
     assert all(one["path"][0]["place"] == [0, 0] for one in result["images"])
-    assert Image.open("paths.png").size[0] > 500
+    with Image.open("paths.png") as picture:
+        assert picture.size[0] > 500
     one = json.loads(succeed("inspect", "run", "glimpses", "--query", "squares/red/1.png", "--json").out)
     assert [image["label"] for image in one["images"]] == [None]
     assert "red/1.png" in succeed("inspect", "run", "glimpses", "--query", "squares/red/1.png").out

@@ -64,6 +64,21 @@ def test_a_folder_by_class(model: tuple[str, ...]) -> None:
     assert predictions("run", str(one))[0]["output"] == "red"
 
 
+def test_how_probable_a_label_is_and_how_many_are_sure() -> None:
+    train(write_images(), "--model", "glimpse", "model.width=16", "optimizer.rate=0.1")
+    told = succeed("predict", "run", "squares", "--json")
+    found = json.loads(told.out)
+    chances = [one["probability"] for one in found["predictions"]]
+    assert all(0.5 <= chance <= 1 for chance in chances)
+    assert found["sure"] == sum(chance > 0.9 for chance in chances) / 60
+    assert sum(found["labels"].values()) == 60
+    counted = ", ".join(f"{name} {count}" for name, count in found["labels"].items())
+    assert (
+        f"{counted}; {100 * found['sure']:.1f} % with a probability"
+        in succeed("predict", "run", "squares").err
+    )
+
+
 def test_a_zip_in_parts_and_a_table_give_the_same() -> None:
     write_images("all/train")
     write_images("all/test", 20, seed=1)

@@ -1,0 +1,51 @@
+"""Images that a model learns to draw."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from foveal.build.examples import ExampleKind
+from foveal.build.kind import Described
+from foveal.config import Config
+from foveal.core.errors import UserError
+from foveal.data.examples import Examples
+from foveal.data.images import Pictures
+from foveal.data.picture_order import HeldOutPictures, PictureOrder
+from foveal.data.prepared import Prepared
+from foveal.data.unlabelled import Unlabelled, UnlabelledForm, UnlabelledInputs
+from foveal.models.draw import Draw
+from foveal.tasks.draw import DrawTask
+
+
+class DrawKind(ExampleKind):
+    def __init__(self) -> None:
+        super().__init__(UnlabelledForm())
+
+    def model(self, config: Config, inputs: UnlabelledInputs) -> nn.Module:
+        return Draw(config.model, inputs.size, inputs.size)
+
+    def outline(self, config: Config) -> nn.Module:
+        return Draw(config.model, config.data.image.size, config.data.image.size)
+
+    def task(self, config: Config, model: Any, inputs: UnlabelledInputs, shown: Any = None) -> DrawTask:
+        return DrawTask(model)
+
+    def training_order(self, config: Config, data: Unlabelled) -> PictureOrder:
+        return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)
+
+    def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
+        return HeldOutPictures(examples, config.data.image)
+
+    def describe(self, config: Config, data: Prepared[UnlabelledInputs, Unlabelled]) -> Described:
+        draw, size = config.model.draw, config.data.image.size
+        told = f"draw: {size} x {size} grey pixels in {draw.steps} steps"
+        return Described("images", told, 2, "images", size**2)
+
+    def found(
+        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
+    ) -> list[str]:
+        raise UserError("a model that draws has no answers: use foveal generate, or evaluate")
+
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]) -> None:
+        """The bound alone."""

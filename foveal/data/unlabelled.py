@@ -1,0 +1,74 @@
+"""Images with nothing beside them, as levels from 0 to 1."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from foveal.config import DataConfig
+from foveal.data.images import PictureForm, Pictures, content, decoded, open_seen, seen_files
+from foveal.data.parts import hashed
+from foveal.data.picture_files import unlabelled_pictures
+from foveal.data.prepared import NOTHING, Taken
+from foveal.data.rows import Aside, Row
+from foveal.data.standardize import Statistics
+
+
+@dataclass(frozen=True)
+class UnlabelledInputs:
+    """`Seen`: black is 0 and white 1, whatever the images are."""
+
+    statistics: Statistics
+    size: int
+
+    def told(self, columns: Mapping[str, Tensor]) -> str:
+        """Nothing is known of an image."""
+        return ""
+
+    def files(self) -> dict[str, bytes]:
+        return seen_files(self)
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """A part: the names of the files, the sha256 of the pixels; and the pictures."""
+
+    sources: list[str]
+    contents: list[str]
+    examples: Pictures
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return {"examples": len(self), "sha256": hashed(self.contents)}
+
+
+class UnlabelledForm(PictureForm):
+    """A `Form`; labels, if there are any, are not looked at."""
+
+    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+        """The images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), and
+        the `name` of the file."""
+        for row in decoded(unlabelled_pictures(data), config, aside):
+            yield Row(row.place, {"source": content(row.fields["picture"]), **row.fields})
+
+    def make_inputs(
+        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
+    ) -> UnlabelledInputs:
+        channels = config.image.channels
+        return UnlabelledInputs(Statistics((0.0,) * channels, (255.0,) * channels), config.image.size)
+
+    def encode(
+        self, rows: list[Row], inputs: UnlabelledInputs, config: DataConfig, aside: list[Aside]
+    ) -> Unlabelled:
+        names, contents = ([row.fields[name] for row in rows] for name in ("name", "source"))
+        return Unlabelled(names, contents, Pictures.of((row.fields["picture"] for row in rows), inputs))
+
+    def open_inputs(self, folder: Path) -> UnlabelledInputs:
+        """What `UnlabelledInputs.files` gave, below `folder`."""
+        return UnlabelledInputs(*open_seen(folder))
