@@ -20,6 +20,7 @@ from foveal.data import ask_dialogs, ask_published, digits, generated, published
 from foveal.data.fetched import Debian, Npm, Package, Say, Wheel, contents
 from foveal.data.generated import Parts
 from foveal.data.moving_digits import moving_digits
+from foveal.data.printed_words import printed_words
 from foveal.data.published import Files
 
 
@@ -114,6 +115,15 @@ ENTRIES = (
         task="transduce",
     ),
     Entry(
+        name="printed-words",
+        what="21,500 pictures of English words in print, askew and noisy; other fonts are held out; computed",
+        licence="none: computed, with the fonts that matplotlib brings and words of Python's documentation",
+        size="34 MB",
+        make=lambda _: printed_words(),
+        version=platform.python_version(),
+        task="caption",
+    ),
+    Entry(
         name="cmudict",
         what="the CMU pronouncing dictionary, 135,166 spellings to phonemes; whole words are held out",
         licence="the dictionary is under Carnegie Mellon's BSD licence, the package cmudict under GPL 3",
@@ -175,11 +185,11 @@ ENTRIES = (
     ),
     Entry(
         name="moving-digits",
-        what="11,500 clips of a digit that moves and bounces; its digits to test with are held out",
+        what="21,500 clips of a digit that moves and bounces; its digits to test with are held out",
         licence="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
-        size="3.1 MB",
+        size="6.5 MB",
         make=moving_digits,
-        version="1",
+        version="1.1.0",
         package=MNIST,
         task="frames",
     ),

@@ -16,9 +16,9 @@ from foveal.data.pictures import Pixels
 
 SIDE = 32
 """Pixels of the square."""
-SIZES, FRAMES, SPEEDS = (14, 18), (8, 16), (1, 3)
+SIZES, FRAMES, SPEEDS = (16, 20), (8, 16), (1, 3)
 """From the least to the most: pixels of a digit's longer side, frames of a clip, pixels a frame."""
-COUNTS = {"train": 10_000, "valid": 500, "test": 1_000}
+COUNTS = {"train": 20_000, "valid": 500, "test": 1_000}
 WALLS = (("top", "bottom"), ("left", "right"))
 WAYS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 INK = 32
