@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from foveal.core.errors import UserError
 
-TILE, GAP, LINE, TALLEST = 66, 4, 15, 20_000
+TILE, GAP, LINE, TALLEST = 70, 4, 15, 20_000
 """Pixels of a frame's side, between frames, of a line of text, and of the whole picture."""
 RIGHT, WRONG, FAINT = "#15803d", "#b45309", "#52606d"
 

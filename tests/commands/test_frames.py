@@ -83,7 +83,7 @@ def test_a_label_for_each_frame() -> None:
     assert len(film["clips"]) == 6
     assert all(len(one["right"].split()) == len(one["output"].split()) for one in film["clips"])
     with Image.open("film.png") as picture:
-        assert picture.size[0] <= 5 * 70 + 4
+        assert picture.size[0] <= 5 * 74 + 4
     Path("one.gif").write_bytes(moving(1))
     told = succeed("inspect", "run", "filmstrip", "--query", "one.gif")
     assert "source  one.gif" in told.out
