@@ -20,6 +20,7 @@ from foveal.data import ask_dialogs, ask_published, digits, generated, published
 from foveal.data.fetched import Debian, Npm, Package, Say, Wheel, contents
 from foveal.data.generated import Parts
 from foveal.data.moving_digits import moving_digits
+from foveal.data.printed_words import printed_words
 from foveal.data.published import Files
 
 
@@ -112,6 +113,15 @@ ENTRIES = (
         size="3.9 MB",
         make=tables(PAIR, lambda _: generated.scan()),
         task="transduce",
+    ),
+    Entry(
+        name="printed-words",
+        what="21,500 pictures of English words in print, askew and noisy; other fonts are held out; computed",
+        licence="none: computed, with the fonts that matplotlib brings and words of Python's documentation",
+        size="28 MB",
+        make=lambda _: printed_words(),
+        version=platform.python_version(),
+        task="caption",
     ),
     Entry(
         name="cmudict",
