@@ -12,7 +12,7 @@ from foveal.build.examples import ExampleKind, usual_vocabulary
 from foveal.build.images import picture_encoder
 from foveal.build.kind import Described, Given, Judged, Say
 from foveal.build.writing import WritingKind
-from foveal.config import Config, ConfigError
+from foveal.config import Config
 from foveal.data.ask import AskExamples, AskInputs, Asks
 from foveal.data.ask_forms import UNSEEN, AnswerForm, AnswerInputs, ChooseForm, ReplyForm, ReplyInputs
 from foveal.data.ask_order import AskOrder, shown
@@ -138,17 +138,15 @@ class ChooseKind(AskKind, WholeKind):
         choices = text_encoder(question, Marks(size).vocabulary, longest, "model.question")
         return Chooser(encoder, choices, self.head(config, encoder, choices.width))
 
-    def task(self, config: Config, model: Chooser, inputs: AskInputs, shown: Any = None) -> ChooseTask:
-        if config.task.smoothing:
-            raise ConfigError("task.smoothing: the choices are each row's own; leave it out")
+    def task(self, config: Config, model: Any, inputs: AskInputs, shown: Any = None) -> ChooseTask:
         return ChooseTask(model)
 
     def choices(
         self,
         config: Config,
-        model: Chooser,
+        model: Any,
         inputs: AskInputs,
-        examples: AskExamples,
+        examples: Any,
         poll: Callable[[], None],
     ) -> list[list[str]]:
         work, order, known = self.task(config, model, inputs), self.once(config, examples), examples.known

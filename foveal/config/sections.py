@@ -162,7 +162,10 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "clips": ("frames", "volume"),
     "frames": ("frames", "volume"),
     "narrate": ("frames", "volume"),
-} | dict.fromkeys(ASKING, ("image", "patches"))
+    "answer": ("image", "patches"),
+    "reply": ("image", "patches"),
+    "choose": ("image", "patches"),
+}
 """The kinds of encoder that read what a task is given."""
 
 
@@ -257,6 +260,8 @@ class Config(Strict):
         if self.task.name in ASKING:
             check_stack("model.question", model.question)
             check_stack("model.joint", model.joint)
+        if self.task.name == "choose" and self.task.smoothing:
+            raise ValueError("task.smoothing: the choices are each row's own; leave it out")
         fitting = ENCODERS[self.task.name]
         if model.encoder.kind not in fitting:
             need = "no encoder" if fitting == ("none",) else "an encoder of what it reads"

@@ -163,7 +163,7 @@ class AskForm(ABC):
                 kept.append(row)
                 right.append(found)
         examples = self.encode_questions(kept, inputs, config)
-        columns = examples.columns | self.columns(right)
+        columns = {**examples.columns, **self.columns(right)}
         names = ("content", "history", "question", "choices", "answer")
         sha256 = hashed([row.fields.get(name) for name in names] for row in kept)
         questions, answers = ([row.fields[name] for row in kept] for name in ("question", "answer"))

@@ -135,10 +135,11 @@ def _decoded(rows: Iterable[Row | Aside], config: ImageConfig, aside: list[Aside
         file = hashlib.sha256(image).hexdigest() if isinstance(image, bytes) else str(image)
         if file not in files:
             pixels = pixels_of(image, config.size, config.channels)
-            if not isinstance(pixels, str):
+            if isinstance(pixels, str):
+                files[file] = pixels
+            else:
                 found = content(pixels)
-                pixels = kept.setdefault(found, pixels), found
-            files[file] = pixels
+                files[file] = kept.setdefault(found, pixels), found
         read = files[file]
         if isinstance(read, str):
             aside.append(Aside(row.place, read))

@@ -49,7 +49,7 @@ def gather(examples: AskExamples, rows: Numbers, numbers: Numbers, images: Tenso
     places = order[np.searchsorted(numbers, columns.pop("image").numpy(), sorter=order)]
     columns |= {"source": images, "source_of": torch.from_numpy(places)}
     if examples.known is not None:
-        used, columns["choices"] = columns["choices"].unique(return_inverse=True)
+        used, columns["choices"] = torch.unique(columns["choices"], return_inverse=True)
         tokens, counts = examples.known.tokens.padded(used.numpy())
         columns["choice"], lengths["choice"] = torch.from_numpy(tokens), torch.from_numpy(counts)
     scored = int(lengths["target"].sum()) if "target" in lengths else len(rows)
