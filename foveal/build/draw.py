@@ -40,7 +40,7 @@ class DrawKind(ExampleKind):
     def describe(self, config: Config, data: Prepared[UnlabelledInputs, Unlabelled]) -> Described:
         draw, size = config.model.draw, config.data.image.size
         told = f"draw: {size} x {size} grey pixels in {draw.steps} steps"
-        return Described("images", told, 2, "images", size**2)
+        return Described("images", told, None, "images")
 
     def found(
         self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]

@@ -19,13 +19,14 @@ IMAGES, PIXELS = 4096, 1 << 24
 
 
 def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) -> bool:
-    """Fit the first block of an encoder of images on some of the training part, if it begins from images.
+    """Fit a model, or the first block of its encoder of images, on some of the training part, if it begins
+    from images.
 
     True if it does. Which images is a function of the seed and their number.
     """
     encoder = getattr(model, "encoder", None)
     encoder = encoder.parts["source"] if isinstance(encoder, JointEncoder) else encoder
-    first = next(iter(encoder.blocks), None) if isinstance(encoder, ImageEncoder) else None
+    first = next(iter(encoder.blocks), None) if isinstance(encoder, ImageEncoder) else model
     if not isinstance(first, Fitted):
         return False
     pictures, seed = getattr(data.train, "examples", None), config.training.seed

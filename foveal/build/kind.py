@@ -29,12 +29,10 @@ class Described:
 
     data: str
     task: str
-    outcomes: int
-    """A model that knows nothing has a loss of `ln outcomes`."""
+    outcomes: int | None
+    """A model that knows nothing has a loss of `ln outcomes`; None where it begins knowing something."""
     unit: str
     """What speed is counted in."""
-    places: int = 1
-    """Where there are several that are independent, such as pixels, each has such outcomes."""
 
 
 class Answers(NamedTuple):

@@ -17,7 +17,7 @@ from foveal.data.standardize import Statistics
 from foveal.inspection.glimpses_picture import Glimpsed, draw
 from foveal.ops.retina import retina
 
-SHOWN = 12
+SHOWN = 6
 """So many held-out images are looked at, where no picture is asked for."""
 
 

@@ -199,7 +199,8 @@ def _announce(
     first = preflight(network, task, order.batch(0, 0), config)
     step = first.seconds * config.training.accumulate + first.update
     parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
-    several = f"{told.places} " if told.places > 1 else ""
+    outcomes = told.outcomes
+    expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
     aside = [("set aside", _set_aside(prepared, folder))] if prepared.aside else []
     pictures = [("pictures", f"{folder / SHEET}: as they are, and as the model is fed them")]
     facts_table(
@@ -208,11 +209,7 @@ def _announce(
             *aside,
             ("task", told.task),
             ("model", f"{origin}: {_model(config, network)}"),
-            (
-                "first loss",
-                f"{first.loss:.3f} nats measured; {several}ln {told.outcomes} = "
-                f"{told.places * math.log(told.outcomes):.3f} expected",
-            ),
+            ("first loss", f"{first.loss:.3f} nats measured{expected}"),
             ("cost", _cost(config, order, first, step, told.unit)),
             *(pictures if isinstance(prepared.train, PICTURED) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),

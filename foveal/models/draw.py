@@ -12,6 +12,9 @@ from foveal.core.state import State
 from foveal.models.stack import Mixers, make_stack
 from foveal.ops.filterbank import grid, read, write
 
+LEAST = 0.01
+"""How dark and how bright a pixel of the first canvas may be at most."""
+
 
 class Drawn(NamedTuple):
     """Canvases are log-odds: a pixel is as bright as `sigmoid(canvas)`."""
@@ -32,7 +35,8 @@ class Draw(nn.Module):
         s_t = RNN_dec(s_(t-1), z_t)               c_t = c_(t-1) + write(s_t)
 
     Where it reads and writes is a grid of Gaussian filters that s says (`ops.filterbank`). Without an image
-    z_t is from N(0, 1). RNN_enc and RNN_dec are any stacks of mixers; c_0 is learned.
+    z_t is from N(0, 1). RNN_enc and RNN_dec are any stacks of mixers; c_0 is learned, from
+    what `fit` makes it.
     """
 
     def __init__(self, config: ModelConfig, height: int, width: int):
@@ -47,6 +51,12 @@ class Draw(nn.Module):
         self.projection = nn.Linear(config.width, draw.write**2)
         self.canvas = nn.Parameter(torch.zeros(height, width))
         self.width = config.width
+
+    @torch.no_grad()
+    def fit(self, images: Float[Tensor, "N 1 H W"]) -> None:
+        """See `layers.fitted`: c_0 is the log-odds of the images' mean. From a canvas of zeros the first
+        thousands of steps would go to painting the background."""
+        self.canvas.copy_(images[:, 0].mean(0).clamp(LEAST, 1 - LEAST).logit())
 
     def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> Drawn:
         """The posterior's drawing of images from 0 to 1; `noise` is from N(0, 1)."""

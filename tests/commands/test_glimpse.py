@@ -41,7 +41,7 @@ def test_the_paths_are_drawn() -> None:
     trained(write_images(), *TINY, run="run", steps=5)
     told = succeed("inspect", "run", "glimpses", "--out", "paths.png", "--json")
     result = json.loads(told.out)
-    assert [len(one["path"]) for one in result["images"]] == [6] * 8
+    assert [len(one["path"]) for one in result["images"]] == [6] * 6
     assert all(one["path"][0]["place"] == [0, 0] for one in result["images"])
     with Image.open("paths.png") as picture:
         assert picture.size[0] > 500

@@ -115,3 +115,13 @@ def test_a_broken_image_is_refused_and_changes_nothing() -> None:
     done, _ = train_step(model, task, optimizer, [batch_of(images)], [None], rate=1e-2, seed=(0, 0))
     assert done.culprit is not None
     assert all(map(torch.equal, before, model.parameters()))
+
+
+def test_the_first_canvas_is_the_mean_of_the_images() -> None:
+    images = torch.rand(50, 1, 4, 4).round()
+    images[:, :, 0] = 0
+    model = model_of()
+    model.fit(images)
+    mean = images.mean((0, 1)).clamp(0.01, 0.99)
+    assert torch.allclose(model.canvas.sigmoid(), mean, atol=1e-6)
+    assert model.canvas.requires_grad
