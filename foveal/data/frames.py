@@ -48,8 +48,8 @@ class Shots(Examples):
     def some(self, rows: list[int]) -> "Shots":
         """Those clips alone, of the same frames."""
         columns = {
-            name: Ragged.from_rows(column[row] for row in rows) if isinstance(column, Ragged) else column[rows]
-            for name, column in self.columns.items()
+            name: Ragged.from_rows(one[row] for row in rows) if isinstance(one, Ragged) else one[rows]
+            for name, one in self.columns.items()
         }
         return Shots(columns, self.frames, self.statistics)
 
