@@ -16,8 +16,8 @@ from foveal.build.choices import ChoosingKind
 from foveal.build.draw import DrawKind
 from foveal.build.fitting import fit_first
 from foveal.build.frames import ClipsKind, FramesKind, NarrateKind
-from foveal.build.images import ImageKind
 from foveal.build.glimpse import GlimpseKind
+from foveal.build.images import ImageKind
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
 from foveal.build.pairs import PairKind
@@ -48,10 +48,9 @@ KINDS: dict[TaskName, Kind] = {
     "series": SeriesKind(),
     "steps": StepsKind(),
     "images": ImageKind(),
-    "caption": CaptionKind(),
+    "glimpse": GlimpseKind(),
     "draw": DrawKind(),
     "caption": CaptionKind(),
-    "glimpse": GlimpseKind(),
     "clips": ClipsKind(),
     "frames": FramesKind(),
     "narrate": NarrateKind(),
