@@ -44,6 +44,7 @@ SMALL: dict[str, Recipe | VisionTransformer] = {
     "resnet-56": small_network(56, "padded"),
     "resnet-110": small_network(110, "padded"),
     "airbench": AirbenchNetwork((64, 256, 256)),
+    "airbench95": AirbenchNetwork((128, 384, 384)),
 }
 """For images of 32 by 32 pixels, of ten classes."""
 NETWORKS: dict[str, Recipe | VisionTransformer] = SMALL | {

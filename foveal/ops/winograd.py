@@ -16,6 +16,8 @@ from foveal.ops.team import Kernel
 FREQUENCIES, PANEL, LANES = 36, 32, 16
 TILES = 32
 """Tiles of a block: what is between the transforms of so many lies in a core's own cache (2 MiB)."""
+MORE, MANY = 64, 1 << 13
+"""Where that has no room for so many filters, they are read again for each block: then of more tiles."""
 SQUARE = 128
 """Most channels of each side whose filters' gradients are summed at once."""
 FEWEST = 64
@@ -108,10 +110,11 @@ def _convolved(x: Tensor, weight: Tensor, bias: Tensor, padding: int) -> Tensor:
     filters = F.pad(weight, (0,) * 7 + (panels * PANEL - D,)) if D % PANEL else weight
     side_by_side = filters.reshape(panels, PANEL, C, 9).transpose(1, 2).reshape(-1, 9)
     U = _transform() @ side_by_side.T  # (36, panels, C, 32)
-    room = FREQUENCIES * (LANES + TILES * (C + panels * PANEL) + 2 * LANES)
+    tiles = MORE if C * D > MANY else TILES
+    room = FREQUENCIES * (LANES + tiles * (C + panels * PANEL) + 2 * LANES)
     tasks = 4 * torch.get_num_threads()
     scratch = x.new_empty(tasks * room)
-    _forward(tasks, x, U, y, bias.contiguous(), scratch, room, TILES, N, H, W, C, D, padding)
+    _forward(tasks, x, U, y, bias.contiguous(), scratch, room, tiles, N, H, W, C, D, padding)
     return y
 
 

@@ -66,6 +66,7 @@ PUBLISHED = {
     "efficientnet-lite0": (224, 1000, 4_652_008),  # timm's
     # Jordan 2024 has 1.97 million; the whitening's 288 weights are not learned.
     "airbench": (32, 10, 1_972_802),
+    "airbench95": (32, 10, 4_606_530),
 }
 
 
