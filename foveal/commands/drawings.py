@@ -17,7 +17,7 @@ from foveal.core.runtime import derived_seed
 from foveal.inspection import drawings_picture
 from foveal.models.draw import Draw
 
-ROWS, TOGETHER = 16, 250
+ROWS, TOGETHER = 8, 250
 """Drawings whose steps are shown, and drawings made at once."""
 
 

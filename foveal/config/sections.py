@@ -285,6 +285,10 @@ class Config(Strict):
                 f"{self.task.name} sees the frames of a clip as they are: leave out data.augment.*, "
                 "data.image.views and data.image.scales"
             )
+        if self.task.name in ("glimpse", "draw") and model.feedforward == "experts":
+            raise ValueError(
+                f"task.name={self.task.name} balances no experts: take another model.feedforward, such as mlp"
+            )
         if self.task.name == "draw" and (several or data.image.channels != 1):
             raise ValueError(
                 "a drawing is grey and of one view: set data.image.channels=1, and leave out "
