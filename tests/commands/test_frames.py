@@ -23,8 +23,10 @@ SMALL = (
     "model.encoder.width=16",
     "model.dropout=0",
     "training.evaluate_every=20",
+    "optimizer.name=adamw",
     "optimizer.rate=1e-2",
     "schedule.warmup=5",
+    "training.average=0",
 )
 FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
 VOLUME = ("model.encoder.layers=2",)
