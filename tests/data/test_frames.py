@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from foveal.config import Config, ConfigError, DataConfig, load_config
+from foveal.config import DataConfig
 from foveal.config.sections import ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import parts
@@ -63,16 +63,6 @@ def prepared(form: Form, data: str, **settings: Any) -> Any:
 def frames_of(part: Any, row: int) -> NDArray[np.uint8]:
     found: NDArray[np.uint8] = part.examples.frames[part.examples.columns["source"][row]]
     return found
-
-
-def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
-    """Where and why of what is set aside in reading."""
-    aside: list[Any] = []
-    try:
-        [*form.read(data, CONFIG.model_copy(update=settings), aside)]
-    except UserError:
-        assert aside
-    return [(row.place.removeprefix(data).strip("/, "), row.why) for row in aside]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -167,121 +157,6 @@ def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
     assert train.sources[7] == f"{data}, clip 8"
 
 
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        ({"lengths": np.full(8, 6)}, "don't fit clips"),
-        ({"lengths": np.full(7, 2)}, "don't fit clips"),
-        ({"label": np.zeros(7)}, r"label is \(7,\), and clips \(8, 5, 8, 8\); give one a clip"),
-        ({"clips": np.zeros((8, 5))}, r"clips are \(8, 5\); needed"),
-        ({"label": np.array([None] * 8)}, "not readable as .npz: Object arrays"),
-    ],
-)
-def test_arrays_that_do_not_fit(tmp_path: Path, more: dict[str, Any], why: str) -> None:
-    clips = np.zeros((8, 5, SIDE, SIDE), np.uint8)
-    given: dict[str, Any] = {"clips": clips, "label": np.zeros(8)} | more
-    np.savez(tmp_path / "a.npz", **given)
-    with pytest.raises(UserError, match=why):
-        prepared(LabelOfClip(), str(tmp_path / "a.npz"))
-
-
-def test_an_array_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no array 'digit' among clips, label, labels, lengths, text"):
-        prepared(LabelOfClip(), arrays(tmp_path / "a.npz"), label="digit")
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_a_frame_that_can_not_be_read_is_named_and_the_others_used(tmp_path: Path, place: str) -> None:
-    files = folder_of("c", clip(0, 5)) | folder_of("d", clip(1, 5))
-    files["c/frame3.png"] = files["c/frame3.png"][:-60]
-    rows = [{"file_name": name, "labels": list("vwxyz")} for name in "cd"]
-    files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
-    data = write(tmp_path / place, files)
-    aside: list[Any] = []
-    found = [*LabelOfFrame().read(data, CONFIG, aside)]
-    assert [row.fields["label"] for row in found] == [["v", "w", "y", "z"], list("vwxyz")]
-    assert (found[0].fields["frames"] == clip(0, 5)[[0, 1, 3, 4]]).all()
-    (lost,) = aside
-    assert lost.place == f"{data}/metadata.jsonl, line 1, frame3.png"
-    assert lost.why.startswith("damaged or cut off")
-    assert lost.why.endswith("; the other frames are used")
-
-
-def test_an_animation_that_breaks_off_is_used_up_to_there(tmp_path: Path) -> None:
-    content = moving(clip(0, 6), "PNG")
-    files = {
-        "a/cut.png": content[: len(content) * 2 // 3],
-        "a/b.png": content,
-        "b/c.png": moving(clip(1), "PNG"),
-    }
-    data = write(tmp_path / "a", files)
-    aside: list[Any] = []
-    found = [*LabelOfClip().read(data, CONFIG, aside)]
-    assert [len(row.fields["frames"]) for row in found][0::2] == [6, 3]
-    assert 2 <= len(found[1].fields["frames"]) < 6
-    assert (found[1].fields["frames"] == clip(0, 6)[: len(found[1].fields["frames"])]).all()
-    assert "; the other frames are used" in aside[0].why
-
-
-def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
-    tall, wide = np.full((20, 10, 3), 50, np.uint8), np.full((SIDE, 30, 3), 70, np.uint8)
-    files = {"a/c/1.png": png(tall), "a/c/2.png": png(wide), "a/c/3.jpeg": png(clip(0)[0])}
-    data = write(tmp_path / "a", files)
-    (row,) = LabelOfClip().read(data, CONFIG, [])
-    frames = row.fields["frames"]
-    assert frames.shape == (3, SIDE, SIDE, 3)
-    assert [frames[0].max(), frames[1].max()] == [50, 70]
-    assert (frames[2] == clip(0)[0]).all()
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
-    files = by_class(2) | folder_of("a/long", clip(0, 13)) | folder_of("a/one", clip(0, 1))
-    files |= {"a/film.mp4": b"film", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
-    files |= {"still.png": png(clip(0)[0])}
-    found = dict(asides(LabelOfClip(), write(tmp_path / place, files)))
-    alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
-    assert found == {
-        "a/film.mp4": "videos are not read: save its frames as pictures in a folder of its own, or as a GIF",
-        "a/long": "13 frames, and data.longest=12: raise it, or cut the clip",
-        "a/one": "1 frame, and a clip needs 2; give all of its frames",
-        "a/many.gif": "13 frames, and data.longest=12: raise it, or cut the clip",
-        "b": alone,
-        "pictures beside the folders": alone,
-    }
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, place: str) -> None:
-    files = folder_of("c", clip(0)) | {
-        "empty/notes.txt": b"",
-        "film.mov": b"",
-        "still.gif": moving(clip(0, 1), "GIF"),
-    }
-    names = ["c", "none", "empty", "film.mov", "still.gif", "c", "../c"]
-    rows = [
-        {"file_name": name, "text": "" if number == 5 else "it moves"} for number, name in enumerate(names)
-    ]
-    files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
-    whys = [why.split(";")[0] for _, why in asides(TextOfClip(), write(tmp_path / place, files))]
-    assert whys[:5] == [
-        "no such file or folder: none",
-        "no frames in empty (.jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm, .pnm)",
-        "videos are not read: save its frames as pictures in a folder of its own, or as a GIF",
-        "1 frame that can be used, and a clip needs 2",
-        "'text' is empty",
-    ]
-    assert len(whys) == 6
-    assert "../c" in whys[5]
-
-
-def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
-    files = folder_of("c", clip(0, 3))
-    files["metadata.csv"] = table("labels", [("c", "x y"), ("c", "x y x")])
-    ((place, why),) = asides(LabelOfFrame(), write(tmp_path / "a", files))
-    assert (place, why) == ("metadata.csv, line 2", "2 labels, and 3 frames; give each frame one")
-
-
 def test_pictures_by_class_are_no_clips(tmp_path: Path) -> None:
     flat = {f"{'ab'[n % 2]}/{n}.png": png(picture) for n, picture in enumerate(scenes(6))}
     assert infer_task(write(tmp_path / "flat", flat), {}) == "images"
@@ -355,10 +230,3 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="no clips in it"):
         parts.read_questions(LabelOfClip(), str(tmp_path / "none"), CONFIG, print)
-
-
-def test_changes_of_images_are_refused() -> None:
-    for setting in ("data.augment.flip=true", "data.augment.crop=shift", "data.image.views=ten"):
-        with pytest.raises(ConfigError, match="clips sees the frames of a clip as they are"):
-            load_config("clips", [setting])
-    assert isinstance(load_config("clips"), Config)
