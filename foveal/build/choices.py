@@ -81,9 +81,7 @@ class WholeKind(ChoosingKind, ABC):
         numbers: list[list[int]] = work.predict(batch).argmax(1, keepdim=True).tolist()
         return numbers
 
-    def judge(
-        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
-    ) -> Judged:
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]) -> Judged:
         """The likeliest label: accuracy and macro F1."""
         outputs = self.found(config, model, inputs, data.examples, poll)
         scores = [accuracy(data.labels, outputs), macro_f1(data.labels, outputs)]
@@ -105,9 +103,7 @@ class PlacesKind(ChoosingKind, ABC):
         rows = zip(work.predict(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
         return [numbers[:places] for numbers, places in rows]
 
-    def judge(
-        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
-    ) -> Judged:
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]) -> Judged:
         """The likeliest labels: accuracy and macro F1 over places, and F1 over the entities they may mark."""
         outputs = self.choices(config, model, inputs, data.examples, poll)
         scores = [tag_accuracy(data.labels, outputs), tag_macro_f1(data.labels, outputs)]

@@ -85,7 +85,7 @@ def imagined(
     return drawn.canvases, drawn.windows
 
 
-def levels(canvases: Float[Tensor, "..."]) -> UInt8[np.ndarray, "..."]:
+def levels(canvases: Float[Tensor, "*B H W"]) -> UInt8[np.ndarray, "*B H W"]:
     """Log-odds to 0 .. 255."""
-    found: UInt8[np.ndarray, "..."] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
+    found: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
     return found

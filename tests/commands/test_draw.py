@@ -33,7 +33,8 @@ def pixels(name: str) -> NDArray[np.int64]:
 def test_it_is_learnt_measured_and_draws() -> None:
     write_images()
     shutil.move("squares/red/1.png", "squares/loose.png")  # no labels are needed
-    told = succeed("train", "squares", *TINY, "optimizer.rate=1e-2", "--budget", "25steps", "--run", "run", "--json")
+    given = (*TINY, "optimizer.rate=1e-2", "--budget", "25steps", "--run", "run", "--json")
+    told = succeed("train", "squares", *given)
     assert "nats measured\n" in told.err
     result = json.loads(told.out)
     assert result["loss"] < 98
