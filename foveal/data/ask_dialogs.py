@@ -25,10 +25,10 @@ PALETTE = {
     "black": (15, 15, 15),
 }
 SHAPES = ("circle", "square", "triangle")
-MOVES = {"left of": (0, -1), "right of": (0, 1), "above": (-1, 0), "below": (1, 0)}
-SIDE, CELL = 32, 10
-"""Pixels of a scene and of each of its 3 x 3 cells."""
-FEWEST, MOST, ROUNDS = 5, 7, 6
+MOVES = {"beside": (0, 1), "above or below": (1, 0)}
+CELLS, CELL = 2, 16
+"""To each side of a scene, and pixels to each side of a cell."""
+FEWEST, MOST, ROUNDS = 3, 4, 6
 """Things in a scene, each of a colour of its own; questions about it."""
 COUNTS = {"train": 6000, "valid": 300, "test": 1000}
 """Scenes."""
@@ -64,7 +64,7 @@ def dialogs() -> Iterator[tuple[str, bytes]]:
 
 def a_scene(chance: Random) -> Scene:
     """Some things in different cells."""
-    places = _mixed([(row, column) for row in range(3) for column in range(3)], chance)
+    places = _mixed([(row, column) for row in range(CELLS) for column in range(CELLS)], chance)
     colours = _mixed([*PALETTE], chance)
     count = FEWEST + int((MOST - FEWEST + 1) * chance.random())
     return {
@@ -74,19 +74,19 @@ def a_scene(chance: Random) -> Scene:
 
 
 def a_talk(scene: Scene, chance: Random) -> list[tuple[str, str]]:
-    """Questions and their answers. `it` is the thing whose colour was named last; `and above it?` asks what
+    """Questions and their answers. `it` is the thing whose colour was named last; `and beside it?` asks what
     the question before it asked, of another neighbour."""
     place = _one_of([*scene], chance)
     talk = [_named(scene, place, chance)]
     asked_beside = False
     while len(talk) < ROUNDS:
         kind, it = chance.random(), scene[place]
-        if kind < 0.15:
+        if kind < 0.1:
             place = _one_of([*scene], chance)
             talk.append(_named(scene, place, chance))
-        elif kind < 0.35:
+        elif kind < 0.3:
             talk.append(("what shape is it?", it.shape))
-        elif kind < 0.5:
+        elif kind < 0.4:
             shape = it.shape if chance.random() < 0.5 else _one_of(SHAPES, chance)
             talk.append((f"is it a {shape}?", "yes" if shape == it.shape else "no"))
         else:
@@ -95,7 +95,7 @@ def a_talk(scene: Scene, chance: Random) -> list[tuple[str, str]]:
             question = f"and {move} it?" if short else f"what colour is the one {move} it?"
             talk.append((question, scene[beside].colour if beside in scene else "none"))
             place = beside if beside in scene else place
-        asked_beside = kind >= 0.5
+        asked_beside = kind >= 0.4
     return talk
 
 
@@ -110,21 +110,23 @@ def _named(scene: Scene, place: Place, chance: Random) -> tuple[str, str]:
 
 def _neighbour(scene: Scene, place: Place, chance: Random) -> tuple[str, Place]:
     """A direction and the cell there, more often one with something in it."""
-    beside = {move: (place[0] + down, place[1] + across) for move, (down, across) in MOVES.items()}
+    beside = {
+        move: ((place[0] + down) % CELLS, (place[1] + across) % CELLS)
+        for move, (down, across) in MOVES.items()
+    }
     filled = [move for move, cell in beside.items() if cell in scene]
     move = _one_of(filled if filled and chance.random() < 0.75 else [*MOVES], chance)
     return move, beside[move]
 
 
 def drawn(scene: Scene, chance: Random) -> NDArray[np.uint8]:
-    """(SIDE, SIDE, 3): on a light ground, each thing of about its colour and somewhere in its cell."""
-    picture = np.full((SIDE, SIDE, 3), 240, np.uint8)
-    y, x = np.mgrid[:SIDE, :SIDE]
+    """(H, W, 3): on a light ground, each thing of about its colour and somewhere in its cell."""
+    side = CELLS * CELL
+    picture = np.full((side, side, 3), 240, np.uint8)
+    y, x = np.mgrid[:side, :side]
     for (row, column), thing in scene.items():
-        radius = 3.5 + 0.5 * int(2 * chance.random())
-        top, left = (
-            1 + CELL * cell + CELL / 2 - 0.5 + 1.2 * (chance.random() - 0.5) for cell in (row, column)
-        )
+        radius = 5.0 + int(2 * chance.random())
+        top, left = (CELL * cell + CELL / 2 - 0.5 + 3 * (chance.random() - 0.5) for cell in (row, column))
         down, across = (y - top) / radius, (x - left) / radius
         inside = {
             "circle": down**2 + across**2 <= 1,
