@@ -223,8 +223,9 @@ def every_parameter_learns(trial: Trial) -> None:
     """From the start state every parameter's gradient exists and is finite."""
     module = trial.module
     module.zero_grad()
-    y, _ = run(module, trial.inputs(), trial.start())
-    y.square().sum().backward()
+    y, state = run(module, trial.inputs(), trial.start())
+    drawn = state["drawn"].sum() if isinstance(state, dict) and "drawn" in state else 0.0  # by REINFORCE
+    (y.square().sum() + drawn).backward()
     for name, parameter in module.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
