@@ -41,7 +41,7 @@ def list_(*, json: Json = False) -> None:
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("preset", "task", "mixers", "layers", "parameters"):
-        table.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=column != "mixers")
     for name, facts in rows.items():
         table.add_row(name, facts["task"], facts["mixers"], facts["layers"], f"{facts['parameters']:,}")
     OUTPUT.print(table)

@@ -91,7 +91,8 @@ def test_every_model_has_a_last_layer_and_hidden_ones(preset):
     same = {name for name, weight in model.named_parameters() if torch.equal(weight, before[name])}
     assert last.weight.equal(before[next(n for n, p in model.named_parameters() if p is last.weight)])
     assert {name for name in before if name.endswith("bias")} <= same
-    plain = [m for m in model.modules() if isinstance(m, nn.Linear | nn.Conv1d | nn.Conv2d) and m is not last]
+    kinds = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
+    plain = [m for m in model.modules() if isinstance(m, kinds) and m is not last]
     assert len(before) - len(same) == sum(m.weight.requires_grad for m in plain)
 
 
