@@ -112,7 +112,7 @@ def _convolved(x: Tensor, weight: Tensor, bias: Tensor, padding: int) -> Tensor:
     U = _transform() @ side_by_side.T  # (36, panels, C, 32)
     tiles = MORE if C * D > MANY else TILES
     room = FREQUENCIES * (LANES + tiles * (C + panels * PANEL) + 2 * LANES)
-    tasks = 4 * torch.get_num_threads()
+    tasks = torch.get_num_threads()
     scratch = x.new_empty(tasks * room)
     _forward(tasks, x, U, y, bias.contiguous(), scratch, room, tiles, N, H, W, C, D, padding)
     return y
@@ -124,7 +124,7 @@ def _filters_gradient(x: Tensor, dy: Tensor, padding: int) -> Tensor:
     wide = -(-columns // PANEL) * PANEL
     squares = (C // rows) * (D // columns)
     blocks = -(-_tiles(N, *dy.shape[2:]) // TILES)
-    shares = min(-(-2 * torch.get_num_threads() // squares), blocks)
+    shares = min(-(-torch.get_num_threads() // squares), blocks)
     room = FREQUENCIES * (LANES + TILES * (rows + wide) + 2 * LANES)
     scratch = x.new_empty(squares * shares * room)
     dU = x.new_empty(C // rows, D // columns, shares, FREQUENCIES, rows, wide)

@@ -12,9 +12,12 @@ from benchmarks.kill import story
 from foveal.config import files
 from foveal.training import plan
 from tests.commands.calling import succeed
+from tests.commands.test_captions import write_shapes
 from tests.commands.test_images import write_images
 from tests.commands.test_kinds import sentences, write_labels, write_pairs, write_tags, write_tones
 from tests.commands.test_series_kinds import write_ts
+from tests.data.test_frames import by_class
+from tests.data.test_images import write
 
 README = Path(__file__).parents[2] / "README.md"
 STACK = {"width": 16, "embedding": 0}
@@ -56,6 +59,8 @@ def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tones("recordings")
     write_ts("gait.ts")
     write_images("photos")
+    write_shapes("captioned", 60)
+    write(here / "clips", by_class(60))
 
 
 def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
