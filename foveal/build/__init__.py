@@ -20,6 +20,7 @@ from foveal.build.glimpse import GlimpseKind
 from foveal.build.images import ImageKind
 from foveal.build.kind import Given, Kind, Say
 from foveal.build.labels import LabelKind
+from foveal.build.navigate import NavigateKind
 from foveal.build.pairs import PairKind
 from foveal.build.series import SeriesKind, StepsKind
 from foveal.build.speech import SpeechKind
@@ -57,6 +58,7 @@ KINDS: dict[TaskName, Kind] = {
     "answer": AnswerKind(),
     "reply": ReplyKind(),
     "choose": ChooseKind(),
+    "navigate": NavigateKind(),
 }
 
 

@@ -44,11 +44,17 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
+def loss_of(scores: dict[str, Any], per: str = "") -> str:
+    """The loss with its unit: nats, each of what it is `per`; or what is missed of a reward of 1."""
+    return f"{scores['loss']:.4f} {'of the reward missed' if 'reward' in scores else f'nats{per}'}"
+
+
 def besides(scores: dict[str, Any]) -> str:
     """What there is beside the loss, to be told behind it."""
-    bits, accuracy = scores.get("bits_per_character"), scores.get("accuracy")
+    bits = scores.get("bits_per_character")
     told = "" if bits is None else f", {bits:.4f} bits per character"
-    return told if accuracy is None else f"{told}, accuracy {100 * accuracy:.1f} %"
+    shares = (f", {name} {100 * scores[name]:.1f} %" for name in ("accuracy", "success") if name in scores)
+    return told + "".join(shares)
 
 
 def duration(seconds: float) -> str:
@@ -145,7 +151,7 @@ class Screen:
         self.valid = record["loss"]
         better = best_step in (None, record["step"])
         mark = "" if better else f"  [yellow]not better since step {best_step}[/]"
-        told = f"held out {record['loss']:.4f} nats{besides(record)}{mark}"
+        told = f"held out {loss_of(record)}{besides(record)}{mark}"
         ERROR.print(f"[bold]step {record['step']}[/]  {told}", soft_wrap=True)
 
     def sample(self, step: int, text: str) -> None:

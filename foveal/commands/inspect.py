@@ -10,6 +10,7 @@ from foveal.commands.activations import show_activations
 from foveal.commands.filmstrip import show_filmstrip
 from foveal.commands.glimpses import show_glimpses
 from foveal.commands.neighbours import show_neighbours
+from foveal.commands.walks import show_walks
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.inspection.neighbours import Measure
@@ -18,7 +19,7 @@ from foveal.training.interrupt import Signals
 
 def inspect(
     what: str,
-    view: Literal["activations", "neighbours", "glimpses", "filmstrip"] = "activations",
+    view: Literal["activations", "neighbours", "glimpses", "filmstrip", "walks"] = "activations",
     /,
     *settings: str,
     data: str | None = None,
@@ -34,7 +35,8 @@ def inspect(
 
     Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `neighbours`,
     the images nearest to a picture by a run's features and by pixels; `glimpses`, where a run of that task
-    looked in an image; `filmstrip`, what a run says of the frames of clips.
+    looked in an image; `filmstrip`, what a run says of the frames of clips; `walks`,
+    which way a run goes on maps.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ def inspect(
         First weights to compare: 0.01,0.05,xavier,kaiming or some of them.
     query
         Of neighbours and glimpses: a picture, a folder or zip of them; the run's held-out images if not
-        given, of neighbours with the share whose nearest have their label. Of a filmstrip: clips.
+        given, of neighbours with the share whose nearest have their label. Of a filmstrip: clips. Of walks:
+        maps.
     nearest
         How many neighbours; they are looked for among the run's training images, or those of --data.
     measure
@@ -70,6 +73,9 @@ def inspect(
             return
         if view == "filmstrip":
             show_filmstrip(load(what, choose_device(device)), query, out, json, signals.poll)
+            return
+        if view == "walks":
+            show_walks(load(what, choose_device(device)), query, out, json, signals.poll)
             return
         if view == "neighbours":
             run = load(what, choose_device(device))

@@ -11,7 +11,16 @@ from torch import nn
 
 from foveal.build import build_task, held_out_order, kind_of, load_run_weights, training_order
 from foveal.build.kind import Judged
-from foveal.commands.console import ERROR, Screen, besides, duration, facts_table, result_line, shortened
+from foveal.commands.console import (
+    ERROR,
+    Screen,
+    besides,
+    duration,
+    facts_table,
+    loss_of,
+    result_line,
+    shortened,
+)
 from foveal.commands.models import parts_of
 from foveal.config import TaskName
 from foveal.data.prepared import Prepared
@@ -45,6 +54,7 @@ CHOICES: dict[TaskName, str] = {
     "draw": "image",
     "answer": "question",
     "choose": "question",
+    "navigate": "move",
 }
 """Of what there is a loss, where it is of no token but of a label."""
 LENGTHS: dict[TaskName, str] = {
@@ -54,6 +64,7 @@ LENGTHS: dict[TaskName, str] = {
     "clips": "frames",
     "frames": "frames",
     "narrate": "frames",
+    "navigate": "moves",
 }
 """What a source's length is counted in, where not in words."""
 WORST, SHOWN = 3, 160
@@ -120,7 +131,8 @@ def score_rows(task: TaskName, split: str, scores: dict[str, Any]) -> list[tuple
     """The loss of a split in words."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
     perplexity = f", perplexity {scores['perplexity']:.4g}" if "perplexity" in scores else ""
-    loss = f"{scores['loss']:.4f} nats per {CHOICES.get(task, 'token')}{besides(scores)}{perplexity}"
+    per = f" per {CHOICES.get(task, 'token')}"
+    loss = f"{loss_of(scores, per)}{besides(scores)}{perplexity}"
     return [(f"{name} loss", loss)]
 
 

@@ -60,6 +60,7 @@ PRESETS: dict[TaskName, str] = {
     "answer": "answer",
     "reply": "reply",
     "choose": "choose",
+    "navigate": "navigate",
 }
 """The preset of a task where none is given."""
 SEEING = ("image", "patches", "frames", "volume")
@@ -200,6 +201,7 @@ def _announce(
     step = first.seconds * config.training.accumulate + first.update
     parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
     outcomes = told.outcomes
+    unit = "of the reward missed," if config.task.signal == "reinforce" else "nats"
     expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
     aside = [("set aside", _set_aside(prepared, folder))] if prepared.aside else []
     pictures = [("pictures", f"{folder / SHEET}: as they are, and as the model is fed them")]
@@ -209,7 +211,7 @@ def _announce(
             *aside,
             ("task", told.task),
             ("model", f"{origin}: {_model(config, network)}"),
-            ("first loss", f"{first.loss:.3f} nats measured{expected}"),
+            ("first loss", f"{first.loss:.3f} {unit} measured{expected}"),
             ("cost", _cost(config, order, first, step, told.unit)),
             *(pictures if isinstance(prepared.train, PICTURED) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),

@@ -142,6 +142,7 @@ TaskName = Literal[
     "answer",
     "reply",
     "choose",
+    "navigate",
 ]
 ASKING: tuple[TaskName, ...] = ("answer", "reply", "choose")
 """Questions about images."""
@@ -165,6 +166,7 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "answer": ("image", "patches"),
     "reply": ("image", "patches"),
     "choose": ("image", "patches"),
+    "navigate": ("text",),
 }
 """The kinds of encoder that read what a task is given."""
 
@@ -177,6 +179,8 @@ class TaskConfig(Strict):
     """Where the loss is taken: at every position or only at a window's last."""
     smoothing: Fraction = 0.0
     """Share of the probability that the training target spreads over all words (label smoothing)."""
+    signal: Literal["imitation", "reinforce"] = "imitation"
+    """What walks are learnt from: the paths of the data, or where one's own walks end."""
 
 
 class OptimizerConfig(Strict):
@@ -285,7 +289,8 @@ class Config(Strict):
                 f"{self.task.name} sees the frames of a clip as they are: leave out data.augment.*, "
                 "data.image.views and data.image.scales"
             )
-        if self.task.name in ("glimpse", "draw") and model.feedforward == "experts":
+        balanced = self.task.name not in ("glimpse", "draw", "navigate")
+        if not balanced and "experts" in (model.feedforward, model.encoder.feedforward):
             raise ValueError(
                 f"task.name={self.task.name} balances no experts: take another model.feedforward, such as mlp"
             )
@@ -300,6 +305,10 @@ class Config(Strict):
                 "attention without a window can't be carried from chunk to chunk: "
                 "set model.attention.window, or data.order=windows"
             )
+        if self.task.signal == "reinforce" and self.task.name != "navigate":
+            raise ValueError(f"task.signal=reinforce: {self.task.name} walks nowhere; leave it out")
+        if self.task.name == "navigate" and model.attentive.look == "hard":
+            raise ValueError("a walk draws its moves, not where it looks: set model.attentive.look=soft")
         if model.tied and model.embedding not in (0, model.width):
             raise ValueError("model.tied needs an embedding as wide as the model: set model.embedding=0")
         if self.task.loss == "sum" and self.task.positions == "last":

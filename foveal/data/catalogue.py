@@ -17,6 +17,7 @@ from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
 from foveal.data import ask_dialogs, ask_published, digits, generated, published
+from foveal.data.errands import errands
 from foveal.data.fetched import Debian, Npm, Package, Say, Wheel, contents
 from foveal.data.generated import Parts
 from foveal.data.moving_digits import moving_digits
@@ -230,6 +231,14 @@ ENTRIES = (
         size="7 MB",
         make=lambda _: ask_dialogs.dialogs(),
         task="answer",
+    ),
+    Entry(
+        name="grid-walks",
+        what="41,500 maps of 9 x 9 squares, each with an instruction and the path it means; computed",
+        licence="none: computed by a rule",
+        size="13.8 MB",
+        make=lambda _: errands(),
+        task="navigate",
     ),
 )
 

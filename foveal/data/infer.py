@@ -35,6 +35,7 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
     "answer": ("question", "answer", "history"),
     "reply": ("question", "answer", "history"),
     "choose": ("question", "answer", "choices", "history"),
+    "navigate": (),
 }
 """The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
@@ -111,6 +112,7 @@ def _columns(text: str) -> dict[TaskName, set[str]]:
         "tag": {"tokens", "tags"},
         "series": {"values", "label"},
         "steps": {"values", "labels"},
+        "navigate": {"map", "instruction"},
     }
 
 

@@ -42,6 +42,8 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str
     y = [record["loss"] for record in steps]
     losses.plot(x, y, color="#b8c4d6", linewidth=0.6, label="training, each step")
     losses.plot(x, smoothed(y), color="#1f4e8c", linewidth=1.4, label="training, smoothed")
+    rewarded = bool(steps) and "reward" in steps[-1]
+    nats = "" if rewarded else " nats"
     if held_out:
         best = min(held_out, key=lambda record: record["loss"])
         bits = best.get("bits_per_character")
@@ -54,7 +56,7 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str
             label="held out",
         )
         losses.annotate(
-            f"best {best['loss']:.3f} nats" + (f"\n= {bits:.3f} bits per character" if bits else ""),
+            f"best {best['loss']:.3f}{nats}" + (f"\n= {bits:.3f} bits per character" if bits else ""),
             (best["step"], best["loss"]),
             xytext=(-8, 36),
             textcoords="offset points",
@@ -64,7 +66,7 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str
     if y:
         floor = min(y + [record["loss"] for record in held_out])
         losses.set_ylim(floor - 0.1, min(max(y), floor + 2.2) + 0.1)
-    losses.set_ylabel(f"loss in nats per {choice}")
+    losses.set_ylabel("share of the reward missed" if rewarded else f"loss in nats per {choice}")
     losses.set_title(title, loc="left")
     losses.grid(alpha=0.25)
     losses.legend(loc="upper right", frameon=False)

@@ -14,10 +14,16 @@ READERS = ("cross", "attentive")
 
 
 class DecoderMixers(Mixers):
-    """The mixers of a generator over a memory of vectors as wide as `memory`."""
+    """The mixers of a stack over a memory of vectors as wide as `memory`; ConfigError if none reads it."""
 
     def __init__(self, config: ModelConfig, memory: int):
         super().__init__(config)
+        names = {name.strip() for layer in config.mixers.split(",") for name in layer.split("+")}
+        if not names & set(READERS):
+            raise ConfigError(
+                f"model.mixers={config.mixers} never reads the source: add cross (as in attention+cross), or "
+                "take attentive"
+            )
         self.memory, self.heads, self.attentive = memory, config.attention.heads, config.attentive
 
     @property
@@ -42,12 +48,6 @@ def decoder(
     config: ModelConfig, vocabulary: int, context: int, memory: int, shared: Embedding | OneHot | None = None
 ) -> Generator:
     """A generator that reads a memory of width `memory`; a `shared` embedding is the encoder's."""
-    names = {name.strip() for layer in config.mixers.split(",") for name in layer.split("+")}
-    if not names & set(READERS):
-        raise ConfigError(
-            f"model.mixers={config.mixers} never reads the source: add cross (as in attention+cross), or "
-            "take attentive"
-        )
     return _generator(config, DecoderMixers(config, memory), vocabulary, context, shared)
 
 

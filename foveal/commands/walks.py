@@ -1,0 +1,69 @@
+"""The view `walks` of a run: which way it goes by an instruction, drawn on the map."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from foveal.build import Loaded, kind_of, prepare_again
+from foveal.build.navigate import NavigateKind
+from foveal.commands.console import OUTPUT, facts_table, result_line, say
+from foveal.core.durable import replace_file
+from foveal.core.errors import UserError
+from foveal.data import parts
+from foveal.data.examples import Examples
+from foveal.data.grid_world import moves_in
+from foveal.inspection.walks_picture import Walked, draw
+
+SHOWN = 6
+"""So many held-out walks are shown, where none are asked for."""
+
+
+def show_walks(
+    loaded: Loaded, query: str | None, out: Path | None, json: bool, poll: Callable[[], None]
+) -> None:
+    """Print, and draw into the PNG `out`, how the run walks on the maps at `query`, or on held-out ones.
+
+    UserError for a run of another task.
+    """
+    kind = kind_of(loaded.config)
+    if not isinstance(kind, NavigateKind):
+        raise UserError(f"{loaded.run.path}: a run of no walks (task {loaded.config.task.name})")
+    if out is not None and out.suffix.lower() != ".png":
+        raise UserError(f"{out}: expected a name that ends in .png")
+    examples, sources, rights = _asked(loaded, kind, query)
+    outputs = kind.found(loaded.config, loaded.model, loaded.inputs, examples, poll)
+    count = len(sources)
+    rows = range(count) if query else np.linspace(0, count - 1, min(SHOWN, count)).astype(int).tolist()
+    if out is not None:
+        maps, starts = (np.asarray(examples.columns[name]) for name in ("map", "start"))
+        walks = []
+        for row in rows:
+            down, across, heading = starts[row].tolist()
+            right = None if (path := rights[row]) is None else moves_in(path)
+            pose, moves = (down, across, heading), moves_in(outputs[row])
+            walks.append(Walked(maps[row], pose, moves, right, sources[row]))
+        replace_file(out, draw(walks))
+    found = [{"instruction": sources[row], "moves": outputs[row], "right": rights[row]} for row in rows]
+    if json:
+        result_line({"run": str(loaded.run.path), "walks": found} | ({"picture": str(out)} if out else {}))
+        return
+    for one in found:
+        facts_table([(name, text) for name, text in one.items() if text is not None], OUTPUT)
+    if out is not None:
+        facts_table([("picture", str(out))], OUTPUT)
+
+
+def _asked(
+    loaded: Loaded, kind: NavigateKind, query: str | None
+) -> tuple[Examples, list[str], Sequence[str | None]]:
+    """What is walked, the instructions, and the right paths, None where they are unknown."""
+    if query is not None:
+        rows = parts.read_questions(kind.form, query, loaded.config.data, say)
+        examples = kind.form.encode_questions(rows, loaded.inputs, loaded.config.data)
+        return examples, [row.fields["source"] for row in rows], [None] * len(rows)
+    prepared = prepare_again(loaded.run, say)
+    held_out = prepared.valid if prepared.test is None else prepared.test
+    if held_out is None:
+        raise UserError("no held-out maps to show: name some with --query")
+    return held_out.examples, held_out.sources, held_out.paths
