@@ -69,9 +69,9 @@ def where(tile, down, across):
 
 
 @step
-def transform_input(x, image, top, left, H, W, C, first, end, line, V, at, apart):
+def transform_input(x, image, top, left, H, W, C, first, end, line, V, apart):
     """`B^T x B` of the 6x6 places from (top, left) on, channels first .. end, each to its
-    `V[k apart + at + channel]`."""
+    `V[k apart + channel - first]`."""
     for group in range(first, end, LANES):
         e = min(group, end - LANES)
         for r in range(6):
@@ -89,16 +89,16 @@ def transform_input(x, image, top, left, H, W, C, first, end, line, V, at, apart
         for j in range(6):
             y = input_line(six(line, j * LANES, 6 * LANES))
             for r in range(6):
-                store(V, (r * 6 + j) * apart + at + e - first, y[r])
+                store(V, (r * 6 + j) * apart + e - first, y[r])
 
 
 @step
-def transform_output(M, at, apart, bias, line, y, image, top, left, h, w, D):
-    """`A^T m A + b` of `M[k apart + at + channel]` to the 4x4 places from (top, left) on."""
+def transform_output(M, apart, bias, line, y, image, top, left, h, w, D):
+    """`A^T m A + b` of `M[k apart + channel]` to the 4x4 places from (top, left) on."""
     for group in range(0, D, LANES):
         e = min(group, D - LANES)
         for r in range(6):
-            z = output_line(six(M, 6 * r * apart + at + e, apart))
+            z = output_line(six(M, 6 * r * apart + e, apart))
             for j in range(4):
                 store(line, (r * 4 + j) * LANES, z[j])
         for j in range(min(4, w - left)):
@@ -108,9 +108,9 @@ def transform_output(M, at, apart, bias, line, y, image, top, left, h, w, D):
 
 
 @step
-def transform_gradient(dy, image, top, left, h, w, D, first, end, line, M, at, apart):
+def transform_gradient(dy, image, top, left, h, w, D, first, end, line, M, apart):
     """`A dy A^T` of the 4x4 places from (top, left) on, channels first .. end, each to its
-    `M[k apart + at + channel]`."""
+    `M[k apart + channel - first]`."""
     for group in range(first, end, LANES):
         e = min(group, end - LANES)
         for r in range(4):
@@ -123,7 +123,7 @@ def transform_gradient(dy, image, top, left, h, w, D, first, end, line, M, at, a
         for j in range(6):
             z = gradient_line(four(line, j * LANES, 6 * LANES))
             for r in range(6):
-                store(M, (r * 6 + j) * apart + at + e - first, z[r])
+                store(M, (r * 6 + j) * apart + e - first, z[r])
 
 
 def forward(task, p):
@@ -144,7 +144,7 @@ def forward(task, p):
         for t in range(count):
             image, i, j = where(begin + t, down, across)
             top, left = 4 * i - padding, 4 * j - padding
-            transform_input(x, image, top, left, H, W, C, 0, C, line, floats(V), t * C, apart)
+            transform_input(x, image, top, left, H, W, C, 0, C, line, floats(V + t * C * 4), apart)
         for k in range(PLACES):
             for panel in range(panels):
                 filters = floats(U + (k * panels + panel) * C * PANEL * 4)
@@ -156,8 +156,8 @@ def forward(task, p):
                     products(inputs, C, 1, filters, PANEL, outputs, panels * PANEL, C, 0)
         for t in range(count):
             image, i, j = where(begin + t, down, across)
-            at = t * panels * PANEL
-            transform_output(floats(M), at, between, bias, line, y, image, 4 * i, 4 * j, h, w, D)
+            own_M = floats(M + t * panels * PANEL * 4)
+            transform_output(own_M, between, bias, line, y, image, 4 * i, 4 * j, h, w, D)
 
 
 def backward(task, p):
@@ -182,9 +182,9 @@ def backward(task, p):
         for t in range(count):
             image, i, j = where(begin + t, down, across)
             top, left = 4 * i - padding, 4 * j - padding
-            transform_input(x, image, top, left, H, W, C, c, c + rows, line, floats(V), t * rows, apart)
-            to, upto = t * wide, d + columns
-            transform_gradient(dy, image, 4 * i, 4 * j, h, w, D, d, upto, line, floats(M), to, between)
+            transform_input(x, image, top, left, H, W, C, c, c + rows, line, floats(V + t * rows * 4), apart)
+            own_M, end = floats(M + t * wide * 4), d + columns
+            transform_gradient(dy, image, 4 * i, 4 * j, h, w, D, d, end, line, own_M, between)
         for k in range(PLACES):
             for panel in range(0, wide, PANEL):
                 gradients = floats(M + (k * between + panel) * 4)
