@@ -15,7 +15,7 @@ from foveal.build import (
     prepare_again,
     training_order,
 )
-from foveal.commands.console import result_line, say
+from foveal.commands.console import check_picture, result_line, say
 from foveal.commands.layers import network_config
 from foveal.config import Config, from_tables, load_config, preset_names
 from foveal.config.sections import AugmentConfig
@@ -49,8 +49,7 @@ def show_activations(
 ) -> None:
     """Print, and draw into the PNG `out`, the statistics of a run's activations on held-out data (all of
     `data`, if given), or of a preset's or network's with each `initialization`, separated by commas."""
-    if out is not None and out.suffix.lower() != ".png":
-        raise UserError(f"{out}: expected a name that ends in .png")
+    check_picture(out)
     if Path(what).is_dir():
         if settings or initialization:
             raise UserError(f"{what}: a run has its weights: leave out --initialization and settings")
@@ -86,7 +85,7 @@ def _of_run(path: str, data: str | None, device: torch.device) -> list[Activatio
     kind = kind_of(loaded.config)
     if data is None:
         prepared = prepare_again(loaded.run, say)
-        held_out = prepared.valid if prepared.test is None else prepared.test
+        held_out = prepared.held_out
         if held_out is None:
             raise UserError(f"{path}: trained without held-out data: name some with --data")
     else:

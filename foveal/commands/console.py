@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
+from foveal.core.errors import UserError
 from foveal.training.plan import Plan
 
 ERROR = Console(stderr=True, highlight=False)
@@ -22,6 +23,12 @@ PREVIEW = 144
 def say(message: str) -> None:
     """One line that says what is being done or was decided."""
     ERROR.print(Text(message, style="dim"), soft_wrap=True)
+
+
+def check_picture(out: Path | None) -> None:
+    """Raise UserError for a name that can't be that of a drawing."""
+    if out is not None and out.suffix.lower() != ".png":
+        raise UserError(f"{out}: expected a name that ends in .png")
 
 
 def facts_table(rows: list[tuple[str, str]], console: Console = ERROR) -> None:

@@ -10,7 +10,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from foveal.build import Loaded
-from foveal.commands.console import ERROR, result_line
+from foveal.commands.console import ERROR, check_picture, result_line
 from foveal.core.durable import new_folder, replace_file, write_new
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
@@ -41,8 +41,7 @@ def write_drawings(
     one_each = out is not None and out.suffix.lower() != ".png"
     if out is not None and one_each and out.exists():
         raise UserError(f"{out}: there already; name a folder to be made, or a .png")
-    if steps is not None and steps.suffix.lower() != ".png":
-        raise UserError(f"{steps}: expected a name that ends in .png")
+    check_picture(steps)
     began, model = time.perf_counter(), loaded.model
     last, places = [], {}
     for start in range(0, samples, TOGETHER):

@@ -79,7 +79,7 @@ def measured(loaded: Loaded, data: str | None, poll: Callable[[], None]) -> Meas
     else:
         prepared = prepare_again(loaded.run, say)
         split = "valid" if prepared.test is None else "test"
-        held_out = prepared.valid if prepared.test is None else prepared.test
+        held_out = prepared.held_out
         if held_out is None:
             raise UserError(f"{loaded.run.path}: trained without held-out data: name some to measure it on")
         facts = prepared.facts["parts"][split]

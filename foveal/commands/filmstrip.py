@@ -9,7 +9,7 @@ import numpy as np
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.choices import ChoosingKind
 from foveal.build.frames import FilmedKind
-from foveal.commands.console import OUTPUT, facts_table, result_line, say
+from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
@@ -30,8 +30,7 @@ def show_filmstrip(
     kind = kind_of(loaded.config)
     if not isinstance(kind, FilmedKind):
         raise UserError(f"{loaded.run.path}: a run of no clips (task {loaded.config.task.name})")
-    if out is not None and out.suffix.lower() != ".png":
-        raise UserError(f"{out}: expected a name that ends in .png")
+    check_picture(out)
     shots, sources, rights = _asked(loaded, kind, query)
     given = loaded.config, loaded.model, loaded.inputs, shots, poll
     if isinstance(kind, ChoosingKind):
@@ -64,7 +63,7 @@ def _asked(
         asked: Any = kind.form.encode_questions(rows, loaded.inputs, loaded.config.data)
         return asked, [row.fields["source"] for row in rows], [None] * len(rows)
     prepared = prepare_again(loaded.run, say)
-    held_out = prepared.valid if prepared.test is None else prepared.test
+    held_out = prepared.held_out
     if held_out is None:
         raise UserError("no held-out clips to show: name some with --query")
     chosen = np.linspace(0, len(held_out) - 1, min(SHOWN, len(held_out))).astype(int).tolist()

@@ -8,7 +8,7 @@ import torch
 
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.glimpse import GlimpseKind
-from foveal.commands.console import OUTPUT, facts_table, result_line, say, shortened
+from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say, shortened
 from foveal.commands.neighbours import LETTERS, queries
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
@@ -31,8 +31,7 @@ def show_glimpses(loaded: Loaded, query: str | None, out: Path | None, json: boo
         raise UserError(
             f"{loaded.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpse"
         )
-    if out is not None and out.suffix.lower() != ".png":
-        raise UserError(f"{out}: expected a name that ends in .png")
+    check_picture(out)
     held_out = None if query is not None else prepare_again(loaded.run, say)
     pictures, sources, labels = queries(kind, loaded.config, loaded.inputs, held_out, query)
     rows = np.arange(len(pictures))

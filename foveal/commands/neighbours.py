@@ -8,7 +8,7 @@ import numpy as np
 
 from foveal.build import Given, Loaded, held_out_order, kind_of, prepare_again
 from foveal.build.images import ImageKind
-from foveal.commands.console import OUTPUT, facts_table, result_line, say, shortened
+from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say, shortened
 from foveal.config import Config
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
@@ -51,8 +51,7 @@ def show_neighbours(
         )
     if k < 1:
         raise UserError(f"--nearest {k}: expected 1 or more")
-    if out is not None and out.suffix.lower() != ".png":
-        raise UserError(f"{out}: expected a name that ends in .png")
+    check_picture(out)
     config = centred(loaded.config) if query is None else centred(loaded.config, valid=0.0, test=0.0)
     prepared = _prepared(loaded, config, data)
     asked_for, sources, labels = queries(kind, config, prepared.inputs, prepared, query)
@@ -99,9 +98,7 @@ def queries(
         rows = parts.read_questions(kind.form, query, config.data, say)
         pictures: Any = kind.form.encode_questions(rows, inputs, config.data)
         return pictures, [row.fields["source"] for row in rows], [""] * len(rows)
-    held_out = None
-    if prepared is not None:
-        held_out = prepared.valid if prepared.test is None else prepared.test
+    held_out = None if prepared is None else prepared.held_out
     if held_out is None:
         raise UserError("no held-out images to look for: name a picture with --query")
     return held_out.examples, held_out.sources, held_out.labels

@@ -127,7 +127,7 @@ def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, poll: Calla
         raise UserError(f"{path}: its encoder is of one layer, so there is nothing to compare")
     taken = Taken(loaded.inputs.source, loaded.inputs.labels)
     prepared: Prepared[Any, Images] = kind.prepare(config, parts, say, None, taken)
-    held_out = prepared.valid if prepared.test is None else prepared.test
+    held_out = prepared.held_out
     if held_out is None:
         raise UserError(
             f"{parts.data}: no held-out images to measure on: give data.test=0.2, or a set with --test"

@@ -7,7 +7,7 @@ import numpy as np
 
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.navigate import NavigateKind
-from foveal.commands.console import OUTPUT, facts_table, result_line, say
+from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
@@ -29,8 +29,7 @@ def show_walks(
     kind = kind_of(loaded.config)
     if not isinstance(kind, NavigateKind):
         raise UserError(f"{loaded.run.path}: a run of no walks (task {loaded.config.task.name})")
-    if out is not None and out.suffix.lower() != ".png":
-        raise UserError(f"{out}: expected a name that ends in .png")
+    check_picture(out)
     examples, sources, rights = _asked(loaded, kind, query)
     outputs = kind.found(loaded.config, loaded.model, loaded.inputs, examples, poll)
     count = len(sources)
@@ -63,7 +62,7 @@ def _asked(
         examples = kind.form.encode_questions(rows, loaded.inputs, loaded.config.data)
         return examples, [row.fields["source"] for row in rows], [None] * len(rows)
     prepared = prepare_again(loaded.run, say)
-    held_out = prepared.valid if prepared.test is None else prepared.test
+    held_out = prepared.held_out
     if held_out is None:
         raise UserError("no held-out maps to show: name some with --query")
     return held_out.examples, held_out.sources, held_out.paths

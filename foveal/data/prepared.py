@@ -35,3 +35,8 @@ class Prepared(Generic[Inputs, Data]):
     facts: dict[str, Any]
     aside: tuple[Aside, ...] = ()
     """The rows that can't be used."""
+
+    @property
+    def held_out(self) -> Data | None:
+        """What a figure is of: the test part, else the validation, if there is one."""
+        return self.valid if self.test is None else self.test
