@@ -17,8 +17,7 @@ from foveal.build import (
 )
 from foveal.commands.console import check_picture, result_line, say
 from foveal.commands.layers import network_config
-from foveal.config import Config, from_tables, load_config, preset_names
-from foveal.config.sections import AugmentConfig
+from foveal.config import AugmentConfig, Config, from_tables, load_config, preset_names
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything

@@ -3,6 +3,7 @@
 Layers never see a config: they take plain numbers. Only models, data, tasks and the trainer read one.
 """
 
+from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, TokenizerName
 from foveal.config.files import (
     ConfigError,
     from_tables,
@@ -30,12 +31,10 @@ from foveal.config.model import (
 from foveal.config.sections import (
     ASKING,
     Config,
-    DataConfig,
     OptimizerConfig,
     ScheduleConfig,
     TaskConfig,
     TaskName,
-    TokenizerName,
     TrainingConfig,
 )
 
@@ -43,12 +42,14 @@ __all__ = [
     "ASKING",
     "AttentionConfig",
     "AttentiveConfig",
+    "AugmentConfig",
     "Config",
     "ConfigError",
     "ConvolutionConfig",
     "DataConfig",
     "EncoderConfig",
     "ExpertsConfig",
+    "ImageConfig",
     "MambaConfig",
     "ModelConfig",
     "OptimizerConfig",

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foveal.config import DataConfig
-from foveal.config.sections import ImageConfig
+from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, as_texts, no_text
 from foveal.data.folders import TABLES, open_folder, read_folder

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foveal.config.sections import AugmentConfig, ImageConfig
+from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, shifted

@@ -1,7 +1,6 @@
 """Encoders of frames from a config."""
 
-from foveal.config import ConfigError, EncoderConfig
-from foveal.config.sections import ImageConfig
+from foveal.config import ConfigError, EncoderConfig, ImageConfig
 from foveal.encoders.frames import FrameEncoder, VolumeEncoder
 from foveal.layers.fitted import Fitted
 from foveal.models.convnets import grid_of, image_encoder

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.build import prepare_again
-from foveal.config.sections import ImageConfig
+from foveal.config import ImageConfig
 from foveal.data.picture_order import HeldOutPictures
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.flat import FlatClassifier

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.config import DataConfig
-from foveal.config.sections import AugmentConfig, ImageConfig
+from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import parts
 from foveal.data.captions import CaptionForm, Captions

@@ -11,8 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from foveal.config import ConfigError, DataConfig, load_config
-from foveal.config.sections import AugmentConfig, ImageConfig
+from foveal.config import AugmentConfig, ConfigError, DataConfig, ImageConfig, load_config
 from foveal.core.errors import UserError
 from foveal.data import parts
 from foveal.data.images import ImageForm, ImageInputs, Images

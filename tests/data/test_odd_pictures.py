@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from foveal.config import DataConfig
-from foveal.config.sections import ImageConfig
+from foveal.config import DataConfig, ImageConfig
 from foveal.data import parts
 from foveal.data.images import ImageForm, ImageInputs
 from foveal.data.pictures import LONG, read_picture

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from foveal.config import DataConfig
-from foveal.config.sections import ImageConfig
+from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import parts
 from foveal.data.images import ImageForm

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from foveal.config.sections import AugmentConfig
+from foveal.config import AugmentConfig
 from foveal.data.batching import ExampleBatch
 from foveal.data.images import ImageInputs, Pictures
 from foveal.data.picture_order import PictureOrder

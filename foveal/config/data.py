@@ -1,0 +1,121 @@
+"""What is read, and how it becomes batches: the config's section `data`."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from foveal.config.values import Fraction, NotNegative, Positive, Rate, Size, Strict
+
+TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece"]
+
+
+class ImageConfig(Strict):
+    """What is seen of an image."""
+
+    size: Size = 32
+    """Side of the square, in pixels."""
+    channels: Literal[1, 3] = 3
+    """Colours, or grey."""
+    batch: Positive = 128
+    """Images in a batch."""
+    views: Literal["centre", "mirrored", "ten"] = "centre"
+    """What is seen of a held-out image, and answers averaged over: the centre, with its mirror image, or with
+    the four corners as well."""
+    scales: str = "1"
+    """At which scales: `1`, or several as `1,1.125,1.25`."""
+
+    @field_validator("scales")
+    @classmethod
+    def _numbers(cls, scales: str) -> str:
+        for scale in scales.split(","):
+            try:
+                fits = 0.01 <= float(scale) <= 100
+            except ValueError:
+                fits = False
+            if not fits:
+                raise ValueError("expected numbers from 0.01 to 100, such as 1,1.125,1.25")
+        return scales
+
+
+class AugmentConfig(Strict):
+    """How the images to train on are changed, each in another way in each epoch."""
+
+    crop: Literal["none", "shift", "resized"] = "none"
+    """Shifted by a few pixels; or cut from 8 % to all of the area and resized (the ResNet recipe)."""
+    shift: Size = 4
+    """Pixels to each side at most."""
+    flip: bool = False
+    """Left to right, half of them in one epoch and the others in the next."""
+    jitter: Fraction = 0.0
+    """Brightness, contrast and saturation, each by a factor in 1 +- jitter."""
+    cutout: Annotated[int, Field(ge=0)] = 0
+    """Side of a square that is blotted out."""
+    mixup: NotNegative = 0.0
+    """Images are mixed with others by a share from Beta(mixup, mixup); 0 means none."""
+
+
+class DataConfig(Strict):
+    """How text, sound, series and images become batches."""
+
+    tokenizer: TokenizerName = "character"
+    vocabulary: Annotated[int, Field(ge=257, le=65536)] = 4096
+    """Size of a BPE vocabulary (the other tokenizers find their own)."""
+    target_tokenizer: Literal["same", "character", "byte", "bpe", "word"] = "same"
+    """Of the target of a pair, if another kind."""
+    column: str = "text"
+    """The column of a table that holds the text."""
+    source: str = "source"
+    """The column of the sentence to translate."""
+    target: str = "target"
+    """The column of its translation."""
+    label: str = "label"
+    """The column of a text's label."""
+    tags: str = "upos"
+    """The column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
+    question: str = "question"
+    """The column of a question about an image."""
+    answer: str = "answer"
+    """The column of its answer."""
+    choices: str = "choices"
+    """The column of the answers to choose among, a list, or texts with bars between them."""
+    history: str = "history"
+    """The column of what was said before, if there is one; `none` leaves it out."""
+    joint: bool = False
+    """One vocabulary, and one embedding, for source and target."""
+    rate: Annotated[int, Field(ge=1000, le=1_000_000)] = 16_000
+    """Samples a second that recordings are brought to."""
+    bins: Annotated[int, Field(ge=1, le=512)] = 80
+    """Mel bands of a frame."""
+    seconds: Rate = 60.0
+    """Of the longest recording; longer ones are set aside."""
+    longest: Size = 256
+    """Tokens of a source or target, steps of a series, frames of a clip: longer ones are set aside, longer
+    texts to classify are cut."""
+    order: Literal["streams", "windows"] = "windows"
+    """Contiguous streams with carried state, or random windows."""
+    restart: Fraction = 0.0
+    """Chance that a stream's state begins anew at a chunk, so that the model stays able to begin."""
+    context: Size = 128
+    """Tokens in a window, or in a chunk of truncated backpropagation."""
+    batch_tokens: Positive = 4096
+    """Tokens in a batch: batch_tokens // context rows."""
+    image: ImageConfig = ImageConfig()
+    augment: AugmentConfig = AugmentConfig()
+    valid: Fraction = 0.05
+    """Share held out to choose the best weights, where no --valid is given."""
+    test: Fraction = 0.05
+    """Share held out for the reported figure, where neither --valid nor --test is given."""
+    group: str = ""
+    """A pattern (of Python's `re`) of what texts about variants of one thing differ in."""
+    hold: Literal["groups", "members"] = "groups"
+    """What is held out of such things: all variants of some, or every third variant of each."""
+
+    @field_validator("group")
+    @classmethod
+    def _pattern(cls, group: str) -> str:
+        try:
+            re.compile(group)
+        except re.error as error:
+            raise ValueError(f"no pattern that Python's re can read: {error}") from None
+        return group
