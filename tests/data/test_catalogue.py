@@ -14,7 +14,8 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import catalogue, fetched, pairs, parts, published
 from foveal.data.archives import read_archive
-from foveal.data.catalogue import describe, get, list_entries, located, tables
+from foveal.data.catalogue import describe, get, list_entries, located
+from foveal.data.entries import tables
 from foveal.data.infer import infer_task
 from foveal.data.rows import Row, read_rows
 
