@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 from foveal.core.tap import Tapped
 from foveal.layers.linear import Linear
-from foveal.ops.attention import attention, attention_weights, rotate, seen
+from foveal.ops.attention import attention, attention_weights, seen
+from foveal.ops.rotary import rotate
 
 
 class MultiHead(Tapped):
@@ -48,10 +49,11 @@ class MultiHead(Tapped):
     ) -> tuple[Float[Tensor, "B T H K"], Float[Tensor, "B T H K"], Float[Tensor, "B T H K"]]:
         """Of one input; queries and keys turned by their `positions`, if given."""
         together = self._project(x, self.query, self.key, self.value)
-        turned, v = together[:, :, : 2 * self.heads], together[:, :, 2 * self.heads :]
-        if positions is not None:
-            turned = rotate(turned, positions)
-        q, k = turned.chunk(2, 2)
+        if positions is None:
+            q, k, v = together.chunk(3, 2)
+            return q, k, v
+        turned, v = torch.split(together, [2 * self.heads, self.heads], 2)
+        q, k = rotate(turned, positions).chunk(2, 2)
         return q, k, v
 
     def _attend(

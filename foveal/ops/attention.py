@@ -1,11 +1,11 @@
-"""Attention: `softmax(Q K^T / sqrt(K)) V` (Vaswani et al. 2017, equation 1), masks, rotary positions."""
+"""Attention: `softmax(Q K^T / sqrt(K)) V` (Vaswani et al. 2017, equation 1), and masks."""
 
 import math
 from collections.abc import Iterator
 from typing import Any, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
@@ -240,17 +240,3 @@ def causal_mask(
     keys = size if keys is None else keys
     ones = torch.ones(size, keys, dtype=torch.bool, device=device).tril(keys - size)
     return ones if window == 0 else ones.triu(keys - size + 1 - window)
-
-
-def rotate(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T H K"]:
-    """Rotary positions (Su et al. 2021, equation 34): pairs (x_i, x_(i+K/2)) turned by `t / 10000^(2i/K)`.
-
-    The product of a turned query and a turned key depends on the distance of their positions alone.
-    """
-    half = x.shape[-1] // 2
-    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
-    frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=exact) / half)
-    angles = positions[:, :, None, None].to(exact) * frequencies
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    # (a cos - b sin, b cos + a sin) for the halves (a, b) of x
-    return torch.addcmul(x * torch.cat([cos, cos], -1), x.roll(half, -1), torch.cat([-sin, sin], -1))

@@ -19,8 +19,9 @@ from foveal.layers.feedforward import MLP, SwiGLU
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.ops.attention import attention_weights, rotate
+from foveal.ops.attention import attention_weights
 from foveal.ops.dispatch import reference_only
+from foveal.ops.rotary import rotate
 
 B, T, D, H = 3, 7, 6, 8
 pytestmark = pytest.mark.usefixtures("path")

@@ -9,10 +9,11 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from foveal.ops import recurrence
-from foveal.ops.attention import attention, attention_reference, attention_weights, causal_mask, rotate
+from foveal.ops.attention import attention, attention_reference, attention_weights, causal_mask
 from foveal.ops.dispatch import reference_only
 from foveal.ops.normalization import layer_norm, rms_norm
 from foveal.ops.padding import after_length, reverse_within, zero_padding
+from foveal.ops.rotary import rotate
 
 B, T, D, H = 3, 4, 3, 2
 LENGTHS = torch.tensor([T, 2, 0])
