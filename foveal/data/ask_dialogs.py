@@ -25,12 +25,13 @@ PALETTE = {
     "black": (15, 15, 15),
 }
 SHAPES = ("circle", "square", "triangle")
+PLACES = {(0, 0): "top left", (0, 1): "top right", (1, 0): "bottom left", (1, 1): "bottom right"}
 MOVES = {"beside": (0, 1), "above or below": (1, 0)}
 CELLS, CELL = 2, 16
 """To each side of a scene, and pixels to each side of a cell."""
 FEWEST, MOST, ROUNDS = 3, 4, 6
 """Things in a scene, each of a colour of its own; questions about it."""
-COUNTS = {"train": 6000, "valid": 300, "test": 1000}
+COUNTS = {"train": 30_000, "valid": 500, "test": 1000}
 """Scenes."""
 Place = tuple[int, int]
 T = TypeVar("T")
@@ -81,31 +82,37 @@ def a_talk(scene: Scene, chance: Random) -> list[tuple[str, str]]:
     asked_beside = False
     while len(talk) < ROUNDS:
         kind, it = chance.random(), scene[place]
-        if kind < 0.1:
+        if kind < 0.15:
             place = _one_of([*scene], chance)
             talk.append(_named(scene, place, chance))
-        elif kind < 0.3:
+        elif kind < 0.25:
             talk.append(("what shape is it?", it.shape))
-        elif kind < 0.4:
+        elif kind < 0.35:
             shape = it.shape if chance.random() < 0.5 else _one_of(SHAPES, chance)
             talk.append((f"is it a {shape}?", "yes" if shape == it.shape else "no"))
+        elif kind < 0.45:
+            talk.append(("where is it?", PLACES[place]))
         else:
             move, beside = _neighbour(scene, place, chance)
             short = asked_beside and chance.random() < 0.5
             question = f"and {move} it?" if short else f"what colour is the one {move} it?"
             talk.append((question, scene[beside].colour if beside in scene else "none"))
             place = beside if beside in scene else place
-        asked_beside = kind >= 0.4
+        asked_beside = kind >= 0.45
     return talk
 
 
 def _named(scene: Scene, place: Place, chance: Random) -> tuple[str, str]:
-    """A question that needs no history: by the colour, or by the shape if no other thing has it."""
+    """A question that needs no history: of the thing's colour, place, or shape if no other thing has it."""
     thing = scene[place]
-    alike = sum(other.shape == thing.shape for other in scene.values())
-    if alike == 1 and chance.random() < 0.5:
-        return f"what colour is the only {thing.shape}?", thing.colour
-    return f"what shape is the {thing.colour} one?", thing.shape
+    alone = sum(other.shape == thing.shape for other in scene.values()) == 1
+    kind = int((4 if alone else 3) * chance.random())
+    return (
+        (f"what shape is the {thing.colour} one?", thing.shape),
+        (f"where is the {thing.colour} one?", PLACES[place]),
+        (f"what colour is the one at the {PLACES[place]}?", thing.colour),
+        (f"what colour is the only {thing.shape}?", thing.colour),
+    )[kind]
 
 
 def _neighbour(scene: Scene, place: Place, chance: Random) -> tuple[str, Place]:

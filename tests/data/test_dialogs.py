@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 from foveal.data import ask_dialogs
-from foveal.data.ask_dialogs import MOVES, PALETTE, ROUNDS, SHAPES, Scene, a_scene, a_talk, dialogs, drawn
+from foveal.data.ask_dialogs import (
+    MOVES,
+    PALETTE,
+    PLACES,
+    ROUNDS,
+    SHAPES,
+    Scene,
+    a_scene,
+    a_talk,
+    dialogs,
+    drawn,
+)
 from foveal.data.ask_published import HELD, easy_vqa
 
 Image = pytest.importorskip("PIL.Image")
@@ -22,6 +33,11 @@ def answered(scene: Scene, said: str, question: str) -> str:
     by_colour = {thing.colour: place for place, thing in scene.items()}
     if named := re.fullmatch(r"what shape is the (\w+) one\?", question):
         return scene[by_colour[named[1]]].shape
+    if named := re.fullmatch(r"where is the (\w+) one\?", question):
+        return PLACES[by_colour[named[1]]]
+    if placed := re.fullmatch(r"what colour is the one at the (.*)\?", question):
+        (place,) = (place for place, name in PLACES.items() if name == placed[1])
+        return scene[place].colour
     if only := re.fullmatch(r"what colour is the only (\w+)\?", question):
         (thing,) = (thing for thing in scene.values() if thing.shape == only[1])
         return thing.colour
@@ -29,6 +45,8 @@ def answered(scene: Scene, said: str, question: str) -> str:
     row, column = by_colour[last]
     if question == "what shape is it?":
         return scene[row, column].shape
+    if question == "where is it?":
+        return PLACES[row, column]
     if shape := re.fullmatch(r"is it a (\w+)\?", question):
         return "yes" if scene[row, column].shape == shape[1] else "no"
     if not (moved := re.fullmatch(r"what colour is the one (.*) it\?", question)):
@@ -52,8 +70,8 @@ def test_every_answer_follows_from_the_scene_and_what_was_said() -> None:
         for question, answer in talk:
             assert answered(scene, said, question) == answer
             said += f" {question} {answer}."
-            kinds.add(re.sub("|".join((*PALETTE, *SHAPES, *MOVES)), "X", question))
-    assert len(kinds) == 6
+            kinds.add(re.sub("|".join((*PALETTE, *SHAPES, *MOVES, *PLACES.values())), "X", question))
+    assert len(kinds) == 9
 
 
 def test_things_are_drawn_in_their_cells() -> None:
@@ -81,7 +99,7 @@ def test_the_same_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows[2]["history"] == " ".join(f"{row['question']} {row['answer']}." for row in rows[:2])
     pixels = b"".join(np.asarray(Image.open(io.BytesIO(files[f"train/{n}.png"]))).tobytes() for n in range(5))
     found = hashlib.sha256(pixels + files["test/metadata.csv"]).hexdigest()[:16]
-    assert found == "1c91dba9a4d11965"
+    assert found == "156f0622911dacf1"
 
 
 def test_easy_vqa_keeps_its_test_and_holds_the_last_pictures() -> None:
