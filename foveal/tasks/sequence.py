@@ -144,7 +144,8 @@ class SequenceTask:
         if not readers:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
         with torch.inference_mode(), capture(self.model.head, *readers) as seen:
-            self.model.head(inputs, self.model.head.start(self.memory(batch), len(written)))
+            memory = self.memory(batch)
+            self.model.head(inputs.to(memory.vectors.device), self.model.head.start(memory, len(written)))
         if not seen:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
         weights = torch.cat([seen[name][0].float() for name in readers], 1).cpu().numpy()
