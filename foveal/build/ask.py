@@ -1,7 +1,6 @@
 """Questions about images: the answer is a known one, or written, or one of the choices that a row brings."""
 
 from abc import ABC
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from foveal.models.joint import Chooser, Joined, joint_encoder
 from foveal.models.language import decoder
 from foveal.scores.labels import accuracy
 from foveal.tasks.choose import ChooseTask
+from foveal.training.watch import Watch, every_batch
 
 
 def reader(config: Config, inputs: AskInputs | None = None) -> JointEncoder:
@@ -147,24 +147,20 @@ class ChooseKind(AskKind, WholeKind):
         model: Any,
         inputs: AskInputs,
         examples: Any,
-        poll: Callable[[], None],
+        watch: Watch,
     ) -> list[list[str]]:
         work, order, known = self.task(config, model, inputs), self.once(config, examples), examples.known
         outputs: list[list[str]] = [[]] * len(examples)
         own = examples.columns["choices"]
         assert known is not None
-        for index in range(order.per_epoch):
-            poll()
-            batch = order.batch(0, index)
+        for batch in every_batch(order, watch):
             for row, (number,) in zip(batch.rows.tolist(), self.chosen(work, batch), strict=True):
                 outputs[row] = [known.texts[own[row][number]]]
         return outputs
 
-    def judge(
-        self, config: Config, model: Chooser, inputs: AskInputs, data: Asks, poll: Callable[[], None]
-    ) -> Judged:
+    def judge(self, config: Config, model: Chooser, inputs: AskInputs, data: Asks, watch: Watch) -> Judged:
         """The likeliest choice: accuracy, since the rows have no classes in common."""
-        outputs = self.found(config, model, inputs, data.examples, poll)
+        outputs = self.found(config, model, inputs, data.examples, watch)
         scores = [accuracy(data.answers, outputs)]
         return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 

@@ -1,6 +1,5 @@
 """From an image to a text that tells what is on it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +22,7 @@ from foveal.models.encoder import Encoded
 from foveal.models.language import decoder
 from foveal.scores.cider import cider, words
 from foveal.scores.score import Score
+from foveal.training.watch import Watch
 
 
 class CaptionKind(WritingKind):
@@ -49,11 +49,9 @@ class CaptionKind(WritingKind):
     def gathered(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
         return gather(examples, rows, standardised(centres(examples, rows), examples))
 
-    def judge(
-        self, config: Config, model: Encoded, inputs: Any, data: Any, poll: Callable[[], None]
-    ) -> Judged:
+    def judge(self, config: Config, model: Encoded, inputs: Any, data: Any, watch: Watch) -> Judged:
         """By row as other texts, and by picture with all of its texts as references."""
-        judged = super().judge(config, model, inputs, data, poll)
+        judged = super().judge(config, model, inputs, data, watch)
         return replace(
             judged, scores=[*judged.scores, by_picture(data.contents, data.targets, judged.outputs)]
         )

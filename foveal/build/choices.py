@@ -1,7 +1,6 @@
 """What kinds that choose among classes have in common: one for the whole source, or one for each place."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from torch import nn
@@ -18,6 +17,7 @@ from foveal.scores.labels import accuracy, macro_f1
 from foveal.scores.tags import are_entity_tags, entity_f1, tag_accuracy, tag_macro_f1
 from foveal.tasks.classify import ClassifyTask
 from foveal.tasks.tag import TagTask
+from foveal.training.watch import Watch, every_batch
 
 
 class ChoosingKind(ExampleKind, ABC):
@@ -37,22 +37,18 @@ class ChoosingKind(ExampleKind, ABC):
         return Encoded(encoder, self.head(config, encoder, classes))
 
     def choices(
-        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch
     ) -> list[list[str]]:
         """The labels of each source, in their order."""
         work, order = self.task(config, model, inputs), self.once(config, examples)
         outputs: list[list[str]] = [[]] * len(examples)
-        for index in range(order.per_epoch):
-            poll()
-            batch = order.batch(0, index)
+        for batch in every_batch(order, watch):
             for row, numbers in zip(batch.rows.tolist(), self.chosen(work, batch), strict=True):
                 outputs[row] = [inputs.labels[number] for number in numbers]
         return outputs
 
-    def found(
-        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
-    ) -> list[str]:
-        return [" ".join(labels) for labels in self.choices(config, model, inputs, examples, poll)]
+    def found(self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch) -> list[str]:
+        return [" ".join(labels) for labels in self.choices(config, model, inputs, examples, watch)]
 
     @abstractmethod
     def encoder(self, config: Config, inputs: Any = None) -> nn.Module:
@@ -81,9 +77,9 @@ class WholeKind(ChoosingKind, ABC):
         numbers: list[list[int]] = work.predict(batch).argmax(1, keepdim=True).tolist()
         return numbers
 
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]) -> Judged:
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
         """The likeliest label: accuracy and macro F1."""
-        outputs = self.found(config, model, inputs, data.examples, poll)
+        outputs = self.found(config, model, inputs, data.examples, watch)
         scores = [accuracy(data.labels, outputs), macro_f1(data.labels, outputs)]
         return Judged(data.sources, data.labels, outputs, data.lengths, scores)
 
@@ -103,9 +99,9 @@ class PlacesKind(ChoosingKind, ABC):
         rows = zip(work.predict(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
         return [numbers[:places] for numbers, places in rows]
 
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]) -> Judged:
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
         """The likeliest labels: accuracy and macro F1 over places, and F1 over the entities they may mark."""
-        outputs = self.choices(config, model, inputs, data.examples, poll)
+        outputs = self.choices(config, model, inputs, data.examples, watch)
         scores = [tag_accuracy(data.labels, outputs), tag_macro_f1(data.labels, outputs)]
         if are_entity_tags(inputs.labels):
             scores.append(entity_f1(data.labels, outputs))

@@ -1,6 +1,5 @@
 """Images that a model learns to draw."""
 
-from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -16,6 +15,7 @@ from foveal.data.prepared import Prepared
 from foveal.data.unlabelled import Unlabelled, UnlabelledForm, UnlabelledInputs
 from foveal.models.draw import Draw
 from foveal.tasks.draw import DrawTask
+from foveal.training.watch import Watch
 
 
 class DrawKind(ExampleKind):
@@ -42,10 +42,8 @@ class DrawKind(ExampleKind):
         told = f"draw: {size} x {size} grey pixels in {draw.steps} steps"
         return Described("images", told, None, "images")
 
-    def found(
-        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
-    ) -> list[str]:
+    def found(self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch) -> list[str]:
         raise UserError("a model that draws has no answers: use foveal generate, or evaluate")
 
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]) -> None:
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> None:
         """The bound alone."""

@@ -1,7 +1,6 @@
 """What the kinds that learn from examples (pairs, labelled texts and series) have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from foveal.data.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
 from foveal.training.protocols import Batches, Task
+from foveal.training.watch import Watch
 
 
 def usual_vocabulary(config: Config) -> int:
@@ -85,28 +85,22 @@ class ExampleKind(ABC):
     @abstractmethod
     def describe(self, config: Config, data: Prepared[Any, Any]) -> Described: ...
 
-    def answer(
-        self, config: Config, model: Any, inputs: Any, data: str, say: Say, poll: Callable[[], None]
-    ) -> Answers:
+    def answer(self, config: Config, model: Any, inputs: Any, data: str, say: Say, watch: Watch) -> Answers:
         rows = parts.read_questions(self.form, data, config.data, say)
         examples = self.form.encode_questions(rows, inputs, config.data)
-        found, sure = self.found_surely(config, model, inputs, examples, poll)
+        found, sure = self.found_surely(config, model, inputs, examples, watch)
         texts = (row.fields["source"] for row in rows)
         return Answers([text if isinstance(text, str) else " ".join(text) for text in texts], found, sure)
 
     def found_surely(
-        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch
     ) -> tuple[list[str], list[float] | None]:
         """The same as `found`, with the probability of each, if the model has one."""
-        return self.found(config, model, inputs, examples, poll), None
+        return self.found(config, model, inputs, examples, watch), None
 
     @abstractmethod
-    def found(
-        self, config: Config, model: Any, inputs: Any, examples: Examples, poll: Callable[[], None]
-    ) -> list[str]:
+    def found(self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch) -> list[str]:
         """What the model makes of each source, in their order, as text."""
 
     @abstractmethod
-    def judge(
-        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
-    ) -> Judged | None: ...
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged | None: ...

@@ -1,6 +1,5 @@
 """One label for each image."""
 
-from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -15,6 +14,7 @@ from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.models.convnets import image_encoder, image_head
 from foveal.models.encoder import patch_encoder
+from foveal.training.watch import Watch, every_batch
 
 
 def picture_encoder(config: Config) -> ImageEncoder | PatchEncoder:
@@ -48,13 +48,12 @@ class ImageKind(WholeKind):
         return HeldOutPictures(examples, config.data.image)
 
     def found_surely(
-        self, config: Config, model: Any, inputs: Any, examples: Any, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, examples: Any, watch: Watch
     ) -> tuple[list[str], list[float] | None]:
         work, order = self.task(config, model, inputs), self.once(config, examples)
         names, sure = [], []
-        for index in range(order.per_epoch):
-            poll()
-            highest = work.predict(order.batch(0, index)).max(1)
+        for batch in every_batch(order, watch):
+            highest = work.predict(batch).max(1)
             names += [inputs.labels[number] for number in highest.indices.tolist()]
             sure += highest.values.tolist()
         return names, sure

@@ -11,6 +11,7 @@ from foveal.config import Config
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.scores.score import Score
 from foveal.training.protocols import Batches, Task
+from foveal.training.watch import Watch
 
 Say = Callable[[str], None]
 
@@ -100,11 +101,9 @@ class Kind(Protocol):
         """How much a part is, in words."""
 
     def answer(
-        self, config: Config, model: Any, inputs: Any, data: str, say: Say, poll: Callable[[], None]
+        self, config: Config, model: Any, inputs: Any, data: str, say: Say, watch: Watch
     ) -> "Answers | None":
         """What the model makes of each source of `data`; None for a language model."""
 
-    def judge(
-        self, config: Config, model: Any, inputs: Any, data: Any, poll: Callable[[], None]
-    ) -> "Judged | None":
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> "Judged | None":
         """What the model makes of held-out data, scored; None where the loss says it all."""

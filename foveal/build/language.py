@@ -1,6 +1,5 @@
 """Language models: running text, predicted token by token."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from foveal.data.tokens import TokenArray
 from foveal.heads.generate import Generator
 from foveal.models.language import language_model
 from foveal.tasks.language import LanguageTask
+from foveal.training.watch import Watch
 
 USUAL = 65
 """The characters of English plays."""
@@ -82,15 +82,11 @@ def amount(facts: dict[str, Any]) -> str:
     return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
 
 
-def answer(
-    config: Config, model: Generator, inputs: Tokenizer, data: str, say: Say, poll: Callable[[], None]
-) -> None:
+def answer(config: Config, model: Generator, inputs: Tokenizer, data: str, say: Say, watch: Watch) -> None:
     """It goes on from a text, and answers no source."""
 
 
-def judge(
-    config: Config, model: Generator, inputs: Tokenizer, data: TokenArray, poll: Callable[[], None]
-) -> None:
+def judge(config: Config, model: Generator, inputs: Tokenizer, data: TokenArray, watch: Watch) -> None:
     """The loss says it all."""
 
 

@@ -1,6 +1,5 @@
 """Masked language models: running text, its hidden tokens guessed from both sides."""
 
-from collections.abc import Callable
 from typing import Any
 
 from foveal.build import language
@@ -15,6 +14,7 @@ from foveal.heads.guess import Guesser
 from foveal.layers.embedding import Embedding
 from foveal.models.encoder import Encoded, text_encoder
 from foveal.tasks.masked import MaskedTask
+from foveal.training.watch import Watch
 
 PREVIEWED = 48
 """Tokens of the text whose gaps a preview fills."""
@@ -95,7 +95,5 @@ def describe(config: Config, data: Prepared[Tokenizer, RunningText]) -> Describe
     return Described(unit, told, Marks(size).vocabulary, unit)
 
 
-def judge(
-    config: Config, model: Encoded, inputs: Tokenizer, data: RunningText, poll: Callable[[], None]
-) -> None:
+def judge(config: Config, model: Encoded, inputs: Tokenizer, data: RunningText, watch: Watch) -> None:
     """The loss and the accuracy say it all."""

@@ -1,6 +1,6 @@
 """Instructions and maps to moves: show, attend and act."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from foveal.models.navigate import Walker, walker
 from foveal.scores.navigation import path_moves, spl, success
 from foveal.tasks.navigate import NavigateTask, ReinforcedNavigateTask, Walk, arrived
 from foveal.tasks.shown import Shown
+from foveal.training.watch import Watch, every_batch
 
 PREVIEWED = 3
 
@@ -60,20 +61,18 @@ class NavigateKind(ExampleKind):
         )
 
     def found(
-        self, config: Config, model: Walker, inputs: WalkInputs, examples: Examples, poll: Callable[[], None]
+        self, config: Config, model: Walker, inputs: WalkInputs, examples: Examples, watch: Watch
     ) -> list[str]:
         outputs = [""] * len(examples)
-        for batch, walk in self._walks(config, model, inputs, examples, poll):
+        for batch, walk in self._walks(config, model, inputs, examples, watch):
             for row, moves in zip(batch.rows.tolist(), walk.rows(), strict=True):
                 outputs[row] = spelled(moves)
         return outputs
 
-    def judge(
-        self, config: Config, model: Walker, inputs: WalkInputs, data: Walks, poll: Callable[[], None]
-    ) -> Judged:
+    def judge(self, config: Config, model: Walker, inputs: WalkInputs, data: Walks, watch: Watch) -> Judged:
         """Success, SPL and moves of the likeliest walks; by the fewest moves of each."""
         outputs, ended, taken = [""] * len(data), [False] * len(data), [0] * len(data)
-        for batch, walk in self._walks(config, model, inputs, data.examples, poll):
+        for batch, walk in self._walks(config, model, inputs, data.examples, watch):
             found = map(spelled, walk.rows()), arrived(batch, walk).tolist(), walk.taken.tolist()
             for row, *one in zip(batch.rows.tolist(), *found, strict=True):
                 outputs[row], ended[row], taken[row] = one
@@ -81,11 +80,9 @@ class NavigateKind(ExampleKind):
         return Judged(data.sources, data.paths, outputs, data.lengths, scores)
 
     def _walks(
-        self, config: Config, model: Walker, inputs: WalkInputs, examples: Examples, poll: Callable[[], None]
+        self, config: Config, model: Walker, inputs: WalkInputs, examples: Examples, watch: Watch
     ) -> Iterator[tuple[ExampleBatch, Walk]]:
         """Each batch once, and how it is walked."""
         work, order = self.task(config, model, inputs), self.once(config, examples)
-        for index in range(order.per_epoch):
-            poll()
-            batch = order.batch(0, index)
+        for batch in every_batch(order, watch):
             yield batch, work.predict(batch)

@@ -27,6 +27,7 @@ from foveal.scores.translation import bleu, chrf
 from foveal.tasks.drawn import DrawnSequenceTask
 from foveal.tasks.sequence import SequenceTask
 from foveal.tasks.shown import Shown
+from foveal.training.watch import Watch, every_batch
 
 PREVIEWED = 3
 BEAM, ALPHA = 5, 1.0
@@ -60,24 +61,20 @@ class WritingKind(ExampleKind, ABC):
         make = DrawnSequenceTask if drawn else SequenceTask
         return make(model, marks, inputs.room, config.task.smoothing, previews)
 
-    def judge(
-        self, config: Config, model: Encoded, inputs: Inputs, data: Part, poll: Callable[[], None]
-    ) -> Judged:
+    def judge(self, config: Config, model: Encoded, inputs: Inputs, data: Part, watch: Watch) -> Judged:
         """What a beam of 5 writes, by the metrics of the task."""
-        outputs = self.found(config, model, inputs, data.examples, poll)
+        outputs = self.found(config, model, inputs, data.examples, watch)
         scores = [metric(data.targets, outputs) for metric in METRICS[config.task.name]]
         return Judged(data.sources, data.targets, outputs, data.lengths, scores)
 
     def found(
-        self, config: Config, model: Encoded, inputs: Inputs, examples: Examples, poll: Callable[[], None]
+        self, config: Config, model: Encoded, inputs: Inputs, examples: Examples, watch: Watch
     ) -> list[str]:
         work = self.task(config, model, inputs)
         # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
         order = self.once(config, examples)
         outputs = [""] * len(examples)
-        for index in range(order.per_epoch):
-            poll()
-            batch = order.batch(0, index)
+        for batch in every_batch(order, watch):
             written = work.write(batch, BEAM, alpha=ALPHA)
             for row, hypotheses in zip(batch.rows.tolist(), written, strict=True):
                 outputs[row] = inputs.target.decode(work.spell(hypotheses[0])).strip()

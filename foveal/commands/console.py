@@ -83,7 +83,7 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-class _Left(ProgressColumn):
+class Left(ProgressColumn):
     """Time left: by the budget until it is a plan, then by steps."""
 
     def render(self, task: Task) -> Text:
@@ -105,7 +105,7 @@ class Screen:
             TextColumn("loss [bold]{task.fields[loss]}[/]"),
             TextColumn("held out [bold]{task.fields[valid]}[/]"),
             TextColumn("{task.fields[speed]}"),
-            _Left(),
+            Left(),
             console=ERROR,
             transient=True,
         )

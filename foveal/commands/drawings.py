@@ -1,7 +1,6 @@
 """`foveal generate` with a run that draws: images out of nothing, on a sheet or in a folder."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from foveal.build import Loaded
 from foveal.commands.console import ERROR, check_picture, result_line
+from foveal.commands.meter import Meter
 from foveal.core.durable import new_folder, replace_file, write_new
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
@@ -28,7 +28,6 @@ def write_drawings(
     out: Path | None,
     steps: Path | None,
     json: bool,
-    poll: Callable[[], None],
 ) -> None:
     """Write `samples` drawings to `out`, a .png of all of them or a folder to be made with one each; and to
     the .png `steps` the canvas after each step of the first of them.
@@ -44,10 +43,11 @@ def write_drawings(
     check_picture(steps)
     began, model = time.perf_counter(), loaded.model
     last, places = [], {}
-    for start in range(0, samples, TOGETHER):
-        poll()
-        canvases, _ = imagined(model, range(start, min(start + TOGETHER, samples)), seed)
-        last.append(levels(canvases[:, -1]))
+    with Meter("drawn") as watch:
+        for start in range(0, samples, TOGETHER):
+            watch(start, samples)
+            canvases, _ = imagined(model, range(start, min(start + TOGETHER, samples)), seed)
+            last.append(levels(canvases[:, -1]))
     drawings = np.concatenate(last)
     seconds = time.perf_counter() - began
     if out is not None and one_each:

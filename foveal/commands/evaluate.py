@@ -1,19 +1,17 @@
 """`foveal evaluate RUN [DATA]`: measure a run on its held-out text, or on other data."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.build import Loaded, held_out_order, kind_of, load, prepare_again
+from foveal.build import Loaded, kind_of, load, prepare_again
 from foveal.commands.console import OUTPUT, facts_table, result_line, say
-from foveal.commands.report import judged, score_rows, scored, show_report
+from foveal.commands.report import measure, score_rows, show_report
 from foveal.commands.views import with_views
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.scores.report import Report
-from foveal.training.evaluate import evaluate as evaluate_batches
 from foveal.training.interrupt import Signals
 
 AMOUNTS = ("examples", "images", "characters", "tokens", "source_tokens", "target_tokens")
@@ -46,9 +44,9 @@ def evaluate(
     json
         Print one JSON object with the scores on standard output.
     """
-    with Signals() as signals:
+    with Signals():
         loaded = with_views(load(run, choose_device(device)), views, scales)
-        split, amounts, scores, report = measured(loaded, data, signals.poll)
+        split, amounts, scores, report = measured(loaded, data)
     if json:
         more = {} if report is None else report.to_json()
         result_line({"run": str(run), "split": split} | amounts | scores | more)
@@ -70,7 +68,7 @@ class Measured(NamedTuple):
     report: Report | None
 
 
-def measured(loaded: Loaded, data: str | None, poll: Callable[[], None]) -> Measured:
+def measured(loaded: Loaded, data: str | None) -> Measured:
     """The scores of a run on its held-out data, or on all of `data`. UserError if it has none."""
     config, kind = loaded.config, kind_of(loaded.config)
     if data is not None:
@@ -83,8 +81,6 @@ def measured(loaded: Loaded, data: str | None, poll: Callable[[], None]) -> Meas
         if held_out is None:
             raise UserError(f"{loaded.run.path}: trained without held-out data: name some to measure it on")
         facts = prepared.facts["parts"][split]
-    order, precision = held_out_order(config, held_out), config.training.precision
-    scores = evaluate_batches(loaded.model, loaded.task, order, precision=precision, poll=poll)
-    report = judged(kind.judge(config, loaded.model, loaded.inputs, held_out, poll))
+    scores, report = measure(config, loaded.model, loaded.task, loaded.inputs, held_out, split)
     amounts = {key: facts[key] for key in AMOUNTS if key in facts}
-    return Measured(split, amounts, scored(config.task.name, scores), report)
+    return Measured(split, amounts, scores, report)

@@ -1,6 +1,5 @@
 """The view `filmstrip` of a run: clips, and what it says of each frame, or of the whole."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.choices import ChoosingKind
 from foveal.build.frames import FilmedKind
 from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
+from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
@@ -20,9 +20,7 @@ SHOWN = 6
 """So many held-out clips are shown, where none are asked for."""
 
 
-def show_filmstrip(
-    loaded: Loaded, query: str | None, out: Path | None, json: bool, poll: Callable[[], None]
-) -> None:
+def show_filmstrip(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, what the run says of the clips at `query`, or of held-out ones.
 
     UserError for a run of another task.
@@ -32,11 +30,12 @@ def show_filmstrip(
         raise UserError(f"{loaded.run.path}: a run of no clips (task {loaded.config.task.name})")
     check_picture(out)
     shots, sources, rights = _asked(loaded, kind, query)
-    given = loaded.config, loaded.model, loaded.inputs, shots, poll
-    if isinstance(kind, ChoosingKind):
-        outputs = kind.choices(*given)
-    else:
-        outputs = [[text] for text in kind.found(*given)]
+    given = loaded.config, loaded.model, loaded.inputs, shots
+    with Meter("clips seen") as watch:
+        if isinstance(kind, ChoosingKind):
+            outputs = kind.choices(*given, watch)
+        else:
+            outputs = [[text] for text in kind.found(*given, watch)]
     if out is not None:
         numbers: Any = shots.columns["source"]
         strips = (shots.frames[numbers[row]] for row in range(len(shots)))

@@ -56,7 +56,7 @@ def generate(
         Print one JSON object on standard output.
     """
     check(tokens, drawing, searching)
-    with Signals() as signals:
+    with Signals():
         loaded = load(run, choose_device(device))
         plain = drawing == DRAWING and tokens is None
         if out is not None and loaded.config.task.name != "draw":
@@ -86,7 +86,7 @@ def generate(
                 given = Drawing(seed=drawing.seed, samples=drawing.samples)
                 if (prompt, input_, tokens, drawing, searching) != (None, None, None, given, SEARCHING):
                     raise UserError(f"{run} draws: leave out all but --samples, --seed, --out, --attention")
-                write_drawings(loaded, drawing.samples, drawing.seed, out, attention, json, signals.poll)
+                write_drawings(loaded, drawing.samples, drawing.seed, out, attention, json)
             case other:
                 raise UserError(f"{run} answers what it reads (task {other}): foveal predict {run} DATA")
 

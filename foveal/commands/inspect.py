@@ -65,20 +65,20 @@ def inspect(
     json
         Print one JSON object on standard output.
     """
-    with Signals() as signals:
+    with Signals():
         if view != "activations" and settings:
             raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
         if view == "glimpses":
             show_glimpses(load(what, choose_device(device)), query, out, json)
             return
         if view == "filmstrip":
-            show_filmstrip(load(what, choose_device(device)), query, out, json, signals.poll)
+            show_filmstrip(load(what, choose_device(device)), query, out, json)
             return
         if view == "walks":
-            show_walks(load(what, choose_device(device)), query, out, json, signals.poll)
+            show_walks(load(what, choose_device(device)), query, out, json)
             return
         if view == "neighbours":
             run = load(what, choose_device(device))
-            show_neighbours(run, query, data, nearest, measure, out, json, signals.poll)
+            show_neighbours(run, query, data, nearest, measure, out, json)
             return
         show_activations(what, settings, data, initialization, out, choose_device(device), json)

@@ -1,6 +1,6 @@
 """The view `neighbours` of a run: which images are nearest to a picture, by features and by pixels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from foveal.build import Given, Loaded, held_out_order, kind_of, prepare_again
 from foveal.build.images import ImageKind
 from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say, shortened
+from foveal.commands.meter import Meter
 from foveal.config import Config
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
@@ -36,7 +37,6 @@ def show_neighbours(
     measure: Measure,
     out: Path | None,
     json: bool,
-    poll: Callable[[], None],
 ) -> None:
     """Print, and draw into the PNG `out`, the `k` nearest to the pictures at `query` among the run's training
     images, or all images of `data`; without `query` those of its held-out images, and how often the nearest
@@ -56,7 +56,8 @@ def show_neighbours(
     prepared = _prepared(loaded, config, data)
     asked_for, sources, labels = queries(kind, config, prepared.inputs, prepared, query)
     asked, known = kind.once(config, asked_for), held_out_order(config, prepared.train)
-    found = neighbours(loaded.model, asked, known, k, measure, poll)
+    with Meter("images seen") as watch:
+        found = neighbours(loaded.model, asked, known, k, measure, watch)
     chosen = range(len(asked_for))
     result: dict[str, Any] = {"run": str(loaded.run.path), "measure": measure}
     if query is None:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from foveal.build import kind_of, load
 from foveal.build.kind import Answers
 from foveal.commands.console import result_line, say
+from foveal.commands.meter import Meter
 from foveal.commands.views import with_views
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
@@ -48,10 +49,10 @@ def predict(
     json
         Print one JSON object on standard output.
     """
-    with Signals() as signals:
+    with Signals(), Meter("predicted") as watch:
         loaded = with_views(load(run, choose_device(device)), views, scales)
         config, kind = loaded.config, kind_of(loaded.config)
-        found = kind.answer(config, loaded.model, loaded.inputs, data, say, signals.poll)
+        found = kind.answer(config, loaded.model, loaded.inputs, data, say, watch)
     if found is None:
         raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
     if json:

@@ -21,14 +21,16 @@ from foveal.commands.console import (
     result_line,
     shortened,
 )
+from foveal.commands.meter import Meter
 from foveal.commands.models import parts_of
-from foveal.config import TaskName
+from foveal.config import Config, TaskName
 from foveal.data.prepared import Prepared
 from foveal.inspection.curves import draw_curves
 from foveal.scores.report import Report, make_report
 from foveal.training.evaluate import evaluate
 from foveal.training.interrupt import Interrupted, Signals
 from foveal.training.plan import parse_budget
+from foveal.training.protocols import Task
 from foveal.training.run import Run
 from foveal.training.trainer import FinishedError, Trainer
 
@@ -101,11 +103,9 @@ def train_and_report(
         load_run_weights(run, model)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
         if held_out is not None:
-            order = held_out_order(config, held_out)
-            scores = evaluate(model, task, order, precision=config.training.precision, poll=signals.poll)
             split = "valid" if data.test is None else "test"
-            result |= {"split": split} | scored(config.task.name, scores)
-            report = judged(kind.judge(config, model, data.inputs, held_out, signals.poll))
+            scores, report = measure(config, model, task, data.inputs, held_out, split)
+            result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
         made = ", ".join(map(str, parts_of(config)))
         choice = CHOICES.get(config.task.name, "token")
@@ -118,6 +118,18 @@ def train_and_report(
     _show(run, result, report, progress.best_step)
     if json:
         result_line(result)
+
+
+def measure(
+    config: Config, model: nn.Module, task: Task, inputs: Any, held_out: Any, split: str
+) -> tuple[dict[str, float], Report | None]:
+    """The loss of held-out data with what belongs to it, and the scores of what the model makes of them."""
+    order, precision = held_out_order(config, held_out), config.training.precision
+    with Meter(f"{split} loss") as watch:
+        scores = evaluate(model, task, order, precision=precision, watch=watch)
+    with Meter(f"{split} answers") as watch:
+        found = kind_of(config).judge(config, model, inputs, held_out, watch)
+    return scored(config.task.name, scores), judged(found)
 
 
 def scored(task: TaskName, scores: dict[str, float]) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """`foveal transfer DATA --from RUN`: how much of an encoder to train on, measured on one's own images."""
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -12,6 +12,7 @@ from foveal.build import Given, Loaded, kind_of, load
 from foveal.build.images import ImageKind
 from foveal.commands.console import OUTPUT, duration, facts_table, result_line, say
 from foveal.commands.evaluate import measured
+from foveal.commands.meter import Meter
 from foveal.commands.neighbours import centred
 from foveal.commands.resume import resume
 from foveal.commands.train import train
@@ -32,6 +33,7 @@ from foveal.training.plan import parse_budget
 from foveal.training.run import check_place, default_path, open_run
 from foveal.training.sealed import open_json, seal_json
 from foveal.training.trainer import FinishedError
+from foveal.training.watch import Watch
 
 GIVEN = "transfer.json"
 K, MOST, ASKED = 5, 2000, 500
@@ -90,9 +92,9 @@ def transfer(
     parts = Given(data, valid, test)
     ways: dict[Way, dict[str, Any]] = {}
     try:
-        with Signals() as signals:
+        with Signals(), Meter("images compared") as watch:
             loaded = load(from_, choose_device(device))
-            found = _alike(loaded, overrides, parts, signals.poll)
+            found = _alike(loaded, overrides, parts, watch)
             _make(folder, given)
         for way, settings in _ways(loaded, overrides).items():
             path = folder / way
@@ -117,7 +119,7 @@ class Alike(NamedTuple):
         return advise(self.images / self.classes, self.features, self.pixels)
 
 
-def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, poll: Callable[[], None]) -> Alike:
+def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, watch: Watch) -> Alike:
     """How often the nearest images have the right label, by features of the run as it is, and by pixels."""
     path = loaded.run.path
     config, kind = load_config(str(path / "config.toml"), list(overrides)), kind_of(loaded.config)
@@ -134,7 +136,7 @@ def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, poll: Calla
         )
     (few, right), (among, labels) = _some(held_out, ASKED), _some(prepared.train, MOST)
     asked, known = (kind.once(centred(config), pictures) for pictures in (few, among))
-    found = neighbours(loaded.model, asked, known, K, "cosine", poll)
+    found = neighbours(loaded.model, asked, known, K, "cosine", watch)
     shares = [np.mean(np.array(voted(near, labels)) == np.array(right)) for near in found]
     return Alike(len(prepared.train), len(prepared.inputs.labels), *map(float, shares))
 
@@ -198,8 +200,8 @@ def _trained(
 
 
 def _measure(path: Path, device: str) -> dict[str, Any]:
-    with Signals() as signals:
-        found = measured(load(path, choose_device(device)), None, signals.poll)
+    with Signals():
+        found = measured(load(path, choose_device(device)), None)
     assert found.report is not None  # there is one of every kind that chooses
     last = read_log(open_run(path).metrics, "step")[-1]
     accuracy = found.report.scores[0].value

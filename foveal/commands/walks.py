@@ -1,6 +1,6 @@
 """The view `walks` of a run: which way it goes by an instruction, drawn on the map."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.navigate import NavigateKind
 from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
+from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
@@ -19,9 +20,7 @@ SHOWN = 6
 """So many held-out walks are shown, where none are asked for."""
 
 
-def show_walks(
-    loaded: Loaded, query: str | None, out: Path | None, json: bool, poll: Callable[[], None]
-) -> None:
+def show_walks(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, how the run walks on the maps at `query`, or on held-out ones.
 
     UserError for a run of another task.
@@ -31,7 +30,8 @@ def show_walks(
         raise UserError(f"{loaded.run.path}: a run of no walks (task {loaded.config.task.name})")
     check_picture(out)
     examples, sources, rights = _asked(loaded, kind, query)
-    outputs = kind.found(loaded.config, loaded.model, loaded.inputs, examples, poll)
+    with Meter("maps walked") as watch:
+        outputs = kind.found(loaded.config, loaded.model, loaded.inputs, examples, watch)
     count = len(sources)
     rows = range(count) if query else np.linspace(0, count - 1, min(SHOWN, count)).astype(int).tolist()
     if out is not None:

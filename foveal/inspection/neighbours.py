@@ -1,6 +1,6 @@
 """Which images are the nearest to one, by the features of a network and by their pixels."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.training.protocols import Batches
+from foveal.training.watch import Watch, every_batch
 
 Measure = Literal["cosine", "euclidean"]
 GRAIN = 16
@@ -54,15 +55,14 @@ class Nearest:
         return F.normalize(vectors) if self.measure == "cosine" else vectors
 
 
-def vectors_of(model: Any, order: Batches, poll: Callable[[], None]) -> Iterator[Vectors]:
+def vectors_of(model: Any, order: Batches, watch: Watch) -> Iterator[Vectors]:
     """Of the images of an order, batch by batch; the features are the summary of the encoder's memory.
 
     The model is to be in evaluation mode.
     """
     device = next(model.parameters()).device
-    for index in range(order.per_epoch):
-        poll()
-        images = order.batch(0, index).columns["source"]
+    for batch in every_batch(order, watch):
+        images = batch.columns["source"]
         side = min(GRAIN, images.shape[-1])
         with torch.inference_mode():
             memory, _ = model.encoder(images.to(device), None)
@@ -78,12 +78,12 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(
-    model: Any, queries: Batches, among: Batches, k: int, measure: Measure, poll: Callable[[], None]
+    model: Any, queries: Batches, among: Batches, k: int, measure: Measure, watch: Watch
 ) -> Neighbours:
     """The `k` nearest to each image of an order: by features in that measure, and by pixels, Euclidean."""
-    features, pixels = map(torch.cat, zip(*vectors_of(model, queries, poll), strict=True))
+    features, pixels = map(torch.cat, zip(*vectors_of(model, queries, watch), strict=True))
     found = Neighbours(Nearest(features, k, measure), Nearest(pixels, k, "euclidean"))
-    for some in vectors_of(model, among, poll):
+    for some in vectors_of(model, among, watch):
         found.features.add(some.features)
         found.pixels.add(some.pixels)
     return found

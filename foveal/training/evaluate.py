@@ -1,7 +1,5 @@
 """The means of loss and metrics over held-out batches."""
 
-from collections.abc import Callable
-
 import torch
 from torch import nn
 
@@ -10,6 +8,7 @@ from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
 from foveal.training.protocols import Batches, Task
 from foveal.training.step import begin
+from foveal.training.watch import Watch, every_batch, unwatched
 
 
 def evaluate(
@@ -18,9 +17,9 @@ def evaluate(
     batches: Batches,
     *,
     precision: Precision = "float32",
-    poll: Callable[[], None] = lambda: None,
+    watch: Watch = unwatched,
 ) -> dict[str, float]:
-    """Every batch once, the state carried from batch to batch; `poll` is called before each.
+    """Every batch once, the state carried from batch to batch.
 
     The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself.
     Noise is the same at every call.
@@ -31,9 +30,7 @@ def evaluate(
     carry: State = None
     device = next(model.parameters()).device
     with torch.no_grad():
-        for index in range(batches.per_epoch):
-            poll()
-            batch = batches.batch(0, index)
+        for index, batch in enumerate(every_batch(batches, watch)):
             seed_everything("evaluate", index)
             with autocast(device, precision):
                 result, carry = task(batch, begin(task, batch, carry))

@@ -166,7 +166,11 @@ class Trainer:
         with state.average.in_model() if state.average else nullcontext():
             if self.valid and progress.evaluated < progress.step:
                 means = evaluate(
-                    self.model, self.task, self.valid, precision=self.config.precision, poll=signals.poll
+                    self.model,
+                    self.task,
+                    self.valid,
+                    precision=self.config.precision,
+                    watch=lambda piece, pieces: signals.poll(),
                 )
                 progress.evaluated = progress.step
                 best = means["loss"] < (math.inf if progress.best_loss is None else progress.best_loss)
