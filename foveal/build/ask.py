@@ -12,7 +12,7 @@ from foveal.build.images import picture_encoder
 from foveal.build.kind import Described, Given, Judged, Say
 from foveal.build.writing import WritingKind
 from foveal.config import Config
-from foveal.data.ask import AskExamples, AskInputs, Asks
+from foveal.data.ask import AskExamples, AskForm, AskInputs, Asks
 from foveal.data.ask_forms import UNSEEN, AnswerForm, AnswerInputs, ChooseForm, ReplyForm, ReplyInputs
 from foveal.data.ask_order import AskOrder, shown
 from foveal.data.batching import ExampleBatch
@@ -41,6 +41,8 @@ def reader(config: Config, inputs: AskInputs | None = None) -> JointEncoder:
 
 class AskKind(ExampleKind, ABC):
     """Batches are of images, each with all questions about it."""
+
+    form: AskForm
 
     def training_order(self, config: Config, data: Asks) -> AskOrder:
         pictures, image, seed = data.examples.pictures, config.data.image, config.training.seed

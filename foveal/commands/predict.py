@@ -7,14 +7,16 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.build import kind_of, load
+from foveal.build import Loaded, kind_of, load
 from foveal.build.kind import Answers
+from foveal.commands.asking import asked
 from foveal.commands.console import result_line, say
 from foveal.commands.meter import Meter
 from foveal.commands.views import with_views
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.training.interrupt import Signals
+from foveal.training.watch import Watch
 
 SURE = 0.9
 """A label whose probability is higher is told as sure."""
@@ -25,6 +27,7 @@ def predict(
     data: str,
     /,
     *,
+    question: tuple[str, ...] = (),
     views: str | None = None,
     scales: str | None = None,
     device: str = "auto",
@@ -40,6 +43,8 @@ def predict(
         The run folder.
     data
         A text file with one source a line, or a table with a column of them; answers in it are not looked at.
+    question
+        What to ask about the picture DATA; several, --question ... --question ..., are a talk.
     views
         Of a picture: centre, mirrored, or ten (corners and centre, mirrored too), whose answers are averaged.
     scales
@@ -51,8 +56,7 @@ def predict(
     """
     with Signals(), Meter("predicted") as watch:
         loaded = with_views(load(run, choose_device(device)), views, scales)
-        config, kind = loaded.config, kind_of(loaded.config)
-        found = kind.answer(config, loaded.model, loaded.inputs, data, say, watch)
+        found = asked(loaded, Path(data), question) if question else _answered(loaded, data, watch)
     if found is None:
         raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
     if json:
@@ -65,6 +69,10 @@ def predict(
         if len(found.outputs) > 1 and (counted := _counted(found)):
             labels = ", ".join(f"{name} {count:,}" for name, count in counted["labels"].items())
             say(f"{labels}; {100 * counted['sure']:.1f} % with a probability over {SURE}")
+
+
+def _answered(loaded: Loaded, data: str, watch: Watch) -> Answers | None:
+    return kind_of(loaded.config).answer(loaded.config, loaded.model, loaded.inputs, data, say, watch)
 
 
 def _counted(found: Answers) -> dict[str, Any]:

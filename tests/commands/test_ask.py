@@ -104,6 +104,40 @@ def test_what_was_said_before_can_be_hidden() -> None:
     assert len(predictions("hidden", "shapes")) == 360
 
 
+def test_a_talk_about_one_picture() -> None:
+    """Each question is answered as that row of a table whose history are the ones before it, answered."""
+    write_questions("shapes", "history", count=40)
+    train("shapes", steps=20)
+    train("shapes", "--task", "reply", run="replies", steps=4)
+    questions = ["what colour is it?", "which one was it?", "what  shape is it?"]
+    asking = [part for question in questions for part in ("--question", question)]
+    for run in ("run", "replies"):
+        talk = predictions(run, "shapes/7.png", *asking)
+        assert [one["source"] for one in talk] == [
+            f"shapes/7.png: {' '.join(question.split())}" for question in questions
+        ]
+        said = [f"{question} {one['output']}." for question, one in zip(questions, talk, strict=True)]
+        Path("talk").mkdir(exist_ok=True)
+        shutil.copy("shapes/7.png", "talk")
+        with Path("talk/metadata.csv").open("w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["file_name", "question", "history"])
+            table.writerows(["7.png", question, " ".join(said[:at])] for at, question in enumerate(questions))
+        rows = predictions(run, "talk")
+        assert [one["output"] for one in rows] == [one["output"] for one in talk]
+    assert "--question: it is empty" in refuse("predict", "run", "shapes/7.png", "--question", " ")
+    assert "nothing.png: can't be read" in refuse("predict", "run", "nothing.png", "--question", "what?")
+
+
+def test_questions_are_for_runs_that_answer_them() -> None:
+    write_questions("shapes", "choices", count=40)
+    trained("shapes", "--task", "images", "data.image.size=12", "data.label=answer", run="labels", steps=1)
+    train("shapes", "--task", "choose", steps=1)
+    asking = ("shapes/7.png", "--question", "what colour is it?")
+    assert "a run of no questions (task images); leave out --question" in refuse("predict", "labels", *asking)
+    assert "give a table with questions and choices" in refuse("predict", "run", *asking)
+
+
 def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:
     write_questions("shapes", "choices", "history", count=40)
     for way in WAYS:

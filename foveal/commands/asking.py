@@ -1,0 +1,48 @@
+"""Questions about one picture, one after the other, as in a talk."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from foveal.build import Loaded, kind_of
+from foveal.build.ask import AskKind
+from foveal.build.kind import Answers
+from foveal.core.errors import UserError
+from foveal.data.images import content
+from foveal.data.picture_files import pixels_of
+from foveal.data.rows import Row
+from foveal.training.watch import unwatched
+
+
+def asked(loaded: Loaded, picture: Path, questions: Sequence[str]) -> Answers:
+    """The answers to `questions`; what was said before a question are those before it, with their answers.
+
+    UserError for a run that answers none or needs choices, for no such picture, and for an empty question.
+    """
+    config, kind = loaded.config, kind_of(loaded.config)
+    if not isinstance(kind, AskKind):
+        raise UserError(
+            f"{loaded.run.path}: a run of no questions (task {config.task.name}); leave out --question"
+        )
+    if "choices" in kind.form.asked:
+        raise UserError(
+            f"{loaded.run.path} chooses among what a row brings: give a table with questions and choices"
+        )
+    pixels = pixels_of(picture, config.data.image.size, config.data.image.channels)
+    if isinstance(pixels, str):
+        raise UserError(f"{picture}: {pixels}")
+    questions = [" ".join(question.split()) for question in questions]
+    if "" in questions:
+        raise UserError("--question: it is empty")
+    answers: list[str] = []
+    said: list[str] = []
+    for question in questions:
+        fields = {
+            "content": content(pixels),
+            "picture": pixels,
+            "question": question,
+            "history": " ".join(said),
+        }
+        examples = kind.form.encode_questions([Row(str(picture), fields)], loaded.inputs, config.data)
+        answers += kind.found(config, loaded.model, loaded.inputs, examples, unwatched)
+        said += [question, f"{answers[-1]}."]
+    return Answers([f"{picture}: {question}" for question in questions], answers)
