@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.plain import PlainBlock
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.build import build_model, build_task, settle
 from foveal.config import load_config
@@ -78,23 +79,6 @@ class PlainResNet(nn.Module):
         return self.projection(self.blocks(images).mean((2, 3)))
 
 
-class PlainBlock(nn.Module):
-    def __init__(self, width: int, heads: int):
-        super().__init__()
-        self.heads = heads
-        self.attention_norm, self.mlp_norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query_key_value, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        parts = self.query_key_value(self.attention_norm(x)).chunk(3, -1)
-        y = F.scaled_dot_product_attention(
-            *(part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
-        )
-        x = x + self.output(y.transpose(1, 2).flatten(2))
-        return x + self.mlp(self.mlp_norm(x))
-
-
 class PlainViT(nn.Module):
     def __init__(self, subject: Subject):
         super().__init__()
@@ -103,7 +87,9 @@ class PlainViT(nn.Module):
         self.patches = nn.Conv2d(3, width, patch, patch)
         self.token = nn.Parameter(torch.zeros(1, 1, width))
         self.positions = nn.Parameter(torch.randn(1, 1 + (size // patch) ** 2, width) * 0.02)
-        self.blocks = nn.Sequential(*(PlainBlock(width, heads) for _ in range(layers)), nn.LayerNorm(width))
+        self.blocks = nn.Sequential(
+            *(PlainBlock(width, heads, causal=False) for _ in range(layers)), nn.LayerNorm(width)
+        )
         self.projection = nn.Linear(width, subject.model.head.classes)
 
     def forward(self, images: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.peers import peer
+from benchmarks.plain import PlainBlock
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.config import load_config
@@ -36,28 +37,14 @@ class Size:
         return f"{self.layers} layers, width {self.width}, batch {self.batch} of {self.context}"
 
 
-class PlainBlock(nn.Module):
-    def __init__(self, width: int, heads: int):
-        super().__init__()
-        self.heads = heads
-        self.attention_norm, self.mlp_norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query_key_value, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        parts = self.query_key_value(self.attention_norm(x)).chunk(3, -1)
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.output(y.transpose(1, 2).flatten(2))
-        return x + self.mlp(self.mlp_norm(x))
-
-
 class PlainGPT(nn.Module):
     def __init__(self, size: Size):
         super().__init__()
         self.tokens = nn.Embedding(VOCABULARY.size, size.width)
         self.positions = nn.Embedding(size.context, size.width)
-        self.blocks = nn.Sequential(*(PlainBlock(size.width, size.heads) for _ in range(size.layers)))
+        self.blocks = nn.Sequential(
+            *(PlainBlock(size.width, size.heads, causal=True) for _ in range(size.layers))
+        )
         self.norm = nn.LayerNorm(size.width)
         for table in (self.tokens, self.positions):
             nn.init.normal_(table.weight, std=0.02)
