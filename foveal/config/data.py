@@ -108,6 +108,8 @@ class DataConfig(Strict):
     """Share held out for the reported figure, where neither --valid nor --test is given."""
     group: str = ""
     """A pattern (of Python's `re`) of what texts about variants of one thing differ in."""
+    group_of: Literal["text", "name"] = "text"
+    """Of what that is a pattern: of the texts to be written, or of the names of the files."""
     hold: Literal["groups", "members"] = "groups"
     """What is held out of such things: all variants of some, or every third variant of each."""
 

@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Literal
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
@@ -27,7 +29,7 @@ def split_groups(rows: Sequence[Row], config: DataConfig, shares: Shares) -> Ite
     if not shares:
         yield from (("train", row) for row in rows)
         return
-    groups = groups_of(rows, config.group)
+    groups = groups_of(rows, config.group, config.group_of)
     if config.hold == "groups":
         yield from ((part_of_row(group, shares), row) for group, row in zip(groups, rows, strict=True))
         return
@@ -45,19 +47,22 @@ def _held_out(row: Row, shares: Shares) -> Part:
     return last if part == "train" else part
 
 
-def groups_of(rows: Sequence[Row], pattern: str) -> list[str]:
+def groups_of(rows: Sequence[Row], pattern: str, of: Literal["text", "name"] = "text") -> list[str]:
     """The group of each row, called by the smallest of its rows' contents.
 
-    Rows belong together if their texts are alike but for what `pattern` matches, or their contents (what a
-    model is given) are equal; and whatever is bound by that from row to row. Errors: UserError for rows
-    without such texts, and for a pattern that matches none.
+    Rows belong together if their texts, or the names of their files, are alike but for what `pattern`
+    matches, or if their contents (what a model is given) are equal; and whatever is bound by that from row to
+    row. Errors: UserError for rows without such texts or names, and for a pattern that matches none.
     """
-    texts = [row.fields.get("target") for row in rows]
+    texts = [row.fields.get("target" if of == "text" else "name") for row in rows]
     if not all(isinstance(text, str) for text in texts):
-        raise UserError("data.group is of texts to be written, and this task has none: leave it out")
+        what = "of texts to be written" if of == "text" else "of names of files (data.group_of=name)"
+        raise UserError(f"data.group is {what}, and this task has none: leave it out")
+    if of == "name":
+        texts = [PurePath(str(text)).name for text in texts]
     stems = [re.sub(pattern, "", str(text)) for text in texts]
     if stems == texts:
-        raise UserError(f"data.group={pattern} matches no text: mend the pattern, or leave it out")
+        raise UserError(f"data.group={pattern} matches no {of}: mend the pattern, or leave it out")
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:

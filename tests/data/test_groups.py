@@ -54,6 +54,19 @@ def test_equal_sources_bind_groups() -> None:
     assert groups_of(rows[::-1], r": \d") == groups[::-1]
 
 
+def test_names_of_files_bind() -> None:
+    rows = [
+        Row("line 2", {"source": n, "target": n, "name": f"photos-a/{n}"})
+        for n in ("cat-a.png", "cat-b.png", "dog-a.png")
+    ]
+    groups = groups_of(rows, "-[ab]", "name")
+    assert groups[0] == groups[1] != groups[2]
+    with pytest.raises(UserError, match="matches no name"):
+        groups_of(rows, "photos", "name")  # of the file's own name
+    with pytest.raises(UserError, match=r"of names of files \(data\.group_of=name\), and this task has none"):
+        groups_of([row("a", "b")], "a", "name")
+
+
 def test_every_third_of_a_group_is_held_out() -> None:
     rows = [row(f"{n} in {v}", f"thing {n}, {v}") for n in range(100) for v in "abcdefg"]
     rows += [row(f"pair {n} in {v}", f"pair {n}, {v}") for n in range(9) for v in "ab"]
@@ -86,7 +99,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_emoji(outside_data: Path) -> None:
-    """What a name says behind its colon is no other thing, but for hair, flags and keys."""
+    """By their texts, and by the code points that are their names: without persons, tones of skin, genders
+    and directions."""
     data = DataConfig.model_validate({"column": "text_en", "image": {"size": 16}})
     rows = [*CaptionForm().read(str(outside_data / "emoji_captions.zip"), data, [])]
     groups = groups_of(rows, r"\W*([\w-]+ skin tone)?(facing right)?")
@@ -96,3 +110,12 @@ def test_emoji(outside_data: Path) -> None:
     assert of["woman running"] != of["woman walking"]
     assert of["flag: Peru"] != of["flag: Chad"]
     assert 1500 < len(set(groups)) < 2000
+    named = groups_of(
+        rows, r"-?(1f46[89]|1f9d1)(-1f3f[b-f])?-200d|-(1f3f[b-f]|fe0f)|-200d-(264[02]|27a1)", "name"
+    )
+    of = {found.fields["target"]: group for found, group in zip(rows, named, strict=True)}
+    assert of["woman running: medium-light skin tone, facing right"] == of["person running"]
+    assert of["woman astronaut"] == of["man astronaut: dark skin tone"]
+    assert of["woman running"] != of["woman walking"]
+    assert of["flag: Peru"] != of["flag: Chad"]
+    assert 1650 < len(set(named)) < 1750
