@@ -28,6 +28,21 @@ def test_the_others_are_few():
     assert models - COMPARED == {"demo", "min-char-rnn"}
 
 
+@pytest.mark.parametrize(
+    ("name", "other", "apart"),
+    [
+        ("caption-bottleneck", "caption", {"attentive"}),
+        ("caption-hard", "caption", {"attentive"}),
+        ("caption-patches", "caption-transformer", {"encoder"}),
+    ],
+)
+def test_forms_of_captioning_differ_in_one_thing(name, other, apart):
+    """So that what a comparison of them finds is of that thing."""
+    one, another = load_config(name), load_config(other)
+    assert {key for key, value in one.model if value != getattr(another.model, key)} == apart
+    assert one.model_copy(update={"model": another.model}) == another
+
+
 @pytest.mark.parametrize("task", get_args(TaskName))
 def test_every_task_has_a_preset_of_its_own(task):
     config = load_config(PRESETS[task])

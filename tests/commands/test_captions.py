@@ -44,27 +44,13 @@ SMALL = (
     "training.average=0",
     "training.evaluate_every=20",
 )
-PATCHES = tuple(
-    f"model.encoder.{one}"
-    for one in (
-        "kind=patches",
-        "patch=4",
-        "mixers=attention",
-        "layers=1",
-        "width=32",
-        "attention.heads=2",
-        "feedforward=mlp",
-        "norm=layer",
-        "residual=true",
-        "positions.kind=learned",
-    )
-)
+PATCHES = tuple(f"model.encoder.{one}" for one in ("patch=4", "layers=1", "width=32", "attention.heads=2"))
 FORMS = {
-    "summary": ("model.attentive.score=summary",),
+    "bottleneck": ("--model", "caption-bottleneck"),
     "attention": (),
-    "hard": ("model.attentive.look=hard",),
+    "hard": ("--model", "caption-hard"),
     "transformer": ("--model", "caption-transformer"),
-    "patches": ("--model", "caption-transformer", *PATCHES),
+    "patches": ("--model", "caption-patches", *PATCHES),
 }
 
 
@@ -179,8 +165,8 @@ def test_where_it_looked_is_drawn(learnt: Path, monkeypatch: pytest.MonkeyPatch,
     (weights,) = (one[0] for name, one in found.items() if name.endswith("/weights"))
     assert np.allclose(look.weights, weights[0, 0].detach(), atol=1e-5)
     assert "is drawn as .png" in refuse("generate", "run", "--input", "shapes/4.png", "--attention", "a.html")
-    train("shapes", *FORMS["summary"], run=str(tmp_path / "summary"), steps=1)
-    no_look = ("generate", tmp_path / "summary", "--input", "shapes/4.png", "--attention", "a.png")
+    train("shapes", *FORMS["bottleneck"], run=str(tmp_path / "bottleneck"), steps=1)
+    no_look = ("generate", tmp_path / "bottleneck", "--input", "shapes/4.png", "--attention", "a.png")
     told = call(*no_look)
     assert (told.code, told.out.count("\n")) == (2, 1)
     assert "no attention to show" in told.err
