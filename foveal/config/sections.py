@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from foveal.config.data import AugmentConfig, DataConfig
+from foveal.config.data import AugmentConfig, DataConfig, ImageConfig
 from foveal.config.model import EncoderName, ModelConfig, check_stack
 from foveal.config.values import Fraction, NotNegative, Positive, Rate, Strict
 
@@ -55,6 +55,15 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "navigate": ("text",),
 }
 """The kinds of encoder that read what a task is given."""
+
+
+UNSMOOTHED: dict[TaskName, str] = {
+    "choose": "the choices are each row's own",
+    "glimpse": "what counts is whether the answer is right",
+    "draw": "there is no label",
+    "navigate": "the moves are those of the path",
+}
+"""Tasks without label smoothing, and why."""
 
 
 class TaskConfig(Strict):
@@ -200,6 +209,8 @@ def _pictures_fit(config: Config) -> None:
             f"{name} sees the frames of a clip as they are: leave out data.augment.*, "
             "data.image.views and data.image.scales"
         )
+    if name == "navigate" and (data.augment != AugmentConfig() or data.image != ImageConfig()):
+        raise ValueError("a walk sees its map as it is: leave out data.augment.* and data.image.*")
     if name == "draw" and (several or data.image.channels != 1):
         raise ValueError(
             "a drawing is grey and of one view: set data.image.channels=1, and leave out "
@@ -209,8 +220,8 @@ def _pictures_fit(config: Config) -> None:
 
 def _losses_fit(config: Config) -> None:
     task = config.task
-    if task.name == "choose" and task.smoothing:
-        raise ValueError("task.smoothing: the choices are each row's own; leave it out")
+    if task.name in UNSMOOTHED and task.smoothing:
+        raise ValueError(f"task.smoothing: {UNSMOOTHED[task.name]}; leave it out")
     if task.signal == "reinforce" and task.name != "navigate":
         raise ValueError(f"task.signal=reinforce: {task.name} walks nowhere; leave it out")
     if task.name == "navigate" and config.model.attentive.look == "hard":

@@ -15,7 +15,8 @@ from foveal.models.encoder import Encoded
 
 class ClassifyTask:
     """`-log p(label | source)` in nats a source. Columns of a batch: `source`, `label`; of mixed sources
-    `other` and `share` (`data.augment.mixed`)."""
+    `other` and `share` (`data.augment.mixed`). A label below zero is none that training has: such a row has
+    no loss, and is wrong."""
 
     def __init__(self, model: Encoded, labels: tuple[str, ...], smoothing: float = 0.0):
         self.model, self.labels, self.smoothing = model, labels, smoothing
@@ -23,7 +24,8 @@ class ClassifyTask:
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         """The weight of each term, from the batch alone."""
-        return dict.fromkeys(("loss", *self.aux_names), float(len(batch.rows)))
+        known = float(batch.columns["label"].ge(0).sum())
+        return {"loss": known} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
     def start(self, batch: ExampleBatch) -> State:
         """Examples do not know each other: nothing is carried."""
@@ -48,8 +50,7 @@ class ClassifyTask:
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         with torch.no_grad():
             loss, right = float(nats(0.0)), float(logits.argmax(1).eq(labels).sum())
-        rows = float(len(labels))
-        return Result(terms, {"loss": (loss, rows), "accuracy": (right, rows)}), None
+        return Result(terms, {"loss": (loss, weights["loss"]), "accuracy": (right, float(len(labels)))}), None
 
     def predict(self, batch: ExampleBatch) -> Tensor:
         """The probability of each class (B, C); the model is to be in evaluation mode."""

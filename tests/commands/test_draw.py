@@ -78,6 +78,7 @@ def test_a_sheet_and_the_steps(run: Path) -> None:
 
 def test_what_does_not_fit_is_a_line(run: Path) -> None:
     assert "set data.image.channels=1" in refuse("train", "squares", *TINY, "data.image.channels=3")
+    assert "task.smoothing: there is no label" in refuse("train", "squares", *TINY, "task.smoothing=0.1")
     assert "balances no experts" in refuse("train", "squares", *TINY, "model.feedforward=experts")
     assert "say where to" in refuse("generate", run)
     assert "there already" in refuse("generate", run, "--out", "squares")

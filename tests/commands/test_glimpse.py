@@ -54,6 +54,9 @@ def test_the_paths_are_drawn() -> None:
 def test_what_does_not_fit_is_a_line() -> None:
     write_images()
     assert "a glimpse is of one view" in refuse("train", "squares", *TINY, "data.augment.mixup=0.2")
+    assert "task.smoothing: what counts" in refuse(
+        "train", "squares", *TINY, "--task", "glimpse", "task.smoothing=0.1"
+    )
     assert "no encoder" in refuse("train", "squares", "--task", "glimpse", "--model", "images")
     trained("squares", *SMALL, run="plain", steps=1)
     assert "of no glimpses" in refuse("inspect", "plain", "glimpses")

@@ -108,6 +108,8 @@ def test_what_can_not_be_used_is_a_line() -> None:
     assert "some.jsonl, line 21" in aside[0]
     assert "no column 'path'" in aside[0]
     assert "never reads the source" in refuse("train", "maps.jsonl", *SMALL, "model.mixers=gru")
+    assert "task.smoothing: the moves are" in refuse("train", "maps.jsonl", *SMALL, "task.smoothing=0.1")
+    assert "leave out data.augment" in refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
     assert "language walks nowhere" in refuse("train", "maps.txt", "task.signal=reinforce")
     Path("text.txt").write_text("hello there\n" * 80)
     trained("text.txt", *TINY, "--model", "rnn", run="text", steps=1)
