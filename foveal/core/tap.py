@@ -12,7 +12,8 @@ from fnmatch import fnmatch
 from torch import Tensor, nn
 
 SITES = {
-    "weights": "attention's weights after the softmax (B, H, T, S), recomputed from queries and keys",
+    "weights": "attention's weights after the softmax (B, H, T, S), recomputed from queries and keys; "
+    "hard attention's are 1 at the place it looked at",
     "hidden": "a recurrent mixer's outputs (B, T, D)",
     "delta": "Mamba's time steps (B, T, E)",
     "receptance": "RWKV's gate after the sigmoid (B, T, D)",

@@ -7,6 +7,7 @@ from typing import Literal, cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
@@ -181,19 +182,23 @@ class Attentive(Tapped):
         keys, values, mask = memory
         keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would do it again at every step
         look = self.score.looking(keys, values, mask, x.shape[1])
-        rows = torch.arange(len(p), device=p.device)
+        rows, places = torch.arange(len(p), device=p.device), list[Tensor]()
 
         def step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
             return self.recurrent.cell.step(join(p, look(s["h"])), s)
 
         def hard_step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
             place, *drawn = choose_place(score(s["h"], keys), mask, self.training)
+            places.append(place)
             y, new = self.recurrent.cell.step(join(p, values[rows, place]), s)
             return y, new | {DRAWN: s[DRAWN] + torch.stack(drawn, 1)}
 
         y, after = recur(hard_step if self.hard else step, p, before, lengths)
 
         def weights() -> Tensor:
+            if self.hard:
+                looked = F.one_hot(torch.stack(places, 1), keys.shape[1]) * mask[:, None]
+                return looked[:, None].to(p.dtype)
             s = torch.cat([before["h"][:, None], y[:, :-1]], 1)
             return masked_softmax(score(s, keys[:, None]), mask[:, None])[:, None]
 

@@ -1,15 +1,18 @@
 """Captions: from pictures with texts to a run, in each of its forms, that is resumed, measured and used."""
 
+import functools
 import json
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from foveal.build import load
@@ -78,33 +81,51 @@ def train(data: str, *more: object, run: str = "run", steps: int) -> dict[str, A
     return trained(data, *SMALL, *more, run=run, steps=steps)
 
 
+class Learnt(NamedTuple):
+    """A folder with `shapes` and a `run`, not to be changed; and what training told."""
+
+    folder: Path
+    result: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Callable[[str], Learnt]:
+    """Each form is trained once."""
+
+    @functools.cache
+    def learn(form: str) -> Learnt:
+        folder = tmp_path_factory.mktemp(form)
+        count, steps = (240, 100) if form == "patches" else (120, 40)  # patches know nothing of neighbours
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FOVEAL_CACHE", str(cache))
+            patch.chdir(folder)
+            return Learnt(folder, train(write_shapes(count=count), *FORMS[form], steps=steps))
+
+    return learn
+
+
+@pytest.fixture
+def attending(learnt: Callable[[str], Learnt], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the first that was published, where the test is run."""
+    folder = learnt("attention").folder
+    monkeypatch.chdir(folder)
+    return folder
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_learns(form: str) -> None:
-    count, steps = (240, 100) if form == "patches" else (120, 40)  # patches know nothing of neighbours
-    result = train(write_shapes(count=count), *FORMS[form], steps=steps)
+def test_each_form_learns(form: str, learnt: Callable[[str], Learnt]) -> None:
+    folder, result = learnt(form)
     assert result["exact"] > 0.9, result
     assert {"loss", "perplexity", "chrf", "chrf_interval", "bleu", "bleu_signature"} <= result.keys()
     low, high = result["cider_interval"]
     assert low <= result["cider"] <= high
     assert result["by_length"] == []
     assert "alarm" not in result
-    found = {Path(one["source"]).name: one["output"] for one in predictions("run", "shapes")}
-    assert np.mean([found[f"{n}.png"] == caption(n) for n in range(count)]) > 0.9
+    answers = predictions(str(folder / "run"), str(folder / "shapes"))
+    assert np.mean([one["output"] == caption(int(Path(one["source"]).stem)) for one in answers]) > 0.9
 
 
-@pytest.fixture(scope="module")
-def learnt(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
-    """A folder with `shapes` and a run, not to be changed."""
-    folder = tmp_path_factory.mktemp("learnt")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FOVEAL_CACHE", str(cache))
-        patch.chdir(folder)
-        train(write_shapes(), steps=40)
-    return folder
-
-
-def test_a_run_is_measured_again(learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(learnt)
+def test_a_run_is_measured_again(attending: Path) -> None:
     first = json.loads(Path("run/samples.jsonl").read_text().splitlines()[0])
     assert "shapes/" in first["text"]
     assert " -> " in first["text"]
@@ -116,8 +137,7 @@ def test_a_run_is_measured_again(learnt: Path, monkeypatch: pytest.MonkeyPatch) 
     assert other["exact"] > 0.8
 
 
-def test_texts_are_written_for_pictures(learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(learnt)
+def test_texts_are_written_for_pictures(attending: Path) -> None:
     assert succeed("generate", "run", "--input", "shapes/0.png").out == f"{caption(0)}\n"
     shutil.make_archive("some", "zip", "shapes")
     every = succeed("generate", "run", "--input", "some.zip").out.splitlines()
@@ -136,9 +156,12 @@ def test_texts_are_written_for_pictures(learnt: Path, monkeypatch: pytest.Monkey
     assert "for runs of images" in refuse("evaluate", "run", "--views", "ten")
 
 
-def test_where_it_looked_is_drawn(learnt: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A panel for the picture and for each word, with the weights that the decoder's tap shows."""
-    monkeypatch.chdir(learnt)
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "bottleneck"])
+def test_where_it_looked_is_drawn(
+    form: str, learnt: Callable[[str], Learnt], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A panel for the picture and for each word, with what the decoder reads as it writes token by token."""
+    monkeypatch.chdir(learnt(form).folder)
     drawn: list[Looked] = []
 
     def noted(looks: list[Looked]) -> bytes:
@@ -153,21 +176,37 @@ def test_where_it_looked_is_drawn(learnt: Path, monkeypatch: pytest.MonkeyPatch,
     (look,) = drawn
     assert (look.words, look.grid) == (tuple(caption(4).split()), (3, 3))
     assert (look.pixels == np.asarray(Image.open("shapes/4.png"))).all()
-    loaded = load("run")
+    read = read_in_use("run", look.pixels, caption(4))
+    assert np.allclose(look.weights, read, atol=1e-5)
+    assert np.allclose(read.sum(1), 1)
+    if form == "hard":
+        assert (read.max(1) == 1).all()
+    else:
+        assert (read.max(1) < 0.999).any()
+
+
+def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.float32]:
+    """How much of each of 9 places (T, 9) a run's decoder reads: the mean over the heads of its layer."""
+    loaded = load(run)
     model, inputs = loaded.model, loaded.inputs
-    statistics = inputs.statistics
-    seen = (torch.tensor(look.pixels) - torch.tensor(statistics.mean)) / torch.tensor(statistics.deviation)
-    memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
-    tokens = inputs.target.encode(caption(4))
-    before = torch.tensor([[Marks(inputs.target.size).start, *tokens[:-1]]])
-    with capture(model.head) as found:
-        model.head(before, model.head.start(memory, 1))
-    (weights,) = (one[0] for name, one in found.items() if name.endswith("/weights"))
-    assert np.allclose(look.weights, weights[0, 0].detach(), atol=1e-5)
-    assert "is drawn as .png" in refuse("generate", "run", "--input", "shapes/4.png", "--attention", "a.html")
-    train("shapes", *FORMS["bottleneck"], run=str(tmp_path / "bottleneck"), steps=1)
-    no_look = ("generate", tmp_path / "bottleneck", "--input", "shapes/4.png", "--attention", "a.png")
-    told = call(*no_look)
+    statistics, size = inputs.statistics, inputs.target.size
+    seen = (torch.tensor(pixels) - torch.tensor(statistics.mean)) / torch.tensor(statistics.deviation)
+    steps = []
+    with torch.inference_mode():
+        memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
+        state = model.head.start(memory, 1)
+        for token in (Marks(size).start, *inputs.target.encode(text)[:-1]):
+            with capture(model.head, "*/weights") as found:
+                _, state, _ = model.head(torch.tensor([[token]]), state)
+            (weights,) = (one for several in found.values() for one in several if one.shape[3] == 9)
+            steps.append(weights[0, :, 0].mean(0))
+    return torch.stack(steps).numpy()
+
+
+def test_what_can_not_be_drawn(attending: Path, learnt: Callable[[str], Learnt]) -> None:
+    given = ("--input", "shapes/4.png", "--attention")
+    assert "is drawn as .png" in refuse("generate", "run", *given, "a.html")
+    told = call("generate", learnt("bottleneck").folder / "run", *given, "a.png")
     assert (told.code, told.out.count("\n")) == (2, 1)
     assert "no attention to show" in told.err
 
@@ -198,17 +237,17 @@ def test_a_stop_and_a_resume_end_as_if_there_had_been_none(form: str) -> None:
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
 
-def test_an_encoder_that_has_learnt_labels(learnt: Path) -> None:
+def test_an_encoder_that_has_learnt_labels(learnt: Callable[[str], Learnt]) -> None:
     """Its weights and channels' statistics are taken, and stay as they are where they are frozen."""
+    shapes = learnt("attention").folder / "shapes"
     for number in range(60):
         colour = [*COLOURS][number % 3]
         Path("labelled", colour).mkdir(parents=True, exist_ok=True)
-        shutil.copy(learnt / f"shapes/{number}.png", f"labelled/{colour}")
+        shutil.copy(shapes / f"{number}.png", f"labelled/{colour}")
     images = [one for one in SMALL if one.startswith(("data.image", "data.valid", "data.test", "schedule"))]
     trained("labelled", *images, run="labels", steps=4)
-    data = learnt / "shapes"
     told = succeed(
-        *("train", data, *SMALL, "--model", "caption", "--from", "labels", "training.freeze=encoder"),
+        *("train", shapes, *SMALL, "--model", "caption", "--from", "labels", "training.freeze=encoder"),
         *("--budget", "4steps", "--run", "run"),
     )
     assert "the encoder of labels; the head is new" in told.err
@@ -219,47 +258,3 @@ def test_an_encoder_that_has_learnt_labels(learnt: Path) -> None:
     assert len(own) > 20
     assert all(torch.equal(kept[name], given[name]) for name in own)
     assert Path("run/inputs/channels.json").read_bytes() == Path("labels/inputs/channels.json").read_bytes()
-
-
-def test_a_collapse_is_told() -> None:
-    """As many texts as pictures, and a model that has learnt their most frequent words alone."""
-    write_shapes(count=100)
-    rows = "".join(f"{n}.png,picture {n} of many\n" for n in range(100))
-    Path("shapes/metadata.csv").write_text(f"file_name,text\n{rows}")
-    told = succeed("train", "shapes", *SMALL, "data.test=0.6", "--budget", "8steps", "--run", "run")
-    assert "collapsed: only " in told.err
-    assert "collapsed: only " in succeed("evaluate", "run").out
-    assert "alarm" in json.loads(succeed("evaluate", "run", "--json").out)
-
-
-def test_what_can_not_be_learned() -> None:
-    write_shapes(count=40)
-    two = (*SMALL, "--budget", "2steps")
-    assert "a caption is of one view" in refuse("train", "shapes", *two, "data.augment.mixup=0.2")
-    assert "a caption is of one view" in refuse("train", "shapes", *two, "data.image.views=ten")
-    assert "too small for model.encoder.network=vgg-16" in refuse(
-        "train", "shapes", *two, "model.encoder.network=vgg-16"
-    )
-    assert "model.encoder.kind=image or patches" in refuse("train", "shapes", *two, "model.encoder.kind=text")
-    assert "never reads the source" in refuse("train", "shapes", *two, "model.mixers=gru")
-    assert "no column 'words'" in refuse("train", "shapes", *two, "--task", "caption", "data.column=words")
-    Path("shapes/metadata.csv").write_text("file_name,text\n" + "".join(f"{n}.png,\n" for n in range(9)))
-    assert "'text' is empty; fill it in or leave the row out" in refuse("train", "shapes", *two)
-    assert not Path("runs").exists()
-
-
-def test_what_is_missing_is_listed() -> None:
-    write_shapes(count=40)
-    Path("shapes/3.png").write_text("no picture")
-    table = Path("shapes/metadata.csv")
-    table.write_text(table.read_text().replace("7.png,a green bar\n", "", 1).replace("a red bar\n", "\n", 1))
-    told = succeed("train", "shapes", *SMALL, "--budget", "1steps", "--run", "run")
-    assert "task        caption: 12 x 12 pixels to " in told.err
-    assert "set aside   3 rows" in told.err
-    aside = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
-    assert [row["why"].split(";")[0].split(" (")[0] for row in aside] == [
-        "'text' is empty",
-        "no picture that can be read",
-        "no row of metadata.csv names it",
-    ]
-    assert aside[2]["place"] == "shapes/7.png"

@@ -140,6 +140,29 @@ def test_the_weights_that_a_tap_shows(score):
 
 
 @pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("training", [True, False])
+def test_the_places_that_a_tap_shows_are_those_looked_at(training):
+    """With their vectors as contexts the equations give the mixer's outputs; in use they are the likeliest."""
+    mixer = filled(Attentive("gru", D, 6, M, "additive", hard=True), 0.7).train(training)
+    memory, x = memory_of(), torch.randn(B, T, D)
+    with capture(mixer) as seen:
+        y, _ = mixer(x, mixer.init_state(B, memory=memory))
+    places = seen["/weights"][0][:, 0]
+    assert places.shape == (B, T, S)
+    for b, there in enumerate(MASK):
+        s = (mixer.first.weight @ memory.summary[b] + mixer.first.bias).tanh()
+        for x_t, place, y_t in zip(x[b], places[b], y[b], strict=True):
+            assert sorted(place.tolist()) == [0, 0, 0, float(there.any())]
+            assert not place[~there].any()
+            if there.any() and not training:
+                e = torch.stack([additive(mixer, s, h) for h in memory.vectors[b]])
+                assert place.argmax() == e.masked_fill(~there, -torch.inf).argmax()
+            context = place[there] @ memory.vectors[b, there]
+            s, _ = gru(mixer.recurrent.cell, torch.cat([x_t, context]), s, s)
+            close(s, y_t)
+
+
+@pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize("score", ["summary", *SCORES])
 def test_a_row_alone_with_its_own_memory(score):
     """Without the places that its mask leaves out."""
