@@ -33,8 +33,8 @@ PYCOCOEVALCAP: dict[int, tuple[float, list[float]]] = {
         ],
     ),
 }
-"""What pycocoevalcap 1.2 gave for so many `examples`, seeded with their number: the score of all, and of every
-20th of them where they are many."""
+"""What pycocoevalcap 1.2 gave for so many `examples`, seeded with their number: the score of all, and of
+every 20th where they are many."""
 
 
 def examples(count: int, seed: int = 0) -> tuple[list[list[Tokens]], list[Tokens]]:
