@@ -13,19 +13,23 @@ from foveal.data.rows import Row
 from foveal.training.watch import unwatched
 
 
-def asked(loaded: Loaded, picture: Path, questions: Sequence[str]) -> Answers:
+def asked(loaded: Loaded, picture: Path, questions: Sequence[str], choices: Sequence[str]) -> Answers:
     """The answers to `questions`; what was said before a question are those before it, with their answers.
 
-    UserError for a run that answers none or needs choices, for no such picture, and for an empty question.
+    UserError for a run that answers none, for choices that are missing or that it does not read, for no such
+    picture, and for an empty question.
     """
     config, kind = loaded.config, kind_of(loaded.config)
     if not isinstance(kind, AskKind):
         raise UserError(
             f"{loaded.run.path}: a run of no questions (task {config.task.name}); leave out --question"
         )
-    if "choices" in kind.form.asked:
+    choosing = "choices" in kind.form.asked
+    if choosing and len({*choices}) < max(2, len(choices)):
+        raise UserError(f"{loaded.run.path} chooses: say what among, two --choice or more, each once")
+    if choices and not choosing:
         raise UserError(
-            f"{loaded.run.path} chooses among what a row brings: give a table with questions and choices"
+            f"{loaded.run.path}: a run without choices (task {config.task.name}); leave out --choice"
         )
     pixels = pixels_of(picture, config.data.image.size, config.data.image.channels)
     if isinstance(pixels, str):
@@ -41,6 +45,7 @@ def asked(loaded: Loaded, picture: Path, questions: Sequence[str]) -> Answers:
             "picture": pixels,
             "question": question,
             "history": " ".join(said),
+            "choices": [*choices],
         }
         examples = kind.form.encode_questions([Row(str(picture), fields)], loaded.inputs, config.data)
         answers += kind.found(config, loaded.model, loaded.inputs, examples, unwatched)

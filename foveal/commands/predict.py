@@ -28,6 +28,7 @@ def predict(
     /,
     *,
     question: tuple[str, ...] = (),
+    choice: tuple[str, ...] = (),
     views: str | None = None,
     scales: str | None = None,
     device: str = "auto",
@@ -45,6 +46,8 @@ def predict(
         A text file with one source a line, or a table with a column of them; answers in it are not looked at.
     question
         What to ask about the picture DATA; several, --question ... --question ..., are a talk.
+    choice
+        What a run that chooses is to choose among; several, --choice red --choice blue.
     views
         Of a picture: centre, mirrored, or ten (corners and centre, mirrored too), whose answers are averaged.
     scales
@@ -56,7 +59,12 @@ def predict(
     """
     with Signals(), Meter("predicted") as watch:
         loaded = with_views(load(run, choose_device(device)), views, scales)
-        found = asked(loaded, Path(data), question) if question else _answered(loaded, data, watch)
+        if choice and not question:
+            raise UserError("--choice is of a --question: give one, or leave it out")
+        if question:
+            found: Answers | None = asked(loaded, Path(data), question, choice)
+        else:
+            found = _answered(loaded, data, watch)
     if found is None:
         raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
     if json:

@@ -27,12 +27,14 @@ class Entry:
     make: Callable[[Files], Files]
     package: Package | None = None
     edition: str = "1"
-    """Of what is computed: another one when its rule changes."""
+    """Another one when `make` makes something else."""
     task: TaskName = "language"
 
     @property
     def version(self) -> str:
-        return self.package.version if self.package else self.edition
+        if self.package is None:
+            return self.edition
+        return self.package.version if self.edition == "1" else f"{self.package.version}-{self.edition}"
 
 
 def tables(columns: Sequence[str], make: Callable[[Files], Parts]) -> Callable[[Files], Files]:
@@ -201,7 +203,7 @@ ENTRIES = (
         name="easy-vqa",
         what="48,248 questions about 5,000 pictures of a shape (easy-VQA, Zhou 2019), with 13 answers",
         licence="MIT",
-        size="4.9 MB",
+        size="5.5 MB",
         make=ask_published.easy_vqa,
         package=Wheel(
             package="easy-vqa",
@@ -209,6 +211,7 @@ ENTRIES = (
             sha256="fcb51b309b78c7b00f97b64cdbcbcf5c105f94da1b39c0796cee5a787c4f650f",
             files="easy_vqa/data/*",
         ),
+        edition="2",
         task="answer",
     ),
     Entry(

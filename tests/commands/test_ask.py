@@ -133,9 +133,14 @@ def test_questions_are_for_runs_that_answer_them() -> None:
     write_questions("shapes", "choices", count=40)
     trained("shapes", "--task", "images", "data.image.size=12", "data.label=answer", run="labels", steps=1)
     train("shapes", "--task", "choose", steps=1)
+    train("shapes", "--task", "answer", run="answers", steps=1)
     asking = ("shapes/7.png", "--question", "what colour is it?")
     assert "a run of no questions (task images); leave out --question" in refuse("predict", "labels", *asking)
-    assert "give a table with questions and choices" in refuse("predict", "run", *asking)
+    assert "say what among, two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
+    assert "leave out --choice" in refuse("predict", "answers", *asking, "--choice", "a", "--choice", "b")
+    assert "--choice is of a --question" in refuse("predict", "run", "shapes", "--choice", "red")
+    (found,) = predictions("run", *asking, "--choice", "red", "--choice", "square")
+    assert found["output"] in ("red", "square")
 
 
 def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:

@@ -108,14 +108,22 @@ def test_easy_vqa_keeps_its_test_and_holds_the_last_pictures() -> None:
     files = [(f"train/images/{n}.png", f"{n}".encode()) for n in range(count)]
     files += [("test/images/0.png", b"test"), ("answers.txt", b"circle"), ("train/.DS_Store", b"")]
     files += [("train/questions.json", json.dumps(questions).encode())]
-    files += [("test/questions.json", json.dumps([["is it, red?", "no", 0]]).encode())]
+    more = [[f"what {n}?", f"answer {n}", 0] for n in range(9)]
+    files += [("test/questions.json", json.dumps([["is it, red?", "no", 0], *more]).encode())]
     found = dict(easy_vqa(files))
     tables = {
         part: [*csv.reader(io.StringIO(found.pop(f"{part}/metadata.csv").decode()))]
         for part in ("train", "valid", "test")
     }
-    assert [len(rows) for rows in tables.values()] == [7, 2 * HELD + 1, 2]
-    assert tables["test"] == [["file_name", "question", "answer"], ["0.png", "is it, red?", "no"]]
+    assert [len(rows) for rows in tables.values()] == [7, 2 * HELD + 1, 11]
+    assert tables["test"][0] == ["file_name", "question", "answer", "choices"]
+    assert tables["test"][1][:3] == ["0.png", "is it, red?", "no"]
     assert tables["valid"][1][0] == "3.png"
+    places = [0] * 4
+    for rows in tables.values():
+        for *_, answer, choices in rows[1:]:
+            assert len(set(choices.split("|"))) == 4
+            places[choices.split("|").index(answer)] += 1
+    assert min(places) > 70, "the right one may stand anywhere"
     assert found["test/0.png"] == b"test"
     assert len(found) == count + 1
