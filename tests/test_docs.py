@@ -64,7 +64,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def commands(page: Path) -> list[str]:
     """Every `foveal ...` of a page: the lines of its code, and code inside its sentences."""
     text = page.read_text(encoding="utf-8")
-    lines = re.findall(r"^(?: *|.*&& )(?:next +)?(foveal [^|>\n]+)", text, re.MULTILINE)
+    lines = re.findall(r"^(?: *|.*&& )(?:next +)?(foveal (?:'[^'\n]*'|[^|>\n'])+)", text, re.MULTILINE)
     return lines + [code for code in re.findall(r"`(foveal [^`\n]+)`", text) if code.count(" ") > 1]
 
 
