@@ -1,4 +1,4 @@
-"""Where clips are: folders of frames, animations, folders and zips of both, and arrays; labelled or not."""
+"""Where clips are: videos, animations, folders of frames, folders and zips of them, and arrays."""
 
 import io
 import os
@@ -18,12 +18,11 @@ from foveal.data.pictures import MOVING, SUFFIXES
 from foveal.data.rows import Aside, Row, checked
 from foveal.data.tables import columns_of, read_records
 from foveal.data.text import File
+from foveal.data.videos import is_video
 
 Frames = list[File] | File | NDArray[Any]
-"""Of a clip: the files of its pictures in order, the file of an animation, or an array (T, H, W) or
-(T, H, W, C)."""
-VIDEOS = (".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".m4v")
-NO_VIDEO = "videos are not read: save its frames as pictures in a folder of its own, or as a GIF"
+"""Of a clip: the files of its pictures in order, the file of a video or an animation, or an array (T, H, W)
+or (T, H, W, C)."""
 LABELS = "labels"
 """The column with a label for each frame."""
 
@@ -66,25 +65,21 @@ def unlabelled_clips(data: str) -> Iterator[Row | Aside]:
         yield from _named(checked(data, arrays_in(path, None), lambda fields: fields))
         return
     if path.is_file() and not is_archive(path):
-        is_video = data.lower().endswith(VIDEOS)
-        yield Aside(data, NO_VIDEO) if is_video else Row(data, {"frames": path, "name": data})
+        yield Row(data, {"frames": path, "name": data})
         return
     none = True
     for name, frames in _clips(open_folder(data)):
         none = False
         place = os.path.normpath(f"{data}/{name}")
-        if isinstance(frames, str):
-            yield Aside(place, frames)
-        else:
-            yield Row(place, {"frames": frames, "name": place})
+        yield Row(place, {"frames": frames, "name": place})
     if none:
-        raise UserError(f"{data}: no clips in it (folders of pictures, or GIF, PNG and WEBP that move)")
+        raise UserError(f"{data}: no clips in it (videos, folders of pictures, GIF, PNG and WEBP that move)")
 
 
 def are_clips(data: str) -> bool:
     """Whether a path holds clips, and not single pictures: arrays of them; a table with a label for each
-    frame, or that names folders or animations; or in each folder of a label animations, or folders of
-    pictures whose names differ in a number alone."""
+    frame, or that names folders, videos or animations; or in each folder of a label videos, animations, or
+    folders of pictures whose names differ in a number alone."""
     if is_arrays(data):
         return True
     if not (Path(data).is_dir() or (Path(data).is_file() and is_archive(Path(data)))):
@@ -103,7 +98,7 @@ def are_clips(data: str) -> bool:
     if isinstance(frames, list):
         numbered = {re.sub(r"\d+", "0", file.name) for file in frames}
         return len(Path(name).parts) > 1 and len(frames) > 1 == len(numbered)
-    return isinstance(frames, str) or _moves(frames)  # videos: whose reader says that they are not read
+    return _moves(frames)
 
 
 def columns_at(data: str) -> set[str]:
@@ -133,9 +128,7 @@ def _by_table(folder: File, table: File, column: str) -> Iterator[Found]:
 def _by_class(folder: File) -> Iterator[Found]:
     for name, frames in _clips(folder):
         label, *rest = Path(name).parts or ["pictures beside the folders"]
-        if isinstance(frames, str):
-            yield name, frames
-        elif not rest:
+        if not rest:
             yield label, "stands in no folder of a label, or its frames in no folder of their own; move them"
         else:
             yield name, {"frames": frames, "name": _at(folder, name), "label": label}
@@ -150,14 +143,14 @@ def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
         yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
 
 
-def _clips(folder: File) -> Iterator[tuple[str, list[File] | File | str]]:
-    """Every clip below a folder by its name: animations, and folders of pictures; or why it is none."""
+def _clips(folder: File) -> Iterator[tuple[str, list[File] | File]]:
+    """Every clip below a folder by its name: videos, animations, and folders of pictures."""
     inside: dict[str, list[str]] = {}
     for name in files_in(folder):
         if name.lower().endswith(SUFFIXES):
             inside.setdefault(os.path.dirname(name), []).append(name)
-        elif name.lower().endswith(VIDEOS):
-            yield name, NO_VIDEO
+        elif is_video(name):
+            yield name, folder / name
     for parent, names in inside.items():
         if _moves(folder / names[0]):
             yield from ((name, folder / name) for name in names)
@@ -167,8 +160,6 @@ def _clips(folder: File) -> Iterator[tuple[str, list[File] | File | str]]:
 
 def _frames(folder: File, name: str) -> list[File] | File | str:
     """What a table calls by that name: a folder's pictures, or a file; or why there is nothing."""
-    if name.lower().endswith(VIDEOS):
-        return NO_VIDEO
     path = folder / os.path.normpath(name)
     if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(folder)).resolve()):
         return f"{name} leads out of the folder; move the clip into it"
@@ -182,9 +173,11 @@ def _frames(folder: File, name: str) -> list[File] | File | str:
 
 
 def _moves(file: File) -> bool:
-    """Whether a file is an animation, of several frames."""
+    """Whether a file is a video, or an animation of several frames."""
     from PIL import Image
 
+    if is_video(file.name):
+        return True
     content = content_of(file)
     if isinstance(content, str):
         return False

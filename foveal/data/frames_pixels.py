@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from foveal.data.frames_files import Frames
 from foveal.data.picture_files import content_of, pixels_of
 from foveal.data.pictures import Pixels, eight_bits, from_array, read_frames
+from foveal.data.text import File
+from foveal.data.videos import is_video, read_video
 
 FEWEST = 2
 """Frames of a clip: nothing moves in a single one."""
@@ -37,8 +39,7 @@ def read_clip(frames: Frames, size: int, channels: int, longest: int) -> Clip | 
         found = [pixels_of(file, size, channels) for file in frames]
         names = [file.name for file in frames]
     else:
-        content = content_of(frames)
-        found = content if isinstance(content, str) else read_frames(content, size, channels, longest)
+        found = _of_file(frames, size, channels, longest)
         names = [] if isinstance(found, str) else [f"frame {number + 1}" for number in range(len(found))]
     if isinstance(found, str):
         return found
@@ -62,6 +63,14 @@ def _wrong(count: int, longest: int) -> str:
 
 def _counted(count: int) -> str:
     return f"{count} frame{'' if count == 1 else 's'}"
+
+
+def _of_file(file: File, size: int, channels: int, longest: int) -> list[Pixels | str] | str:
+    """Those of a video or an animation."""
+    if is_video(file.name):
+        return read_video(file, size, channels, longest)
+    content = content_of(file)
+    return content if isinstance(content, str) else read_frames(content, size, channels, longest)
 
 
 def _of_array(frames: NDArray[Any], size: int, channels: int) -> list[Pixels | str] | str:

@@ -13,6 +13,8 @@ BYTES = {"1": 2, "L": 1, "RGB": 4}
 """What a pixel takes by its mode; those that are converted on the way, OTHER."""
 OTHER, WEBP, RUNS = 8, 16, 32
 """WEBP is held several times over; a BMP's run lengths are read by a slow reader of Pillow's."""
+WIDEST = ROOM // 12
+"""Pixels that a frame of a video may have: some frames of 1.5 bytes are held, and one in colours."""
 OVER = 10**9
 """Pixels that all scans of a JPEG, or all frames of an animation, may go over; a second for the scans, some
 for frames."""
@@ -68,11 +70,17 @@ def too_large(image: Any, content: bytes, size: int) -> str:
     return f"{width:,} x {height:,} pixels in too many scans; save it anew" if over > OVER else ""
 
 
-def too_long(image: Any, frames: int, most: int) -> str:
-    """Why an animation of so many frames is not to be decoded; empty if it is."""
+def too_wide(size: tuple[int, int]) -> str:
+    """Why a video of that size is not to be decoded; empty if it is."""
+    width, height = size
+    return f"{width:,} x {height:,} pixels are too many; make it smaller" if width * height > WIDEST else ""
+
+
+def too_long(size: tuple[int, int], frames: int, most: int) -> str:
+    """Why an animation, or a video, of so many frames is not to be decoded; empty if it is."""
     if frames > most:
         return f"{frames:,} frames, and data.longest={most}: raise it, or cut the clip"
-    width, height = image.size
+    width, height = size
     over = frames * width * height > OVER
     return f"{frames:,} frames of {width:,} x {height:,} pixels are too many; make it smaller" if over else ""
 

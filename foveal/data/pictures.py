@@ -73,7 +73,7 @@ def _read(content: bytes, size: int, channels: int, most: int | None) -> list[Pi
                 if why := too_large(image, content, size):
                     return why
                 count = 1 if most is None or image.format not in MOVING else getattr(image, "n_frames", 1)
-                if most is not None and (why := too_long(image, count, most)):
+                if most is not None and (why := too_long(image.size, count, most)):
                     return why
                 for number in range(count):
                     image.seek(number)

@@ -13,6 +13,7 @@ from PIL import Image
 
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
+from tests.data.made_videos import film as video
 
 SIDE = 16
 SMALL = (
@@ -106,6 +107,19 @@ def test_one_label_by_3d_convolutions() -> None:
     ]
 
 
+def test_videos() -> None:
+    for number in range(12):
+        place = Path("films", ("down", "across")[number % 2], f"{number}.mp4")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(video(film(number)[0][..., None].repeat(3, -1)))
+    Path("films/down/none.mp4").write_bytes(b"")
+    train("films", *VOLUME, "data.test=0.3", steps=2)
+    assert json.loads(Path("run/set_aside.jsonl").read_text())["place"] == "films, down/none.mp4"
+    (found,) = predictions("run", "films/across/1.mp4")
+    assert found["source"] == "films/across/1.mp4"
+    assert found["output"] in ("down", "across")
+
+
 def test_a_text() -> None:
     more = ("--task", "narrate", *FRAMES, "model.width=16", "model.embedding=8")
     result = train(write_films(), *more, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
@@ -165,9 +179,9 @@ def test_bad_input() -> None:
         "train", data, *small, "model.encoder.network=airbench", "model.encoder.nonlinearity=published"
     )
     assert "model.encoder.network=airbench begins from single images" in line
-    Path("film.mp4").write_bytes(b"film")
+    Path("film.mp4").write_bytes(b"")
     train(data, *FRAMES, steps=2)
-    assert "videos are not read" in refuse("predict", "run", "film.mp4")
+    assert "film.mp4: empty; get the file anew" in refuse("predict", "run", "film.mp4")
     assert "a run of no clips" in refuse("inspect", trained_text(), "filmstrip")
 
 

@@ -94,12 +94,12 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
     files = by_class(2) | folder_of("a/long", clip(0, 13)) | folder_of("a/one", clip(0, 1))
-    files |= {"a/film.mp4": b"film", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
+    files |= {"a/film.mp4": b"", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
     files |= {"still.png": png(clip(0)[0])}
     found = dict(asides(LabelOfClip(), write(tmp_path / place, files)))
     alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
     assert found == {
-        "a/film.mp4": "videos are not read: save its frames as pictures in a folder of its own, or as a GIF",
+        "a/film.mp4": "empty; get the file anew",
         "a/long": "13 frames, and data.longest=12: raise it, or cut the clip",
         "a/one": "1 frame, and a clip needs 2; give all of its frames",
         "a/many.gif": "13 frames, and data.longest=12: raise it, or cut the clip",
@@ -124,7 +124,7 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, place: str) -> Non
     assert whys[:5] == [
         "no such file or folder: none",
         "no frames in empty (.jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm, .pnm)",
-        "videos are not read: save its frames as pictures in a folder of its own, or as a GIF",
+        "empty",
         "1 frame that can be used, and a clip needs 2",
         "'text' is empty",
     ]
