@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ def labelled_clips(data: str, column: str) -> Iterator[Row | Aside]:
 
     def check(fields: Fields) -> Fields | str:
         label = fields.pop("label")
+        if column == LABELS and label == []:  # of no frames: which is said of them
+            return fields | {"label": label}
         if column == LABELS:
             words = as_words({LABELS: label})
             return words if isinstance(words, str) else fields | {"label": words["tokens"]}
@@ -128,7 +130,7 @@ def _by_table(folder: File, table: File, column: str) -> Iterator[Found]:
 def _by_class(folder: File) -> Iterator[Found]:
     for name, frames in _clips(folder):
         label, *rest = Path(name).parts or ["pictures beside the folders"]
-        if not rest:
+        if not rest and frames:
             yield label, "stands in no folder of a label, or its frames in no folder of their own; move them"
         else:
             yield name, {"frames": frames, "name": _at(folder, name), "label": label}
@@ -144,18 +146,33 @@ def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
 
 
 def _clips(folder: File) -> Iterator[tuple[str, list[File] | File]]:
-    """Every clip below a folder by its name: videos, animations, and folders of pictures."""
+    """Every clip below a folder by its name: videos, animations, and folders of pictures; then the folders
+    without any, as clips of no frames."""
     inside: dict[str, list[str]] = {}
+    alone = []
     for name in files_in(folder):
         if name.lower().endswith(SUFFIXES):
             inside.setdefault(os.path.dirname(name), []).append(name)
         elif is_video(name):
+            alone.append(name)
             yield name, folder / name
     for parent, names in inside.items():
         if _moves(folder / names[0]):
             yield from ((name, folder / name) for name in names)
         else:
             yield parent, [folder / name for name in sorted(names, key=natural)]
+    above = {str(one) for name in [*inside, *alone] for one in Path(name).parents}
+    yield from ((name, []) for name in _empty(folder, above, inside.keys()))
+
+
+def _empty(folder: File, above: Set[str], clips: Set[str], at: str = "") -> Iterator[str]:
+    """The folders that neither are `clips` nor lie `above` some."""
+    for path in visible(folder):
+        name = f"{at}{path.name}"
+        if name in above:
+            yield from _empty(path, above, clips, f"{name}/")
+        elif path.is_dir() and name not in clips:
+            yield name
 
 
 def _frames(folder: File, name: str) -> list[File] | File | str:

@@ -10,6 +10,7 @@ import pytest
 from foveal.config import Config, ConfigError, load_config
 from foveal.core.errors import UserError
 from foveal.data.frames import LabelOfClip, LabelOfFrame, TextOfClip
+from foveal.data.infer import infer_task
 from tests.data.test_frames import CONFIG, arrays, by_class, clip, folder_of, moving, prepared, table
 from tests.data.test_images import PLACES, SIDE, png, write
 
@@ -109,6 +110,28 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_folders_without_frames_are_clips_of_none(tmp_path: Path, place: str) -> None:
+    files = by_class(4) | {"a/notes/read.txt": b"text", "b/deep/er/list.txt": b"text", "c/list.txt": b"text"}
+    files |= folder_of("a/more/clip9", clip(0, 3)) | {"a/more/none/list.txt": b"text"}
+    data = write(tmp_path / place, files)
+    if place == PLACES[0]:
+        (tmp_path / place / "b/nothing").mkdir()
+    why = "0 frames, and a clip needs 2; give all of its frames"
+    empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][place != PLACES[0] :], "c"]
+    assert asides(LabelOfClip(), data) == [(name, why) for name in empty]
+    assert infer_task(data, {}) == "clips"
+    aside: list[Any] = []
+    assert len([*LabelOfClip().read_questions(data, CONFIG, aside)]) == 5
+    assert [(row.place, row.why) for row in aside] == [(f"{data}/{name}", why) for name in empty]
+
+
+@pytest.mark.parametrize("form", [LabelOfClip(), LabelOfFrame(), TextOfClip()])
+def test_a_clip_of_no_length_is_set_aside(tmp_path: Path, form: Any) -> None:
+    data = arrays(tmp_path / "a.npz", lengths=np.array([5, 0, 2, 2, 3, 4, 5, 5]))
+    assert asides(form, data) == [("clip 2", "0 frames, and a clip needs 2; give all of its frames")]
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, place: str) -> None:
     files = folder_of("c", clip(0)) | {
         "empty/notes.txt": b"",
@@ -137,6 +160,11 @@ def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
     files["metadata.csv"] = table("labels", [("c", "x y"), ("c", "x y x")])
     ((place, why),) = asides(LabelOfFrame(), write(tmp_path / "a", files))
     assert (place, why) == ("metadata.csv, line 2", "2 labels, and 3 frames; give each frame one")
+    files.pop("metadata.csv")
+    files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": []}).encode()
+    assert [why for _, why in asides(LabelOfFrame(), write(tmp_path / "b", files))] == [
+        "0 labels, and 3 frames; give each frame one"
+    ]
 
 
 def test_changes_of_images_are_refused() -> None:
