@@ -12,6 +12,7 @@ from foveal.data.catalogue import located
 from foveal.data.examples import Examples
 from foveal.data.folders import part_folders
 from foveal.data.groups import split_groups
+from foveal.data.left_out import of_targets, say_left_out
 from foveal.data.picture_sets import part_sets
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.rows import Aside, Row
@@ -91,7 +92,10 @@ def prepare(
         if rows[part] and not len(encoded):
             raise UserError(nothing_in(part, data, aside))
     train, valid_part, test_part = (encoded if len(encoded) else None for encoded in parts.values())
-    sizes = {part: encoded.facts for part, encoded in parts.items() if len(encoded)}
+    sizes = {
+        part: encoded.facts | of_targets(inputs, encoded) for part, encoded in parts.items() if len(encoded)
+    }
+    say_left_out(sizes, say)
     facts = {"source": data, "set_aside": len(aside), "parts": sizes}
     return Prepared(inputs, train, valid_part, test_part, facts, tuple(aside))
 
@@ -107,7 +111,9 @@ def prepare_held_out(
         raise UserError(nothing_in("test", data, aside))
     if aside:
         say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
-    return encoded, encoded.facts | {"set_aside": len(aside)}
+    left_out = of_targets(inputs, encoded)
+    say_left_out({data: left_out}, say)
+    return encoded, encoded.facts | left_out | {"set_aside": len(aside)}
 
 
 def read_questions(form: Form, data: str, config: DataConfig, say: Say) -> list[Row]:

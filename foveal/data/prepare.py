@@ -14,6 +14,7 @@ from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import replace_file
 from foveal.core.errors import RunFailed, UserError
 from foveal.data.catalogue import located
+from foveal.data.left_out import say_left_out
 from foveal.data.prepared import Prepared
 from foveal.data.sources import Document, Folder, Source, Table, open_source
 from foveal.data.splits import Part, Shares, split
@@ -178,10 +179,4 @@ def _nothing_in(part: Part, data: str, given: bool, alike: str) -> str:
 def _say_losses(skipped: list[str], facts: dict[str, dict[str, Any]], say: Say) -> None:
     if skipped:
         say(f"skipped {len(skipped)} file(s) that are not UTF-8 text, the first: {skipped[0]}")
-    for name, fact in facts.items():
-        if fact["left_out_characters"]:
-            most = ", ".join(f"{character!r} ({n})" for character, n in [*fact["left_out"].items()][:5])
-            say(
-                f"{name}: {fact['left_out_characters']} characters that the training text does not have are "
-                f"left out and not scored: {most}"
-            )
+    say_left_out(facts, say)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from foveal.core.durable import digest, new_folder, write_new
 from foveal.core.errors import UserError
+from foveal.data.left_out import facts_of
 from foveal.data.sources import Document
 from foveal.data.splits import PARTS, Part
 from foveal.data.tokenizers import Tokenizer, load_tokenizer
@@ -30,7 +31,6 @@ SEPARATOR = "\n\n"
 """Stands between the documents of a part, for every tokenizer alike: a blank line."""
 BEAT = 5.0
 """Seconds between two lines of progress."""
-MOST_LEFT_OUT = 20
 
 
 @dataclass
@@ -113,8 +113,7 @@ def build_store(folder: Path, reading: Reading, tokenizer: Tokenizer, expected: 
         for part, fact in facts.items():
             path = new / f"{part}.bin"
             fact["tokens"] = path.stat().st_size // width.itemsize
-            fact["left_out"] = dict(left_out[part].most_common(MOST_LEFT_OUT))
-            fact["left_out_characters"] = left_out[part].total()
+            fact |= facts_of(left_out[part])
         tokenizer.save(new)
         hashes = {path.name: digest(path) for path in sorted(new.iterdir())}
         content = {"width": width.str, "parts": facts, "files": hashes}
