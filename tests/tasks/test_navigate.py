@@ -192,6 +192,19 @@ def test_reinforce_alone_finds_the_way() -> None:
     assert metrics["loss"] == (0.0, 16.0)
 
 
+def test_reinforce_arrives_where_short_imitation_did_not() -> None:
+    chance = Random(5)
+    part, inputs = part_of(*(an_errand(chance) for _ in range(6)))
+    model, arriving = model_of(inputs, 32), []
+    for make, steps, rate, times in ((NavigateTask, 18, 1e-2, 1), (ReinforcedNavigateTask, 24, 3e-3, 2)):
+        task, optimizer = make(model, inputs.room), Optimizer(model, OptimizerConfig(name="adam"))
+        for step in range(steps):
+            train_step(model, task, optimizer, [batch_of(part, times)], [None], rate=rate, seed=(0, step))
+        model.eval()
+        arriving.append(task(batch_of(part), None)[0].metrics["success"][0])
+    assert arriving[0] < arriving[1] <= 6
+
+
 def test_a_broken_weight_is_refused_and_changes_nothing() -> None:
     part, inputs = part_of(CORRIDOR)
     for make in (NavigateTask, ReinforcedNavigateTask):
