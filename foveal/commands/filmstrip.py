@@ -8,6 +8,7 @@ import numpy as np
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.choices import ChoosingKind
 from foveal.build.frames import FilmedKind
+from foveal.commands.answers import answered
 from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
 from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
@@ -59,13 +60,22 @@ def _asked(
     """The clips, their names, and what is right of them, None where that is unknown."""
     if query is not None:
         rows = parts.read_questions(kind.form, query, loaded.config.data, say)
-        asked: Any = kind.form.encode_questions(rows, loaded.inputs, loaded.config.data)
-        return asked, [row.fields["source"] for row in rows], [None] * len(rows)
+        form: Any = kind.form
+        asked = form.encode_questions(rows, loaded.inputs, loaded.config.data)
+        known = {
+            row.fields["name"]: _listed(row.fields[form.field])
+            for row in answered(form, query, loaded.config.data)
+        }
+        names = [row.fields["source"] for row in rows]
+        return asked, names, [known.get(name) for name in names]
     prepared = prepare_again(loaded.run, say)
     held_out = prepared.held_out
     if held_out is None:
         raise UserError("no held-out clips to show: name some with --query")
     chosen = np.linspace(0, len(held_out) - 1, min(SHOWN, len(held_out))).astype(int).tolist()
-    labels = [held_out.labels[row] for row in chosen]
-    rights = [[label] if isinstance(label, str) else label for label in labels]
-    return held_out.examples.some(chosen), [held_out.sources[row] for row in chosen], rights
+    rights = [_listed(held_out.labels[row]) for row in chosen]
+    return held_out.examples.some(chosen), [held_out.sources[row] for row in chosen], [*rights]
+
+
+def _listed(label: str | list[str]) -> list[str]:
+    return [label] if isinstance(label, str) else label

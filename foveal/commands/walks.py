@@ -7,13 +7,14 @@ import numpy as np
 
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.navigate import NavigateKind
+from foveal.commands.answers import answered
 from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
 from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
 from foveal.data.examples import Examples
-from foveal.data.grid_world import moves_in
+from foveal.data.grid_world import moves_in, spelled
 from foveal.inspection.walks_picture import Walked, draw
 
 SHOWN = 6
@@ -60,7 +61,10 @@ def _asked(
     if query is not None:
         rows = parts.read_questions(kind.form, query, loaded.config.data, say)
         examples = kind.form.encode_questions(rows, loaded.inputs, loaded.config.data)
-        return examples, [row.fields["source"] for row in rows], [None] * len(rows)
+        known = {
+            row.place: spelled(row.fields["path"]) for row in answered(kind.form, query, loaded.config.data)
+        }
+        return examples, [row.fields["source"] for row in rows], [known.get(row.place) for row in rows]
     prepared = prepare_again(loaded.run, say)
     held_out = prepared.held_out
     if held_out is None:

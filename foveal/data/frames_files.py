@@ -69,10 +69,9 @@ def unlabelled_clips(data: str) -> Iterator[Row | Aside]:
     if path.is_file() and not is_archive(path):
         yield Row(data, {"frames": path, "name": data})
         return
-    none = True
-    for name, frames in _clips(open_folder(data)):
-        none = False
-        place = os.path.normpath(f"{data}/{name}")
+    none, folder = True, open_folder(data)
+    for name, frames in _clips(folder):
+        none, place = False, _at(folder, name)
         yield Row(place, {"frames": frames, "name": place})
     if none:
         raise UserError(f"{data}: no clips in it (videos, folders of pictures, GIF, PNG and WEBP that move)")
@@ -137,7 +136,7 @@ def _by_class(folder: File) -> Iterator[Found]:
 
 
 def _at(folder: File, name: str) -> str:
-    return f"{str(folder).rstrip('/')}/{name}"
+    return os.path.normpath(f"{folder}/{name}")
 
 
 def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:

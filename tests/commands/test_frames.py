@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 
+from foveal.inspection.filmstrip_picture import RIGHT
+from foveal.scores.cider import cider, words
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 from tests.data.made_videos import film as video
@@ -66,6 +68,11 @@ def moving(number: int) -> bytes:
     return out.getvalue()
 
 
+def colours(path: str) -> set[Any]:
+    with Image.open(path) as picture:
+        return {colour for _, colour in picture.convert("RGB").getcolors(1 << 24) or ()}
+
+
 def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[str, Any]:
     return trained(data, *SMALL, *more, run=run, steps=steps)
 
@@ -82,15 +89,21 @@ def test_a_label_for_each_frame() -> None:
     found = predictions("run", "films.npz")
     assert [len(row["output"].split()) for row in found] == np.load("films.npz")["lengths"].tolist()
     assert found[0]["source"] == "films.npz, clip 1"
-    film = json.loads(succeed("inspect", "run", "filmstrip", "--out", "film.png", "--json").out)
-    assert len(film["clips"]) == 6
-    assert all(len(one["right"].split()) == len(one["output"].split()) for one in film["clips"])
+    strips = json.loads(succeed("inspect", "run", "filmstrip", "--out", "film.png", "--json").out)["clips"]
+    assert len(strips) == 6
+    assert all(len(one["right"].split()) == len(one["output"].split()) for one in strips)
     with Image.open("film.png") as picture:
         assert picture.size[0] <= 5 * 74 + 4
     Path("one.gif").write_bytes(moving(1))
     told = succeed("inspect", "run", "filmstrip", "--query", "one.gif")
     assert "source  one.gif" in told.out
     assert "right" not in told.out
+    data = write_films("some.npz", 8)
+    told = succeed("inspect", "run", "filmstrip", "--query", data, "--out", "some.png", "--json")
+    rights = [" ".join(film(number)[1]) for number in range(8)]
+    assert [one["right"] for one in json.loads(told.out)["clips"]] == rights
+    succeed("inspect", "run", "filmstrip", "--query", "one.gif", "--out", "one.png")
+    assert [ImageColor.getrgb(RIGHT) in colours(name) for name in ("some.png", "one.png")] == [True, False]
 
 
 def test_one_label_by_3d_convolutions() -> None:
@@ -105,6 +118,9 @@ def test_one_label_by_3d_convolutions() -> None:
     assert predictions("run", "films/down")[:2] == [
         {"source": f"films/down/{number}.gif", "output": "down"} for number in (0, 10)
     ]
+    shown = json.loads(succeed("inspect", "run", "filmstrip", "--query", "films", "--json").out)
+    assert all(one["right"] == Path(one["source"]).parent.name for one in shown["clips"])
+    assert len(shown["clips"]) == 60
 
 
 def test_videos() -> None:
@@ -123,7 +139,7 @@ def test_videos() -> None:
 def test_a_text() -> None:
     more = ("--task", "narrate", *FRAMES, "model.width=16", "model.embedding=8")
     result = train(write_films(), *more, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
-    assert {"chrf", "bleu", "exact"} <= result.keys()
+    assert {"chrf", "bleu", "exact", "cider", "cider_interval"} <= result.keys()
     Path("one.gif").write_bytes(moving(1))
     lines = succeed("generate", "run", "--input", "one.gif").out.splitlines()
     assert len(lines) == 1
@@ -133,6 +149,23 @@ def test_a_text() -> None:
     picture = ("--input", "one.gif", "--attention", "a.png")
     assert "--attention: run reads clips; leave it out" in refuse("generate", "run", *picture)
     assert "output  it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
+    films: dict[str, Any] = dict(np.load("films.npz"))
+    films["text"][::2] = "a block moves"
+    np.savez(
+        "twice.npz",
+        **{name: np.concatenate([films[name]] * 2) for name in films if name != "text"},
+        text=[*films["text"], *["it moves"] * 60],
+    )
+    found = json.loads(succeed("evaluate", "run", "twice.npz", "--json").out)
+    outputs = [words(one["output"]) for one in predictions("run", "films.npz")]
+    references: dict[bytes, list[list[str]]] = {}
+    for clip, *told in zip(films["clips"], films["text"], ["it moves"] * 60, strict=True):
+        references.setdefault(clip.tobytes(), []).extend(map(words, told))
+    written = dict(zip(map(bytes, films["clips"]), outputs, strict=True))
+    assert len(written) < 60
+    expected = cider([*references.values()], [*written.values()])
+    assert found["cider"] == pytest.approx(expected.value, abs=1e-6)
+    assert "cider" not in found["by_length"][0]
 
 
 @pytest.mark.parametrize("mixers", ["conv", "lstm,attention", "mamba", "rwkv", "s5"])

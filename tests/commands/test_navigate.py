@@ -57,6 +57,11 @@ def test_maps_are_learnt_walked_and_drawn() -> None:
     ]
     told = succeed("inspect", "run", "walks", "--query", "asked.jsonl", "--out", "walks.png")
     assert told.out.count("instruction") == 7
+    mixed = [*asked[:2], *rows[2:4], rows[4] | {"path": "no move"}]
+    Path("mixed.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in mixed))
+    told = succeed("inspect", "run", "walks", "--query", "mixed.jsonl", "--out", "walks.png", "--json")
+    rights = [one["right"] for one in json.loads(told.out)["walks"]]
+    assert rights == [None, None, rows[2]["path"], rows[3]["path"], None]
 
 
 def test_reinforce_goes_on_from_imitation() -> None:

@@ -210,6 +210,20 @@ def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
     assert (some.frames[some.columns["source"][1]] == frames_of(again, 1)).all()
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("inside", ["", "all/"])
+def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
+    tmp_path: Path, place: str, inside: str
+) -> None:
+    files = {f"{inside}{name}": content for name, content in by_class(4).items()}
+    data = write(tmp_path / place, files)
+    data = data if place.endswith(".zip") else f"{data}/{inside}"
+    named = [row.fields["name"] for row in LabelOfClip().read(data, CONFIG, [])]
+    asked = [row.fields["source"] for row in LabelOfClip().read_questions(data, CONFIG, [])]
+    assert len(named) == 4
+    assert named == asked
+
+
 def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     files = by_class(4) | {"c/d.gif": moving(clip(9), "GIF"), "c/e.avi": b""}
     data = write(tmp_path / "a", files)
