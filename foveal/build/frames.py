@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.build.choices import ChoosingKind, PlacesKind, WholeKind, some
-from foveal.build.examples import ExampleKind, usual_vocabulary
+from foveal.build.examples import ExampleKind
 from foveal.build.kind import Described
-from foveal.build.writing import WritingKind
+from foveal.build.telling import TellingKind
 from foveal.config import Config
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import Buckets, HeldOutExamples, gather
@@ -72,17 +72,11 @@ class FramesKind(LabelledKind, PlacesKind):
         super().__init__(LabelOfFrame())
 
 
-class NarrateKind(FilmedKind, WritingKind):
+class NarrateKind(FilmedKind, TellingKind):
     def __init__(self) -> None:
         super().__init__(TextOfClip())
 
-    def model(self, config: Config, inputs: CaptionInputs) -> Encoded:
-        return self._of_target(config, inputs.target.size)
-
-    def outline(self, config: Config) -> Encoded:
-        return self._of_target(config, usual_vocabulary(config))
-
-    def _of_target(self, config: Config, target: int) -> Encoded:
+    def of_target(self, config: Config, target: int) -> Encoded:
         encoder, vocabulary = reader_of(config), Marks(target).vocabulary
         return Encoded(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
 

@@ -40,7 +40,10 @@ class LengthBin:
 
 
 def by_length(scores: Sequence[Score], lengths: Sequence[int]) -> list[LengthBin]:
-    """The scores in ranges of length that hold about as many examples each; few lengths have one each."""
+    """The scores in ranges of length that hold about as many examples each; few lengths have one each.
+
+    A score whose examples are fewer, since each is several rows with a length, is left out.
+    """
     sizes = np.asarray(lengths)
     ends = np.unique(sizes)
     if len(ends) > FEW:
@@ -52,7 +55,7 @@ def by_length(scores: Sequence[Score], lengths: Sequence[int]) -> list[LengthBin
             int(sizes[rows].min()),
             int(sizes[rows].max()),
             len(rows),
-            {score.name: score.of(rows) for score in scores},
+            {score.name: score.of(rows) for score in scores if len(score.each) == len(sizes)},
         )
         for rows in bins
     ]
@@ -112,7 +115,7 @@ class Report:
 
     def table(self, length: str = "length") -> str:
         """For people: a line a score, then a line a range of `length`, which may say its unit."""
-        names = [score.name for score in self.scores]
+        names = [*self.by_length[0].values] if self.by_length else []
         head = ["score", "value", *(["95 % interval"] if self.intervals else [])]
         between = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
         scores = [[score.name, f"{score.value:.4g}", *between.get(score.name, [])] for score in self.scores]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from foveal.build import load
-from foveal.build.captions import by_picture
+from foveal.build.telling import by_content
 from foveal.commands import targets
 from foveal.core.tap import capture
 from foveal.data.marks import Marks
@@ -215,7 +215,7 @@ def test_all_texts_of_a_picture_are_references_together() -> None:
     """Rows of a picture that is there three times, wherever they stand and whatever it is called."""
     texts = ["a dog runs home", "two red birds", "the dog is going home", "a cat", "a dog goes home"]
     contents = ["dog", "birds", "dog", "cat", "dog"]
-    found = by_picture(contents, texts, ["A dog runs!", "two birds", "A dog runs!", "a cow", "A dog runs!"])
+    found = by_content(contents, texts, ["A dog runs!", "two birds", "A dog runs!", "a cow", "A dog runs!"])
     dogs = ["a dog runs home", "the dog is going home", "a dog goes home"]
     references = [[text.split() for text in dogs], [["two", "red", "birds"]], [["a", "cat"]]]
     expected = cider(references, [["a", "dog", "runs"], ["two", "birds"], ["a", "cow"]])

@@ -33,6 +33,7 @@ SMALL = (
 )
 FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
 VOLUME = ("model.encoder.layers=2",)
+NARRATE = ("--task", "narrate", *FRAMES, "model.width=16", "model.embedding=8")
 
 
 def film(number: int) -> tuple[np.ndarray, list[str]]:
@@ -137,8 +138,7 @@ def test_videos() -> None:
 
 
 def test_a_text() -> None:
-    more = ("--task", "narrate", *FRAMES, "model.width=16", "model.embedding=8")
-    result = train(write_films(), *more, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
+    result = train(write_films(), *NARRATE, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
     assert {"chrf", "bleu", "exact", "cider", "cider_interval"} <= result.keys()
     Path("one.gif").write_bytes(moving(1))
     lines = succeed("generate", "run", "--input", "one.gif").out.splitlines()
@@ -175,11 +175,14 @@ def test_any_mixer_goes_over_frames(mixers: str) -> None:
     train(write_films(count=30), *FRAMES, *around, *own, steps=2)
 
 
-def test_stopped_and_resumed_it_ends_alike() -> None:
+@pytest.mark.parametrize(
+    "way", [FRAMES, ("--task", "clips", *VOLUME), NARRATE], ids=["frames", "volume", "text"]
+)
+def test_stopped_and_resumed_it_ends_alike(way: tuple[str, ...]) -> None:
     data = write_films()
-    train(data, *FRAMES, run="whole", steps=20)
+    train(data, *way, run="whole", steps=20)
     with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", data, *SMALL, *FRAMES, "--budget", "20steps", "--run", "run")
+        told = call("train", data, *SMALL, *way, "--budget", "20steps", "--run", "run")
     assert told.code == 130
     succeed("resume", "run")
     weights = [Path(run, "model.safetensors").read_bytes() for run in ("run", "whole")]

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -55,6 +56,15 @@ def test_scores_are_drawn_together() -> None:
     right, wrong = exact(REFERENCES, OUTPUTS), accuracy(REFERENCES, OUTPUTS)
     assert bootstrap(right) == bootstrap(wrong)
     assert bootstrap(errors(0, 5)) == (1, 1)
+
+
+def test_ranges_of_length_leave_out_a_score_of_fewer_examples() -> None:
+    scores = [errors(0, 4), replace(errors(0, 2), name="told")]
+    texts = ["a", "b", "c", "d"]
+    report = make_report(scores, [5, 5, 6, 6], texts, texts, texts)
+    assert [[*part.values] for part in report.by_length] == [[scores[0].name]] * 2
+    assert report.to_json()["told"] == scores[1].value
+    assert "told" not in report.table().split("\n\n")[1]
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=200))
