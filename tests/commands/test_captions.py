@@ -224,7 +224,7 @@ def test_all_texts_of_a_picture_are_references_together() -> None:
     assert "nrefs:var" in found.signature
 
 
-@pytest.mark.parametrize("form", ["attention", "hard", "patches"])
+@pytest.mark.parametrize("form", FORMS)
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(form: str) -> None:
     write_shapes(count=60)
     given = (*FORMS[form], "data.augment.crop=shift", "data.augment.flip=true", "training.average=0.9")
