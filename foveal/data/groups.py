@@ -8,11 +8,12 @@ from typing import Literal
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.core.runtime import derived_seed
 from foveal.data.rows import Row
 from foveal.data.splits import Part, Shares, check_shares, content, part_of_row
 
 EVERY = 3
-"""Of so many variants of a thing the last is held out."""
+"""Of so many variants of a thing one is held out."""
 
 
 def split_groups(rows: Sequence[Row], config: DataConfig, shares: Shares) -> Iterator[tuple[Part, Row]]:
@@ -20,7 +21,9 @@ def split_groups(rows: Sequence[Row], config: DataConfig, shares: Shares) -> Ite
 
     * groups: a group goes to a part by the hash of its content, as `shares` say.
     * members: every third row of a group, in their order, is held out, for the one part or the other by its
-      hash, in the proportion of their shares. A group of one or two rows is only trained on.
+      hash, in the proportion of their shares. With which it begins is the group's hash: else where all things
+      have the same variants, some of these would not be seen of any. A group of one or two rows is only
+      trained on.
 
     Without shares all are trained on. Errors: UserError for shares that leave nothing to train on, and as
     `groups_of`.
@@ -33,10 +36,11 @@ def split_groups(rows: Sequence[Row], config: DataConfig, shares: Shares) -> Ite
     if config.hold == "groups":
         yield from ((part_of_row(group, shares), row) for group, row in zip(groups, rows, strict=True))
         return
-    seen: Counter[str] = Counter()
+    sizes, seen = Counter(groups), Counter[str]()
     for group, row in zip(groups, rows, strict=True):
         seen[group] += 1
-        yield ("train" if seen[group] % EVERY else _held_out(row, shares)), row
+        kept = sizes[group] < EVERY or (seen[group] + derived_seed(group)) % EVERY
+        yield ("train" if kept else _held_out(row, shares)), row
 
 
 def _held_out(row: Row, shares: Shares) -> Part:
