@@ -142,7 +142,7 @@ def test_the_weights_that_a_tap_shows(score):
 @pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize("training", [True, False])
 def test_the_places_that_a_tap_shows_are_those_looked_at(training):
-    """With their vectors as contexts the equations give the mixer's outputs; in use they are the likeliest."""
+    """With their vectors as contexts the equations give the outputs; in use they are the likeliest."""
     mixer = filled(Attentive("gru", D, 6, M, "additive", hard=True), 0.7).train(training)
     memory, x = memory_of(), torch.randn(B, T, D)
     with capture(mixer) as seen:
