@@ -1,7 +1,7 @@
 """Parts of rows about things in several variants: held out are whole things, or some variants of each."""
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Literal
@@ -20,10 +20,10 @@ def split_groups(rows: Sequence[Row], config: DataConfig, shares: Shares) -> Ite
     """Each row with its part; `data.hold` says of what the held-out parts are made.
 
     * groups: a group goes to a part by the hash of its content, as `shares` say.
-    * members: every third row of a group, in their order, is held out, for the one part or the other by its
-      hash, in the proportion of their shares. With which it begins is the group's hash: else where all things
-      have the same variants, some of these would not be seen of any. A group of one or two rows is only
-      trained on.
+    * members: every third of a group's different rows, in their order, is held out, for the one part or the
+      other by its hash, in the proportion of their shares. With which it begins is the group's hash: else
+      where all things have the same variants, some of these would not be seen of any. A group of one or two
+      rows is only trained on.
 
     Without shares all are trained on. Errors: UserError for shares that leave nothing to train on, and as
     `groups_of`.
@@ -36,10 +36,12 @@ def split_groups(rows: Sequence[Row], config: DataConfig, shares: Shares) -> Ite
     if config.hold == "groups":
         yield from ((part_of_row(group, shares), row) for group, row in zip(groups, rows, strict=True))
         return
-    sizes, seen = Counter(groups), Counter[str]()
+    members: dict[str, dict[str, int]] = defaultdict(dict)
     for group, row in zip(groups, rows, strict=True):
-        seen[group] += 1
-        kept = sizes[group] < EVERY or (seen[group] + derived_seed(group)) % EVERY
+        members[group].setdefault(content(row), len(members[group]))
+    for group, row in zip(groups, rows, strict=True):
+        place, count = members[group][content(row)], len(members[group])
+        kept = count < EVERY or (place + derived_seed(group)) % EVERY
         yield ("train" if kept else _held_out(row, shares)), row
 
 

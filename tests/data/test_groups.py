@@ -85,6 +85,16 @@ def test_every_third_of_a_group_is_held_out() -> None:
     assert whole == {"train", "test"}
 
 
+def test_equal_rows_of_a_group_stay_together() -> None:
+    rows = [row(f"{n} in {v}", f"thing {n}, {v}{w}") for n in range(40) for v in "abc" for w in "xy"]
+    sides = defaultdict(set)
+    for part, found in split_groups(rows, config("members", ", ..$"), {"test": 0.2}):
+        sides[found.fields["source"]].add(part)
+    assert len(sides) == 120
+    assert all(len(found) == 1 for found in sides.values())
+    assert sum(found == {"test"} for found in sides.values()) == 40
+
+
 @pytest.mark.parametrize("hold", ["groups", "members"])
 def test_nothing_is_cut_where_parts_are_given(hold: str) -> None:
     assert {part for part, _ in split_groups(people(9), config(hold, "no such"), {})} == {"train"}
