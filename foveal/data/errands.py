@@ -35,7 +35,7 @@ LEAST, MOST = 4, 16
 """Moves of a way, its stop aside."""
 UNSAID = 0.25
 """The chance that a turn leaves out its side, where that can be found out by looking."""
-COUNTS = {"train": 40_000, "valid": 500, "test": 1_000}
+COUNTS = {"train": 150_000, "valid": 500, "test": 1_000}
 """Maps, with an errand each."""
 NUMBERS = ("one step", "two steps", "three steps", "four steps", "five steps", "six steps")
 
