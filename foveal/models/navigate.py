@@ -31,7 +31,7 @@ class Eye(nn.Module):
         self.whole = nn.Linear(CHANNELS * side**2, width)
 
     def forward(self, pictures: UInt8[Tensor, "N 3 P P"]) -> Float[Tensor, "N D"]:
-        x = (pictures.to(self.whole.weight.dtype) / 127.5 - 1).contiguous(memory_format=torch.channels_last)
+        x = pictures.to(self.whole.weight.dtype, memory_format=torch.channels_last).mul_(1 / 127.5).sub_(1)
         for layer in (self.parts, self.squares, self.around):
             x = layer(x).relu()
         return self.whole(x.flatten(1))
