@@ -46,6 +46,18 @@ def result_line(result: dict[str, Any]) -> None:
     print(json.dumps(clean), file=sys.stdout, flush=True)
 
 
+def tell_each(run: Path, name: str, found: list[dict[str, Any]], out: Path | None, json: bool) -> None:
+    """A table for each of what was found in a run, where nothing is None, and where the picture of them lies;
+    or one object with all of them under `name`."""
+    if json:
+        result_line({"run": str(run), name: found} | ({} if out is None else {"picture": str(out)}))
+        return
+    for one in found:
+        facts_table([(field, str(value)) for field, value in one.items() if value is not None], OUTPUT)
+    if out is not None:
+        facts_table([("picture", str(out))], OUTPUT)
+
+
 def shortened(text: str, most: int) -> str:
     """At most so many characters of a text."""
     return text if len(text) <= most else f"{text[: most - 4]} ..."

@@ -9,7 +9,7 @@ from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.choices import ChoosingKind
 from foveal.build.frames import FilmedKind
 from foveal.commands.answers import answered
-from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
+from foveal.commands.console import check_picture, say, tell_each
 from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
@@ -45,13 +45,7 @@ def show_filmstrip(loaded: Loaded, query: str | None, out: Path | None, json: bo
         {"source": source, "output": " ".join(output), "right": right and " ".join(right)}
         for source, output, right in zip(sources, outputs, rights, strict=True)
     ]
-    if json:
-        result_line({"run": str(loaded.run.path), "clips": found} | ({"picture": str(out)} if out else {}))
-        return
-    for one in found:
-        facts_table([(name, str(text)) for name, text in one.items() if text is not None], OUTPUT)
-    if out is not None:
-        facts_table([("picture", str(out))], OUTPUT)
+    tell_each(loaded.run.path, "clips", found, out, json)
 
 
 def _asked(

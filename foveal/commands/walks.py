@@ -8,7 +8,7 @@ import numpy as np
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.navigate import NavigateKind
 from foveal.commands.answers import answered
-from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
+from foveal.commands.console import check_picture, say, tell_each
 from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
@@ -45,13 +45,7 @@ def show_walks(loaded: Loaded, query: str | None, out: Path | None, json: bool) 
             walks.append(Walked(maps[row], pose, moves, right, sources[row]))
         replace_file(out, draw(walks))
     found = [{"instruction": sources[row], "moves": outputs[row], "right": rights[row]} for row in rows]
-    if json:
-        result_line({"run": str(loaded.run.path), "walks": found} | ({"picture": str(out)} if out else {}))
-        return
-    for one in found:
-        facts_table([(name, text) for name, text in one.items() if text is not None], OUTPUT)
-    if out is not None:
-        facts_table([("picture", str(out))], OUTPUT)
+    tell_each(loaded.run.path, "walks", found, out, json)
 
 
 def _asked(

@@ -10,50 +10,59 @@ from foveal.core.state import State
 from foveal.encoders.text import TextEncoder
 from foveal.layers.block import Stack
 from foveal.layers.grid_convolution import Conv2d
+from foveal.layers.memory_attention import CrossAttention
 from foveal.models.encoder import text_encoder
 from foveal.models.language import DecoderMixers
 from foveal.models.stack import make_stack
 
-CHANNELS = 32
+CHANNELS, FEATURES, HEADS = 32, 64, 4
 
 
 class Eye(nn.Module):
-    """Pictures of `side` by `side` squares, each of `tile` pixels, to vectors of `width`.
+    """Pictures of squares, each of `tile` by `tile` pixels, to a vector of FEATURES for each square.
 
-    Two convolutions make a vector of each square, a third sees its neighbours too, a linear map all of them.
+    Of its own pixels alone: what it is stays apart from what stands beside it.
     """
 
-    def __init__(self, side: int, tile: int, width: int):
+    def __init__(self, tile: int):
         super().__init__()
         self.parts = Conv2d(3, CHANNELS, tile // 2, tile // 2, 0, bias=True)
-        self.squares = Conv2d(CHANNELS, CHANNELS, 2, 2, 0, bias=True)
-        self.around = Conv2d(CHANNELS, CHANNELS, 3, 1, 1, bias=True)
-        self.whole = nn.Linear(CHANNELS * side**2, width)
+        self.squares = Conv2d(CHANNELS, FEATURES, 2, 2, 0, bias=True)
 
-    def forward(self, pictures: UInt8[Tensor, "N 3 P P"]) -> Float[Tensor, "N D"]:
-        x = pictures.to(self.whole.weight.dtype, memory_format=torch.channels_last).mul_(1 / 127.5).sub_(1)
-        for layer in (self.parts, self.squares, self.around):
+    def forward(self, pictures: UInt8[Tensor, "N 3 P P"]) -> Float[Tensor, "N S C"]:
+        dtype = self.parts.weight.dtype
+        x = pictures.to(dtype, memory_format=torch.channels_last).mul_(1 / 127.5).sub_(1)
+        for layer in (self.parts, self.squares):
             x = layer(x).relu()
-        return self.whole(x.flatten(1))
+        return x.flatten(2).transpose(1, 2)
 
 
 class Walker(nn.Module):
     """`h_t = f(h_(t-1), v_t + e(a_(t-1)), memory)`, the next move a_t from `softmax(W h_t + b)`.
 
-    The memory is the encoder's of the instruction, v_t what the eye makes of the view, and e an embedding of
-    the move before, the first of which is none. f is a stack of mixers that read a memory.
+    The memory is the encoder's of the instruction, v_t what is seen, and e an embedding of the move before,
+    the first of which is none. f is a stack of mixers that read a memory. Each square s of a view looks in
+    the memory for what was said of it, and v_t is a linear map of all `relu(s_ts + attend(s_ts, memory))`:
+    whether a thing is the one that was named is a match of two, which f, whom both reach in a sum, hardly
+    learns.
     """
 
-    def __init__(self, encoder: TextEncoder, eye: Eye, stack: Stack, width: int, moves: int):
+    def __init__(self, encoder: TextEncoder, stack: Stack, width: int, side: int, tile: int, moves: int):
         super().__init__()
         self.none = moves
-        self.encoder, self.eye, self.stack = encoder, eye, stack
+        self.encoder, self.eye, self.stack = encoder, Eye(tile), stack
+        self.said = CrossAttention(FEATURES, HEADS, encoder.width)
+        self.whole = nn.Linear(FEATURES * side**2, width)
         self.before = nn.Embedding(moves + 1, width)
         self.projection = nn.Linear(width, moves)
 
     def start(self, memory: Memory) -> State:
         """The state before the first step, of each row of the memory."""
-        return self.stack.init_state(len(memory.mask), memory=memory)
+        rows = len(memory.mask)
+        return {
+            "said": self.said.init_state(rows, memory=memory),
+            "stack": self.stack.init_state(rows, memory=memory),
+        }
 
     def forward(
         self,
@@ -63,13 +72,15 @@ class Walker(nn.Module):
         lengths: Int[Tensor, " B"] | None = None,
     ) -> tuple[Float[Tensor, "B T M"], State]:
         """Logits of the moves at each step, and the state behind them."""
-        seen = self.eye(views.flatten(0, 1)).view(*before.shape, -1)
-        x, state, _ = self.stack(seen + self.before(before), state, lengths=lengths)
-        return self.projection(x), state
+        seen = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
+        said, _ = self.said(seen, state["said"])
+        x = self.whole((seen + said).relu().view(*before.shape, -1)) + self.before(before)
+        x, after, _ = self.stack(x, state["stack"], lengths=lengths)
+        return self.projection(x), state | {"stack": after}
 
 
 def walker(config: ModelConfig, vocabulary: int, longest: int, side: int, tile: int, moves: int) -> Walker:
     """From a config; instructions are of `vocabulary` tokens, they and walks `longest` steps at most."""
     encoder = text_encoder(config.encoder, vocabulary, longest)
     stack = make_stack(DecoderMixers(config, encoder.width), config.width, longest)
-    return Walker(encoder, Eye(side, tile, config.width), stack, config.width, moves)
+    return Walker(encoder, stack, config.width, side, tile, moves)

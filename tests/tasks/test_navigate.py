@@ -22,7 +22,7 @@ from foveal.data.room import Room
 from foveal.data.rows import Row
 from foveal.data.walks import Walks
 from foveal.data.walks_files import walk_fields
-from foveal.models.navigate import Walker, walker
+from foveal.models.navigate import FEATURES, Walker, walker
 from foveal.tasks.navigate import WALKS, NavigateTask, ReinforcedNavigateTask, Walk, arrived, led_back
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
@@ -58,15 +58,15 @@ def batch_of(part: Walks, times: int = 1) -> ExampleBatch:
 
 
 class Glance(nn.Module):
-    """An eye that sees the mean colour, of some pixels."""
+    """An eye that sees the mean colour of some pixels, in all squares alike."""
 
-    def __init__(self, width: int):
+    def __init__(self) -> None:
         super().__init__()
-        self.whole = nn.Linear(3, width)
+        self.seen = nn.Linear(3, FEATURES)
 
     def forward(self, pictures: Tensor) -> Tensor:
-        seen: Tensor = self.whole(pictures[:, :, ::4, ::4].float().mean((2, 3)) / 127.5 - 1)
-        return seen
+        seen: Tensor = self.seen(pictures[:, :, ::4, ::4].float().mean((2, 3)) / 127.5 - 1)
+        return seen[:, None].expand(-1, SIDE**2, -1)
 
 
 def log_chances(task: NavigateTask, batch: ExampleBatch, moves: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     """On average: of a hundred thousand walks of at most three moves."""
     part, inputs = part_of(CORRIDOR)
     model = model_of(inputs)
-    model.eye = Glance(12)  # type: ignore[assignment]
+    model.eye = Glance()  # type: ignore[assignment]
     nn.init.normal_(model.before.weight, std=1.0)
     task = ReinforcedNavigateTask(model.train(), Room(3))
     weights = [
@@ -245,7 +245,7 @@ def test_imitation_fits_a_few_errands() -> None:
 def test_reinforce_alone_finds_the_way() -> None:
     part, inputs = part_of(CORRIDOR)
     model = model_of(inputs)
-    model.eye = Glance(12)  # type: ignore[assignment]
+    model.eye = Glance()  # type: ignore[assignment]
     task, optimizer = ReinforcedNavigateTask(model, Room(4)), Optimizer(model, OptimizerConfig(name="adam"))
     batch = batch_of(part, 16)
     first = task(batch, None)[0].metrics
