@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int, UInt8
+from jaxtyping import Int, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -73,22 +73,6 @@ def follow(
     for move in moves.unbind(1):
         poses.append(step(cells, poses[-1], move))
     return torch.stack(poses, 1)
-
-
-def ways(cells: Int[Tensor, "B H W"], goal: Int[Tensor, "B 2"]) -> Bool[Tensor, "B H W 4 M"]:
-    """The moves with which a shortest way to the goal begins, from each square and heading: there the stop,
-    and none where no way leads. The edge of a map is not floor."""
-    nowhere, taken = 4 * cells[0].numel(), cells != 0
-    far = torch.full((4, *cells.shape), nowhere, dtype=torch.int32, device=cells.device)
-    far[:, torch.arange(len(cells), device=cells.device), goal[:, 0], goal[:, 1]] = 0
-    while True:
-        shifted = (side.roll((-down, -right), (1, 2)) for side, (down, right) in zip(far, AHEAD, strict=True))
-        ahead = torch.stack([*shifted])
-        then = far.roll(1, 0), far.roll(-1, 0), ahead
-        nearer = far.minimum(1 + then[0].minimum(then[1]).minimum(ahead)).masked_fill(taken, nowhere)
-        if torch.equal(nearer, far):
-            return torch.stack([*((after < far) & ~taken for after in then), far == 0]).permute(2, 3, 4, 1, 0)
-        far = nearer
 
 
 def view(cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B T 3"]) -> UInt8[Tensor, "B T 3 P P"]:

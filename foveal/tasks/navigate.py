@@ -1,4 +1,4 @@
-"""Walks by an instruction: learnt from paths and ways back to them, then from where one's own walks end."""
+"""Walks by an instruction: learnt from shortest paths, and then from where one's own walks end."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from foveal.core.result import Result, Term
 from foveal.core.runtime import at_least_single
 from foveal.core.state import State, select
 from foveal.data.batching import ExampleBatch
-from foveal.data.grid_world import MOVES, STOP, follow, step, view, ways
+from foveal.data.grid_world import MOVES, STOP, follow, step, view
 from foveal.data.room import Room
 from foveal.models.navigate import Walker
 from foveal.ops.hard_attention import choose_place
@@ -20,8 +20,6 @@ from foveal.ops.padding import present
 from foveal.ops.path_length import weighted_success
 from foveal.tasks.shown import Shown
 
-OWN = 0.25
-"""The chance of a row to be walked by one's own moves in imitation, up to the first that is wrong."""
 WALKS = 4
 """Walks of each row that REINFORCE compares."""
 
@@ -47,11 +45,7 @@ class Walk(NamedTuple):
 
 
 class NavigateTask:
-    """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the path.
-
-    In training, rows by chance begin with one's own moves, which are drawn; behind the first that is not the
-    path's, a shortest way to its end is gone and learnt. So what to do after a mistake is shown too (DAgger,
-    Ross et al. 2011).
+    """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
     Columns of a batch: `source`, `map`, `start`; to train on and to be scored also `target`, `goal` and
     `shortest`. Evaluated, the likeliest moves are also walked, at most `room` of them: `success` and `spl`.
@@ -69,37 +63,17 @@ class NavigateTask:
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)
-        memory, cells = self.read(batch), batch.columns["map"]
         moves, lengths = batch.columns["target"], batch.lengths["target"]
-        right = F.one_hot(moves, len(MOVES)).bool()
-        if self.model.training:
-            moves, lengths, right = self._partly_own(batch, memory, right)
+        memory, cells = self.read(batch), batch.columns["map"]
         poses = follow(cells, batch.columns["start"], moves[:, :-1])
         before = F.pad(moves[:, :-1], (1, 0), value=self.model.none)
         logits, _ = self.model(view(cells, poses), before, self.model.start(memory), lengths)
         scored = present(lengths, moves.shape[1])
-        log_p = at_least_single(logits)[scored].log_softmax(1)
-        nats = -log_p.masked_fill(~right[scored], -torch.inf).logsumexp(1).sum()
-        metrics = {"loss": (float(nats.detach()), float(lengths.sum()))}
+        nats = F.cross_entropy(at_least_single(logits)[scored], moves[scored], reduction="sum")
+        metrics = {"loss": (float(nats.detach()), float(batch.tokens))}
         if not self.model.training:
             metrics |= scores(batch, self.walk(batch, memory, draw=False))
         return Result({"loss": Term(nats, float(batch.tokens))}, metrics), None
-
-    def _partly_own(
-        self, batch: ExampleBatch, memory: Memory, right: Bool[Tensor, "B T M"]
-    ) -> tuple[Int[Tensor, "B U"], Int[Tensor, " B"], Bool[Tensor, "B U M"]]:
-        """Moves, how many they are, and which are right: of paths, and of own walks that were led back."""
-        moves, lengths = batch.columns["target"], batch.lengths["target"].clone()
-        own = (torch.rand(len(moves), device=moves.device) < OWN).nonzero()[:, 0]
-        if len(own):
-            some = selected(batch, own)
-            with torch.no_grad():
-                gone, better = led_back(some, self.walk(some, memory.rows(own), draw=True))
-            size = max(moves.shape[1], gone.shape[1])
-            moves, gone = (F.pad(part, (0, size - part.shape[1]), value=STOP) for part in (moves, gone))
-            right, better = (F.pad(part, (0, 0, 0, size - part.shape[1])) for part in (right, better))
-            moves[own], right[own], lengths[own] = gone, better, (gone != STOP).sum(1) + 1
-        return moves, lengths, right
 
     def read(self, batch: ExampleBatch) -> Memory:
         """What the encoder makes of the instructions."""
@@ -159,7 +133,9 @@ class ReinforcedNavigateTask(NavigateTask):
         rows, memory = len(batch.rows), self.read(batch)
         times = WALKS if self.model.training else 1
         which = torch.arange(rows, device=memory.mask.device).repeat(times)
-        again = selected(batch, which)
+        columns = {name: column[which] for name, column in batch.columns.items()}
+        lengths = {name: length[which] for name, length in batch.lengths.items()}
+        again = ExampleBatch(batch.rows.repeat(times), columns, lengths, times * batch.tokens)
         walk = self.walk(again, memory.rows(which), draw=self.model.training)
         reward = reward_of(again, walk).view(times, rows)
         advantage = (reward - reward.mean(0)) * times / max(1, times - 1)
@@ -168,44 +144,6 @@ class ReinforcedNavigateTask(NavigateTask):
         gained, walked = found["spl"]
         told = {"loss": (walked - gained, walked), "reward": (gained, walked)}
         return Result({"walks": term}, told | found), None
-
-
-def selected(batch: ExampleBatch, which: Int[Tensor, " N"]) -> ExampleBatch:
-    """Some rows of a batch, in this order; also several times."""
-    columns = {name: column[which] for name, column in batch.columns.items()}
-    lengths = {name: length[which] for name, length in batch.lengths.items()}
-    return ExampleBatch(batch.rows[which.cpu()], columns, lengths, int(lengths["target"].sum()))
-
-
-def led_back(batch: ExampleBatch, walk: Walk) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T M"]]:
-    """The moves of walks up to the first that is not the path's, and then of a shortest way to its end; and
-    which were right at each step, the path's or all with which a shortest way begins.
-
-    Who stops too early has stopped; there are stops behind the end.
-    """
-    best = ways(batch.columns["map"], batch.columns["goal"])
-    longest = max(batch.columns["target"].shape[1], walk.moves.shape[1])
-    path, own = (
-        F.pad(part, (0, longest - part.shape[1]), value=STOP)
-        for part in (batch.columns["target"], walk.moves)
-    )
-    pose, rows = batch.columns["start"], torch.arange(len(own), device=own.device)
-    astray, ended = torch.zeros(2, len(own), dtype=torch.bool, device=own.device)
-    moves, right = list[Tensor](), list[Tensor]()
-    while not ended.all():
-        row, column, heading = pose.unbind(1)
-        good = best[rows, row, column, heading]
-        move = good.byte().argmax(1)
-        if len(moves) < longest:
-            said, drawn = path[:, len(moves)], own[:, len(moves)]
-            good = torch.where(astray[:, None], good, F.one_hot(said, len(MOVES)).bool())
-            move = torch.where(astray, move, drawn)
-            astray = astray | (move != said)
-        moves.append(torch.where(ended, STOP, move))
-        right.append(good)
-        ended = ended | (move == STOP)
-        pose = step(batch.columns["map"], pose, moves[-1])
-    return torch.stack(moves, 1), torch.stack(right, 1)
 
 
 def arrived(batch: ExampleBatch, walk: Walk) -> Bool[Tensor, " B"]:

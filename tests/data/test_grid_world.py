@@ -30,7 +30,6 @@ from foveal.data.grid_world import (
     spelled,
     step,
     view,
-    ways,
 )
 
 NORTH, EAST, SOUTH, WEST = range(4)
@@ -141,22 +140,3 @@ def test_moves_are_read_as_they_are_written() -> None:
     assert moves_in(spelled([LEFT, FORWARD, STOP])) == [LEFT, FORWARD, STOP]
     with pytest.raises(ValueError, match="not in tuple"):
         moves_in("left jump")
-
-
-def test_ways_begin_as_the_shortest_do() -> None:
-    """From every pose: a move is right if the way behind it is a move shorter."""
-    chance = Random(8)
-    maps = [cells_of(a_map(chance)) for _ in range(3)]
-    goals = [on_floor(cells)[int(len(on_floor(cells)) * chance.random())][:2] for cells in maps]
-    found = ways(torch.from_numpy(np.stack(maps)), torch.tensor(goals))
-    led = 0
-    for cells, goal, right in zip(maps, goals, found, strict=True):
-        for pose in on_floor(cells):
-            way = shortest(cells, pose, goal)
-            poses = [moved(cells.tolist(), pose, move) for move in (LEFT, RIGHT, FORWARD)]
-            after = [shortest(cells, there, goal) for there in poses]
-            expected = [way is not None and then is not None and len(then) < len(way) for then in after]
-            assert right[pose].tolist() == [*expected, way == []], (pose, goal)
-            led += way is not None
-        assert not right[torch.from_numpy(cells != 0)].any(), "a way that begins in a wall"
-    assert 100 < led < sum(len(on_floor(cells)) for cells in maps)

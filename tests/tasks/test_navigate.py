@@ -16,14 +16,14 @@ from foveal.data import walks
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import gather
 from foveal.data.errands import an_errand
-from foveal.data.grid_world import FORWARD, LEFT, MOVES, RIGHT, SIDE, STOP, TILE, followed, view
+from foveal.data.grid_world import FORWARD, LEFT, MOVES, SIDE, STOP, TILE, followed, view
 from foveal.data.marks import Marks
 from foveal.data.room import Room
 from foveal.data.rows import Row
 from foveal.data.walks import Walks
 from foveal.data.walks_files import walk_fields
 from foveal.models.navigate import FEATURES, Walker, walker
-from foveal.tasks.navigate import WALKS, NavigateTask, ReinforcedNavigateTask, Walk, arrived, led_back
+from foveal.tasks.navigate import WALKS, NavigateTask, ReinforcedNavigateTask, Walk, arrived
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -160,79 +160,12 @@ def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
     assert arrived(batch, walk).tolist() == [True, False, False]
 
 
-def test_along_the_path_its_moves_are_right_and_elsewhere_what_leads_back() -> None:
-    part, _ = part_of(CORRIDOR)
-    drawn = [
-        [FORWARD, STOP, STOP],  # the path
-        [LEFT, LEFT, LEFT],  # the first mistake is followed by what is right
-        [FORWARD, LEFT, STOP],  # the goal is left aside, but not left
-        [FORWARD, FORWARD, FORWARD],  # against the wall
-        [STOP, STOP, STOP],  # too early
-        [RIGHT, RIGHT, RIGHT],
-    ]
-    nothing = torch.zeros(len(drawn))
-    walk = Walk(torch.tensor(drawn), nothing, nothing[:, None].expand(-1, 2), nothing > 0, nothing)
-    moves, right = led_back(batch_of(part, len(drawn)), walk)
-    assert moves.tolist() == [
-        [FORWARD, STOP, STOP, STOP],
-        [LEFT, RIGHT, FORWARD, STOP],
-        [FORWARD, LEFT, STOP, STOP],
-        [FORWARD, FORWARD, STOP, STOP],
-        [STOP, STOP, STOP, STOP],
-        [RIGHT, LEFT, FORWARD, STOP],
-    ]
-    ends = (moves == STOP).int().argmax(1).tolist()
-    found = [row[: end + 1].nonzero()[:, 1].tolist() for row, end in zip(right, ends, strict=True)]
-    assert found == [
-        [FORWARD, STOP],
-        [FORWARD, RIGHT, FORWARD, STOP],
-        [FORWARD, STOP, STOP],
-        [FORWARD, STOP, STOP],
-        [FORWARD],
-        [FORWARD, LEFT, FORWARD, STOP],
-    ]
-
-
-def test_where_two_ways_are_as_short_both_are_right() -> None:
-    world = {
-        "map": ["#####", "#...#", "#####"],
-        "instruction": "back",
-        "start": [1, 1, "east"],
-        "path": "stop",
-    }
-    world |= {"start": [1, 2, "east"], "path": "left left forward stop"}
-    part, _ = part_of(world)
-    drawn = torch.tensor([[FORWARD, STOP]])
-    walk = Walk(drawn, drawn[:, 0], drawn, drawn[:, 0] > 0, torch.zeros(1))
-    moves, right = led_back(batch_of(part), walk)
-    assert moves.tolist() == [[FORWARD, LEFT, LEFT, FORWARD, FORWARD, STOP]]
-    assert right[0, 0].tolist() == [True, False, False, False], "along the path only its move is right"
-    assert right[0, 1].tolist() == [True, True, False, False]
-
-
-def test_imitation_teaches_the_way_back() -> None:
-    """A turn whose side nothing tells: half of the walks begin to the wrong one, and yet arrive."""
-    world = {"map": ["#######", "#.....#", "#######"], "instruction": "turn", "start": [1, 3, "north"]}
-    both = [world | {"path": f"{side} forward forward stop"} for side in ("left", "right")]
-    for one, thing in zip(both, (("#", "a"), ("a", "#")), strict=True):
-        one["map"] = ["#######", f"{thing[0]}.....{thing[1]}", "#######"]  # seen from two squares on alone
-    part, inputs = part_of(*both)
-    task = NavigateTask(model_of(inputs, 32), Room(12))
-    optimizer, batch = Optimizer(task.model, OptimizerConfig(name="adam")), batch_of(part, 4)
-    for step in range(120):
-        train_step(task.model, task, optimizer, [batch], [None], rate=1e-2, seed=(0, step))
-    task.model.eval()
-    walk = task.predict(batch_of(part))
-    assert arrived(batch_of(part), walk).all()
-    assert sorted(walk.taken.tolist())[0] == 3 < sorted(walk.taken.tolist())[1]
-
-
 def test_imitation_fits_a_few_errands() -> None:
     chance = Random(2)
     part, inputs = part_of(*(an_errand(chance) for _ in range(6)))
     task = NavigateTask(model_of(inputs, 32), inputs.room)
     optimizer, batch = Optimizer(task.model, OptimizerConfig(name="adam")), batch_of(part)
-    for step in range(100):
+    for step in range(70):
         done, _ = train_step(task.model, task, optimizer, [batch], [None], rate=1e-2, seed=(0, step))
         assert done.culprit is None
     task.model.eval()
@@ -263,7 +196,7 @@ def test_reinforce_arrives_where_short_imitation_did_not() -> None:
     chance = Random(5)
     part, inputs = part_of(*(an_errand(chance) for _ in range(6)))
     model, arriving = model_of(inputs, 32), []
-    for make, steps, rate, times in ((NavigateTask, 14, 1e-2, 1), (ReinforcedNavigateTask, 24, 3e-3, 2)):
+    for make, steps, rate, times in ((NavigateTask, 18, 1e-2, 1), (ReinforcedNavigateTask, 24, 3e-3, 2)):
         task, optimizer = make(model, inputs.room), Optimizer(model, OptimizerConfig(name="adam"))
         for step in range(steps):
             train_step(model, task, optimizer, [batch_of(part, times)], [None], rate=rate, seed=(0, step))
