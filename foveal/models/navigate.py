@@ -16,6 +16,7 @@ from foveal.models.language import DecoderMixers
 from foveal.models.stack import make_stack
 
 CHANNELS, FEATURES, HEADS = 32, 64, 4
+"""Filters of the eye, numbers of a square's vector, and heads with which it looks in the instruction."""
 
 
 class Eye(nn.Module):
@@ -41,10 +42,10 @@ class Walker(nn.Module):
     """`h_t = f(h_(t-1), v_t + e(a_(t-1)), memory)`, the next move a_t from `softmax(W h_t + b)`.
 
     The memory is the encoder's of the instruction, v_t what is seen, and e an embedding of the move before,
-    the first of which is none. f is a stack of mixers that read a memory. Each square s of a view looks in
-    the memory for what was said of it, and v_t is a linear map of all `relu(s_ts + attend(s_ts, memory))`:
-    whether a thing is the one that was named is a match of two, which f, whom both reach in a sum, hardly
-    learns.
+    the first of which is none. f is a stack of mixers that read a memory. What the eye sees on each square i
+    of a view, s_ti, looks in the memory for what was said of it, and v_t is a linear map of
+    `relu(s_ti + attend(s_ti, memory))` of all squares: whether a thing is the one that was named is a match
+    of two, which f, where both arrive in a sum, hardly learns.
     """
 
     def __init__(self, encoder: TextEncoder, stack: Stack, width: int, side: int, tile: int, moves: int):
@@ -74,7 +75,7 @@ class Walker(nn.Module):
         """Logits of the moves at each step, and the state behind them."""
         seen = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
         said, _ = self.said(seen, state["said"])
-        x = self.whole((seen + said).relu().view(*before.shape, -1)) + self.before(before)
+        x = self.whole((seen + said).relu().reshape(*before.shape, -1)) + self.before(before)
         x, after, _ = self.stack(x, state["stack"], lengths=lengths)
         return self.projection(x), state | {"stack": after}
 
