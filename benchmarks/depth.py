@@ -92,11 +92,15 @@ nothing is easy: all weights zero.
 CIFAR-10, {EPOCHS} epochs each with the settings of the preset `images`: momentum, a rate of 0.1 that falls to
 zero, shifts and mirror images. He et al. 2015 show the same after 164 epochs (figure 6).
 
-`python -m benchmarks.depth` runs the commands and makes this page:
+`python -m benchmarks.depth` runs the commands and makes this page; FOVEAL_DATA names a folder with
+[cifar10.zip](../benchmarks/README.md#data):
 
 {commands}
 
-On {facts["cpu"]}, torch {facts["torch"]}. One run of each, with seed 0.
+On {facts["cpu"]}, torch {facts["torch"]}.
+
+**Caveats.** One run of each, with seed 0. One rate for all, that of `images`: another may suit a plain
+network better. {EPOCHS} epochs are few: a network that only begins more slowly would look the same.
 """
 
 
