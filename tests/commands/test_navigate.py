@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from foveal.data.errands import an_errand
+from foveal.data.grid_world import THINGS
 from tests.commands.calling import TINY, call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
@@ -29,6 +30,26 @@ def write_maps(path: str = "maps.jsonl", count: int = 50) -> list[dict[str, Any]
     rows = [an_errand(chance) for _ in range(count)]
     Path(path).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return rows
+
+
+def write_corridors(path: str = "corridors.jsonl", count: int = 60) -> None:
+    """Goals a step away or two: who walks at random arrives now and then. No map is there twice."""
+    with Path(path).open("w") as file:
+        for number in range(count):
+            first, last = ([*THINGS][place] for place in divmod(number, len(THINGS)))
+            row = {
+                "map": ["#####", f"{first}...{last}", "#####"],
+                "instruction": ("one step on", "two steps on")[number % 2],
+                "start": [1, 1, "east"],
+                "path": f"{'forward ' * (1 + number % 2)}stop",
+            }
+            file.write(f"{json.dumps(row)}\n")
+
+
+def steps_of(run: str) -> list[dict[str, Any]]:
+    """What was noted of each step."""
+    noted = map(json.loads, Path(run, "metrics.jsonl").read_text().splitlines())
+    return [one for one in noted if one["kind"] == "step"]
 
 
 def test_maps_are_learnt_walked_and_drawn() -> None:
@@ -65,10 +86,11 @@ def test_maps_are_learnt_walked_and_drawn() -> None:
 
 
 def test_reinforce_goes_on_from_imitation() -> None:
-    write_maps()
-    trained("maps.jsonl", *SMALL, run="first", steps=12)
+    write_corridors()
+    first = trained("corridors.jsonl", *SMALL, run="first", steps=12)
+    assert "reward" not in first
     given = (
-        "maps.jsonl",
+        "corridors.jsonl",
         "--from",
         "first",
         "task.signal=reinforce",
@@ -79,6 +101,8 @@ def test_reinforce_goes_on_from_imitation() -> None:
     )
     told = succeed("train", *given, "optimizer.rate=1e-3", "--json")
     result = json.loads(told.out)
+    assert 0 < result["spl"] <= result["success"]
+    assert result["reward"] == pytest.approx(result["spl"], abs=1e-6)
     assert result["loss"] == pytest.approx(1 - result["spl"], abs=1e-6)
     assert "all weights of first" in told.err
     assert "of the reward missed" in told.err
@@ -90,13 +114,20 @@ def test_reinforce_goes_on_from_imitation() -> None:
 @pytest.mark.parametrize("way", ["imitation", "reinforce"])
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(way: str) -> None:
     """The moves that are drawn are a function of (seed, step)."""
-    write_maps()
+    write_corridors()
     given = (*SMALL, f"task.signal={way}")
-    trained("maps.jsonl", *given, run="whole", steps=14)
+    trained("corridors.jsonl", *given, run="whole", steps=14)
     with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", "maps.jsonl", *given, "--budget", "14steps", "--run", "parts")
+        told = call("train", "corridors.jsonl", *given, "--budget", "14steps", "--run", "parts")
     assert told.code == 130
+    stopped = len(steps_of("parts"))
     succeed("resume", "parts")
+    noted = [
+        [(one["loss"], one["gradient_norm"], one.get("reward")) for one in steps_of(run)]
+        for run in ("parts", "whole")
+    ]
+    assert noted[0] == noted[1]
+    assert any(norm > 0 and reward != 0 for _, norm, reward in noted[0][stopped:]), "nobody arrived"
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
 
