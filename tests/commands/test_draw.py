@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from foveal.training.sealed import open_tensors
 from tests.commands.calling import call, refuse, succeed, trained
 from tests.commands.strike import at
 from tests.commands.test_images import SMALL, write_images
@@ -30,18 +30,44 @@ def pixels(name: str) -> NDArray[np.int64]:
         return np.asarray(image).astype(np.int64)
 
 
+def write_patterns(folder: str = "patterns", count: int = 50) -> str:
+    """Of a black edge, and within it the left half white or the upper one; a point of each is its own."""
+    Path(folder).mkdir()
+    for number in range(count):
+        image = np.zeros((12, 12), np.uint8)
+        image[1:-1, 1:-1][(..., slice(5)) if number % 2 else slice(5)] = 255
+        image[6:-1, 6:-1].flat[number // 2] = 255
+        Image.fromarray(image).save(f"{folder}/{number}.png")
+    return folder
+
+
+def canvas(run: str) -> NDArray[np.float32]:
+    """The first of a run, as its weights have it."""
+    tensors, _ = open_tensors(Path(run, "model.safetensors").read_bytes(), run)
+    return tensors["canvas"].numpy()
+
+
 def test_it_is_learnt_measured_and_draws() -> None:
-    write_images()
-    shutil.move("squares/red/1.png", "squares/loose.png")  # no labels are needed
-    given = (*TINY, "optimizer.rate=1e-2", "--budget", "25steps", "--run", "run", "--json")
-    told = succeed("train", "squares", *given)
+    """No labels are needed; the images' mean alone costs more than twice as much."""
+    given = (write_patterns(), *TINY)
+    mean = trained(*given, "optimizer.rate=1e-20", run="mean", steps=2)
+    edge = np.ones((12, 12), bool)
+    edge[1:-1, 1:-1] = False
+    first = canvas("mean")
+    assert first[edge] == pytest.approx(np.log(0.01 / 0.99), abs=1e-4)
+    assert first[1:6, 1:6] == pytest.approx(np.log(0.99 / 0.01), abs=1e-4)
+    assert (abs(first[1:6, 6:-1]) < 1).all()
+
+    told = succeed("train", *given, "optimizer.rate=2e-2", "--budget", "60steps", "--run", "run", "--json")
     assert "nats measured\n" in told.err
     result = json.loads(told.out)
-    assert result["loss"] < 98
+    assert result["loss"] < mean["loss"] / 2
+    assert 0 < result["latent_nats"] < result["loss"]
     assert "perplexity" not in result
-    assert json.loads(succeed("evaluate", "run", "--json").out)["loss"] == result["loss"]
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert (again["loss"], again["latent_nats"]) == (result["loss"], result["latent_nats"])
     assert "nats per image" in succeed("evaluate", "run").out
-    assert "a model that draws has no answers" in refuse("predict", "run", "squares")
+    assert "a model that draws has no answers" in refuse("predict", "run", "patterns")
 
 
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
@@ -66,6 +92,19 @@ def test_a_drawing_is_a_function_of_its_seed_and_number(run: Path) -> None:
     assert drawing.shape == (12, 12)
     assert np.abs(drawing - pixels("few/2.png")).max() <= 1
     assert (drawing != pixels("other/2.png")).any()
+
+
+def test_drawings_made_in_several_goes_are_those_made_one_by_one(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = []
+    for together in (5, 1):
+        monkeypatch.setattr("foveal.commands.drawings.TOGETHER", together)
+        succeed("generate", run, "--samples", "12", "--out", f"by{together}")
+        sets.append(np.stack([pixels(f"by{together}/{number:02}.png") for number in range(12)]))
+    assert np.abs(sets[0] - sets[1]).max() <= 1
+    others = np.abs(sets[0][:, None] - sets[0]).max((2, 3)) > 1
+    assert others.sum() == 12 * 11, "two drawings are the same"
 
 
 def test_a_sheet_and_the_steps(run: Path) -> None:
