@@ -27,8 +27,8 @@ from foveal.inspection.curves import read_log
 from foveal.inspection.neighbours import neighbours, voted
 from foveal.layers.grid_convolution import BatchNorm2d
 from foveal.scores.report import aligned
+from foveal.training.depths import depths
 from foveal.training.interrupt import Interrupted, Signals
-from foveal.training.optim import depths
 from foveal.training.plan import parse_budget
 from foveal.training.run import check_place, default_path, open_run
 from foveal.training.sealed import open_json, seal_json

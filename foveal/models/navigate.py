@@ -9,6 +9,7 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.encoders.text import TextEncoder
 from foveal.layers.block import Stack
+from foveal.layers.embedding import Embedding
 from foveal.layers.grid_convolution import Conv2d
 from foveal.layers.memory_attention import CrossAttention
 from foveal.models.encoder import text_encoder
@@ -54,7 +55,7 @@ class Walker(nn.Module):
         self.encoder, self.eye, self.stack = encoder, Eye(tile), stack
         self.said = CrossAttention(FEATURES, HEADS, encoder.width)
         self.whole = nn.Linear(FEATURES * side**2, width)
-        self.before = nn.Embedding(moves + 1, width)
+        self.before = Embedding(moves + 1, width)
         self.projection = nn.Linear(width, moves)
 
     def start(self, memory: Memory) -> State:

@@ -5,7 +5,9 @@ from torch import nn
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
 from foveal.layers.grid_convolution import BatchNorm2d
-from foveal.training.optim import depths
+from foveal.training.depths import depths
+
+ENCODER, IMAGES = "encoder", "encoder.parts.source"
 
 
 def freeze(model: nn.Module, what: FreezeName) -> None:
@@ -13,15 +15,17 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
 
     `none`; `norms`: batch norms, with the statistics that run with the batches, which so few images would
     only blur; `below-last-block`: all that is before the encoder's last block, or the model's, if there is no
-    encoder; `encoder`: the whole of it. UserError if the model has nothing of that kind.
+    encoder; `encoder`: the whole of it. Of an encoder that reads questions too it is what reads the images:
+    that is what another run can lend. UserError if the model has nothing of that kind.
     """
     if what == "none":
         return
-    encoder = dict(model.named_children()).get("encoder")
+    modules = dict(model.named_modules())
+    whole = IMAGES if IMAGES in modules else ENCODER
     if what == "encoder":
-        if encoder is None:
+        if whole not in modules:
             raise UserError("training.freeze=encoder: this model has none; leave it out")
-        encoder.requires_grad_(False)
+        modules[whole].requires_grad_(False)
         return
     norms = [module for module in model.modules() if isinstance(module, BatchNorm2d)]
     for norm in norms:
@@ -30,7 +34,8 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
         if not norms:
             raise UserError("training.freeze=norms: this model has no batch norm; leave it out")
         return
-    named = dict(model.named_parameters())
+    lowest = f"{whole}." if whole in modules else ""
+    named = {name: weight for name, weight in model.named_parameters() if name.startswith(lowest)}
     lower = [name for name, depth in depths(named).items() if depth > 1]
     if not lower:
         raise UserError("training.freeze=below-last-block: this model has nothing below it; leave it out")

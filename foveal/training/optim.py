@@ -7,8 +7,7 @@ With `layer_decay` = d a parameter k layers below the head has d^k of the rate (
 et al. 2020): what is near the input is the most general, and is changed least.
 """
 
-import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
+from foveal.training.depths import depths
 from foveal.training.muon import Muon
 
 
@@ -104,13 +104,14 @@ class Optimizer:
         return [weight.grad for weight in self.named.values() if weight.grad is not None]
 
 
-PER_CHANNEL = ("A_log", "convolution_weight")
-"""Tables of numbers that each belong to one channel, and so no matrices: Mamba's decays and filters."""
+SINGLE = ("A_log", "convolution_weight", "canvas")
+"""Tables of numbers that each belong to one channel or pixel, and so no matrices: Mamba's decays and filters,
+and the canvas that DRAW begins with."""
 
 
 def is_matrix(name: str, weight: Tensor) -> bool:
     """What weight decay touches: what maps vectors to vectors, and tables of them."""
-    return weight.dim() >= 2 and not name.endswith(PER_CHANNEL)
+    return weight.dim() >= 2 and not name.endswith(SINGLE)
 
 
 def is_hidden_matrix(name: str, weight: Tensor) -> bool:
@@ -121,27 +122,6 @@ def is_hidden_matrix(name: str, weight: Tensor) -> bool:
     """
     hidden = weight.dim() == 2 or (weight.dim() == 4 and weight.shape[1] > 1)
     return is_matrix(name, weight) and hidden and "table" not in name and "projection" not in name
-
-
-BLOCK = re.compile(r"blocks\.(\d+)\.")
-BELOW = (
-    *("embedding", "stack.positioned"),
-    *("encoder.embedding", "encoder.projection", "encoder.token", "encoder.stack.positioned"),
-)
-"""What is before the first block."""
-
-
-def depths(names: Collection[str]) -> dict[str, int]:
-    """How many layers below the head each parameter is: 1 in the last block (the encoder's, if there is one),
-    one more in each before it, and in what is before them all; 0 in the head and a norm behind the blocks."""
-    blocks = {
-        name: int(found[1])
-        for name in names
-        if not name.startswith("head.") and (found := BLOCK.search(name))
-    }
-    count = 1 + max(blocks.values(), default=-1)
-    below = {name: count + 1 for name in names if name.startswith(BELOW)}
-    return dict.fromkeys(names, 0) | below | {name: count - place for name, place in blocks.items()}
 
 
 def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torch.optim.Optimizer]:

@@ -12,7 +12,7 @@ from foveal.models.convnets import image_encoder
 from foveal.models.encoder import Encoded
 from foveal.training.freezing import freeze
 from foveal.training.optim import Optimizer
-from tests.training.test_layer_rates import model
+from tests.training.test_layer_rates import model, of_preset
 
 
 def network() -> Encoded:
@@ -64,6 +64,18 @@ def test_of_a_stack_over_texts() -> None:
     assert found >= everything(made) - kept
     assert found & (kept - last) == set()
     assert found & last
+
+
+@pytest.mark.parametrize("what", ["below-last-block", "encoder"])
+def test_of_what_reads_questions_too_the_images_network_alone(what: FreezeName) -> None:
+    """A run of images lends nothing else: what reads the questions is new, and is to be trained."""
+    made = of_preset("answer")
+    freeze(made, what)
+    frozen = {name for name, weight in made.named_parameters() if not weight.requires_grad}
+    image = {name for name, _ in made.named_parameters() if name.startswith("encoder.parts.source.")}
+    last = {name for name in image if ".blocks.9." in name and ".norm." not in name}
+    assert last
+    assert frozen == (image if what == "encoder" else image - last)
 
 
 def test_what_is_not_there() -> None:

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import EncoderConfig, OptimizerConfig
+from foveal.build import kind_of
+from foveal.config import EncoderConfig, OptimizerConfig, load_config
 from foveal.encoders.text import TextEncoder
 from foveal.heads.classify import Classifier
 from foveal.layers.block import Block, Stack
@@ -14,7 +15,8 @@ from foveal.layers.memory_attention import FullAttention
 from foveal.layers.position import LearnedPosition, Positioned
 from foveal.models.convnets import image_encoder
 from foveal.models.encoder import Encoded, patch_encoder
-from foveal.training.optim import Optimizer, depths
+from foveal.training.depths import depths
+from foveal.training.optim import Optimizer
 
 D, RATE = 8, 0.01
 
@@ -59,6 +61,30 @@ def test_what_sees_images_has_depths_too() -> None:
     for name, depth in found.items():
         low = name.startswith(("encoder.projection", "encoder.token", "encoder.stack.positioned"))
         assert depth == (4 if low else 3 - int(name.split(".")[3]) if "blocks" in name else 0), name
+
+
+def of_preset(name: str) -> nn.Module:
+    config = load_config(name, [])
+    return kind_of(config).outline(config)
+
+
+def test_readers_are_below_the_stack_that_they_feed() -> None:
+    """Two joint blocks over a network of ten and a stack of one; two over time over a network of two."""
+    blocks = {
+        "answer": {"encoder.stack": 2, "encoder.parts.source": 2 + 10, "encoder.parts.question.stack": 2 + 1},
+        "frames": {"encoder.stack": 2, "encoder.network": 2 + 2},
+    }
+    before = {
+        "answer": {"encoder.maps": 3, "encoder.stack.positioned": 3, "encoder.parts.question.embedding": 4},
+        "frames": {"encoder.projection": 3},
+    }
+    for preset, highest in blocks.items():
+        found = depths([name for name, _ in of_preset(preset).named_parameters()])
+        for name, depth in found.items():
+            where, within, place = name.partition(".blocks.")
+            right = highest[where] - int(place.split(".")[0]) if within and where in highest else 0
+            first = (depth for start, depth in before[preset].items() if name.startswith(start))
+            assert depth == next(first, right), name
 
 
 def test_frozen_parameters_stay() -> None:

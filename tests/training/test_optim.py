@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import OptimizerConfig
+from foveal.config import OptimizerConfig, load_config
 from foveal.core.errors import UserError
 from foveal.layers.mamba import Mamba
+from foveal.models.draw import Draw
 from foveal.training.muon import orthogonal
 from foveal.training.optim import Optimizer, is_hidden_matrix, is_matrix
 
@@ -162,6 +163,9 @@ def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels(
 def test_numbers_of_single_channels_are_no_matrices() -> None:
     """Mamba's decays and filters have two axes, but map no vector to another."""
     named = dict(Mamba(16).named_parameters())
+    canvas = dict(Draw(load_config("draw", []).model, 4, 4).named_parameters())["canvas"]
+    assert canvas.dim() == 2
+    assert not is_matrix("canvas", canvas), "what is drawn on first is a start, and no map"
     others = {"A_log", "convolution_weight", "convolution_bias", "skip", "delta.bias"}
     assert {name for name, weight in named.items() if not is_matrix(name, weight)} == others
     assert {name for name, weight in named.items() if not is_hidden_matrix(name, weight)} == others
