@@ -26,7 +26,12 @@ def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> Score:
     classes, gold, predicted = _numbered(references, outputs)
 
     def of(rows: Rows) -> float:
-        return _macro_f1(_confusions(gold[rows], predicted[rows], len(classes)))
+        """The mean over the classes that occur of 2 TP / (2 TP + FP + FN)."""
+        actual, given = gold[rows], predicted[rows]
+        sides = actual[actual == given], actual, given
+        right, had, named = (np.bincount(side, minlength=len(classes)) for side in sides)
+        both = had + named
+        return float((2 * right[both > 0] / both[both > 0]).mean())
 
     return Score("macro_f1", of(np.arange(len(gold))), (gold == predicted).astype(np.float64), of)
 
@@ -60,7 +65,9 @@ def confusion(references: Sequence[str], outputs: Sequence[str]) -> Confusion:
     """Over every label that occurs on either side, in the order of their names."""
     check_pairs(references, outputs)
     classes, gold, predicted = _numbered(references, outputs)
-    return Confusion(classes, _confusions(gold, predicted, len(classes)))
+    size = len(classes)
+    counts = np.bincount(gold * size + predicted, minlength=size**2)
+    return Confusion(classes, counts.reshape(size, size))
 
 
 def _numbered(
@@ -70,19 +77,6 @@ def _numbered(
     number = {label: i for i, label in enumerate(classes)}
     gold, predicted = ([number[label] for label in side] for side in (references, outputs))
     return classes, np.array(gold), np.array(predicted)
-
-
-def _confusions(
-    gold: Int[np.ndarray, " N"], predicted: Int[np.ndarray, " N"], classes: int
-) -> Int[np.ndarray, "C C"]:
-    counts = np.bincount(gold * classes + predicted, minlength=classes**2)
-    return counts.reshape(classes, classes)
-
-
-def _macro_f1(counts: Int[np.ndarray, "C C"]) -> float:
-    """The mean over the classes that occur of 2 TP / (2 TP + FP + FN)."""
-    both = counts.sum(0) + counts.sum(1)
-    return float((2 * np.diag(counts)[both > 0] / both[both > 0]).mean())
 
 
 def _share(part: Int[np.ndarray, " C"], whole: Int[np.ndarray, " C"]) -> NDArray[np.float64]:
