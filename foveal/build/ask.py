@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from foveal.build.choices import WholeKind, some
 from foveal.build.examples import ExampleKind, usual_vocabulary
-from foveal.build.images import picture_encoder
 from foveal.build.kind import Described, Given, Judged, Say
+from foveal.build.pictured import picture_encoder
 from foveal.build.writing import WritingKind
 from foveal.config import Config
+from foveal.core.errors import UserError
 from foveal.data.ask import AskExamples, AskForm, AskInputs, Asks
 from foveal.data.ask_forms import UNSEEN, AnswerForm, AnswerInputs, ChooseForm, ReplyForm, ReplyInputs
 from foveal.data.ask_order import AskOrder, shown
@@ -76,15 +77,17 @@ class AnswerKind(AskKind, WholeKind):
         self, config: Config, given: Given, say: Say, inputs: Any = None, taken: Taken = NOTHING
     ) -> Prepared[Any, Any]:
         prepared = super().prepare(config, given, say, inputs, taken)
-        for name, part in (("valid", prepared.valid), ("test", prepared.test)):
-            _say_unseen(name, part, say)
+        held_out = ("valid", prepared.valid, given.valid), ("test", prepared.test, given.test)
+        for name, part, own in held_out:
+            if part is not None:
+                _say_unseen(own or name, part, prepared.inputs, say, own is not None)
         return prepared
 
     def prepare_held_out(
         self, config: Config, data: str, inputs: AnswerInputs, say: Say
     ) -> tuple[Asks, dict[str, Any]]:
         found, facts = super().prepare_held_out(config, data, inputs, say)
-        _say_unseen(data, found, say)
+        _say_unseen(data, found, inputs, say, True)
         return found, facts
 
     def describe(self, config: Config, data: Prepared[AnswerInputs, Asks]) -> Described:
@@ -92,10 +95,15 @@ class AnswerKind(AskKind, WholeKind):
         return self.described(config, data.inputs, some(labels), len(labels), "questions")
 
 
-def _say_unseen(name: str, part: Asks | None, say: Say) -> None:
-    """They can't be chosen."""
-    unseen = 0 if part is None else int((np.asarray(part.examples.columns["label"]) == UNSEEN).sum())
-    if part is not None and unseen:
+def _say_unseen(name: str, part: Asks, inputs: AnswerInputs, say: Say, given: bool) -> None:
+    """They can't be chosen. UserError if all of what was given are such."""
+    unseen = int((np.asarray(part.examples.columns["label"]) == UNSEEN).sum())
+    if given and 0 < unseen == len(part):
+        raise UserError(
+            f"{name}: no answer is one of training ({some(inputs.labels)}), the first is {part.answers[0]}: "
+            "write them alike"
+        )
+    if unseen:
         say(f"{name}: {unseen:,} of {len(part):,} answers are not among those of training: counted as wrong")
 
 

@@ -5,22 +5,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.build.images import picture_encoder
 from foveal.build.kind import Described
+from foveal.build.pictured import PicturedKind, picture_encoder
 from foveal.build.telling import TellingKind
 from foveal.config import Config
 from foveal.data.batching import ExampleBatch
 from foveal.data.captions import CaptionForm, CaptionInputs, Captions
-from foveal.data.images import Pictures
 from foveal.data.marks import Marks
-from foveal.data.picture_order import HeldOutPictures, PictureOrder, centres, gather, standardised
+from foveal.data.picture_order import centres, gather, standardised
 from foveal.data.prepared import Prepared
 from foveal.models.convnets import grid_of
 from foveal.models.encoder import Encoded
 from foveal.models.language import decoder
 
 
-class CaptionKind(TellingKind):
+class CaptionKind(PicturedKind, TellingKind):
     def __init__(self) -> None:
         super().__init__(CaptionForm())
 
@@ -28,12 +27,6 @@ class CaptionKind(TellingKind):
         encoder, longest = picture_encoder(config), config.data.longest
         grid_of(config.model.encoder.network, encoder, config.data.image.size)  # or it is refused
         return Encoded(encoder, decoder(config.model, Marks(target).vocabulary, longest, encoder.width))
-
-    def training_order(self, config: Config, data: Captions) -> PictureOrder:
-        return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)
-
-    def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
-        return HeldOutPictures(examples, config.data.image)
 
     def gathered(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
         return gather(examples, rows, standardised(centres(examples, rows), examples))

@@ -4,13 +4,11 @@ from typing import Any
 
 from torch import nn
 
-from foveal.build.examples import ExampleKind
 from foveal.build.kind import Described
+from foveal.build.pictured import PicturedKind
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.data.examples import Examples
-from foveal.data.images import Pictures
-from foveal.data.picture_order import HeldOutPictures, PictureOrder
 from foveal.data.prepared import Prepared
 from foveal.data.unlabelled import Unlabelled, UnlabelledForm, UnlabelledInputs
 from foveal.models.draw import Draw
@@ -18,7 +16,7 @@ from foveal.tasks.draw import DrawTask
 from foveal.training.watch import Watch
 
 
-class DrawKind(ExampleKind):
+class DrawKind(PicturedKind):
     def __init__(self) -> None:
         super().__init__(UnlabelledForm())
 
@@ -30,12 +28,6 @@ class DrawKind(ExampleKind):
 
     def task(self, config: Config, model: Any, inputs: UnlabelledInputs, shown: Any = None) -> DrawTask:
         return DrawTask(model)
-
-    def training_order(self, config: Config, data: Unlabelled) -> PictureOrder:
-        return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)
-
-    def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
-        return HeldOutPictures(examples, config.data.image)
 
     def describe(self, config: Config, data: Prepared[UnlabelledInputs, Unlabelled]) -> Described:
         draw, size = config.model.draw, config.data.image.size

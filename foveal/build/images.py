@@ -6,27 +6,15 @@ from torch import nn
 
 from foveal.build.choices import WholeKind, some
 from foveal.build.kind import Described
+from foveal.build.pictured import PicturedKind, picture_encoder
 from foveal.config import Config
-from foveal.data.images import ImageForm, ImageInputs, Images, Pictures
-from foveal.data.picture_order import HeldOutPictures, PictureOrder
+from foveal.data.images import ImageForm, ImageInputs, Images
 from foveal.data.prepared import Prepared
-from foveal.encoders.image import ImageEncoder
-from foveal.encoders.patches import PatchEncoder
-from foveal.models.convnets import image_encoder, image_head
-from foveal.models.encoder import patch_encoder
+from foveal.models.convnets import image_head
 from foveal.training.watch import Watch, every_batch
 
 
-def picture_encoder(config: Config) -> ImageEncoder | PatchEncoder:
-    """What reads images of the size that the config says: a network by its name, or patches."""
-    encoder, image = config.model.encoder, config.data.image
-    if encoder.kind == "patches":
-        return patch_encoder(encoder, image.channels, image.size)
-    network, stem = encoder.network, encoder.stem
-    return image_encoder(network, image.channels, stem, encoder.nonlinearity, image.size)
-
-
-class ImageKind(WholeKind):
+class ImageKind(PicturedKind, WholeKind):
     usual = 10
 
     def __init__(self) -> None:
@@ -40,12 +28,6 @@ class ImageKind(WholeKind):
         if reader.kind == "patches":
             return super().head(config, encoder, classes)
         return image_head(reader.network, encoder, size, classes, config.model.dropout, reader.nonlinearity)
-
-    def training_order(self, config: Config, data: Images) -> PictureOrder:
-        return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)
-
-    def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
-        return HeldOutPictures(examples, config.data.image)
 
     def found_surely(
         self, config: Config, model: Any, inputs: Any, examples: Any, watch: Watch

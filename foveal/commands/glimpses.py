@@ -13,7 +13,6 @@ from foveal.commands.neighbours import LETTERS, queries
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data.picture_order import centres, gather, standardised
-from foveal.data.standardize import Statistics
 from foveal.inspection.glimpses_picture import Glimpsed, draw
 from foveal.ops.retina import retina
 
@@ -63,23 +62,14 @@ def _drawn(loaded: Loaded, images: torch.Tensor, places: torch.Tensor, found: li
     seen = torch.stack([retina(images, place, look.side, look.scales) for place in places.cpu().unbind(1)], 1)
     return [
         Glimpsed(
-            _levels(images[number], statistics),
+            statistics.levels(images[number]),
             places[number].cpu().numpy(),
-            _levels(seen[number], statistics),
+            statistics.levels(seen[number]),
             [(shortened(step["answer"], LETTERS), step["probability"]) for step in one["path"]],
             None if one["label"] is None else shortened(one["label"], LETTERS),
         )
         for number, one in enumerate(found)
     ]
-
-
-def _levels(images: torch.Tensor, statistics: Statistics) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Levels (..., H, W, C) of standardised images (..., C, H, W)."""
-    mean, deviation = (torch.tensor(numbers) for numbers in (statistics.mean, statistics.deviation))
-    levels: np.ndarray[Any, np.dtype[np.uint8]] = (
-        (images.movedim(-3, -1) * deviation + mean).round().clamp(0, 255).byte().numpy()
-    )
-    return levels
 
 
 def _tell(result: dict[str, Any], out: Path | None, json: bool) -> None:

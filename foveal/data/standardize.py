@@ -7,7 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
+from jaxtyping import Float, UInt8
 from numpy.typing import NDArray
+from torch import Tensor
 
 from foveal.core.errors import UserError
 
@@ -45,6 +48,13 @@ class Statistics:
     def standardize(self, values: Values) -> Values:
         """(T, C) to (T, C)."""
         return ((values - np.array(self.mean)) / np.array(self.deviation)).astype(np.float32)
+
+    def levels(self, images: Float[Tensor, "*B C H W"]) -> UInt8[np.ndarray, "*B H W C"]:
+        """The pixels of standardised images, to look at."""
+        mean, deviation = torch.tensor(self.mean), torch.tensor(self.deviation)
+        found = images.movedim(-3, -1).cpu() * deviation + mean
+        levels: UInt8[np.ndarray, "*B H W C"] = found.round().clamp(0, 255).byte().numpy()
+        return levels
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

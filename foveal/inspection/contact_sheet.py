@@ -3,13 +3,10 @@
 import io
 
 import numpy as np
-import torch
 from jaxtyping import UInt8
 from PIL import Image, ImageDraw, ImageFont
-from torch import Tensor
 
 from foveal.data.images import Pictures
-from foveal.data.standardize import Statistics
 from foveal.training.protocols import Batches
 
 COUNT, WIDE, TILE = 24, 1200, 96
@@ -25,7 +22,7 @@ def contact_sheet(pictures: Pictures, order: Batches) -> bytes:
     What is fed is brought back from standardised values to levels; what lies outside 0 to 255 is cut.
     """
     batch = order.batch(0, 0)
-    levels = _levels(batch.columns["source"][:COUNT], pictures.inputs.statistics)
+    levels = pictures.inputs.statistics.levels(batch.columns["source"][:COUNT])
     side = levels.shape[1] * max(1, TILE // levels.shape[1])
     columns = max(2, min(len(levels), WIDE // (side + GAP)))
     rows, height = -(-len(levels) // columns), 2 * side + LINE + GAP
@@ -42,13 +39,6 @@ def contact_sheet(pictures: Pictures, order: Batches) -> bytes:
     content = io.BytesIO()
     sheet.save(content, "PNG")
     return content.getvalue()
-
-
-def _levels(images: Tensor, statistics: Statistics) -> UInt8[np.ndarray, "B H W C"]:
-    mean, deviation = (torch.tensor(numbers) for numbers in (statistics.mean, statistics.deviation))
-    found = images.permute(0, 2, 3, 1) * deviation + mean
-    levels: UInt8[np.ndarray, "B H W C"] = found.round().clamp(0, 255).byte().numpy()
-    return levels
 
 
 def _fitting(pixels: UInt8[np.ndarray, "H W C"], side: int) -> Image.Image:

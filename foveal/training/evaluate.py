@@ -1,5 +1,7 @@
 """The means of loss and metrics over held-out batches."""
 
+import math
+
 import torch
 from torch import nn
 
@@ -21,8 +23,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Every batch once, the state carried from batch to batch.
 
-    The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself.
-    Noise is the same at every call.
+    The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself;
+    NaN where there is nothing to measure, as in answers that training never had. Noise is the same each time.
     """
     model.eval()
     metrics, terms = Totals(), Totals()
@@ -37,5 +39,6 @@ def evaluate(
             metrics.add(result.metrics)
             terms.add({name: (float(term.sum), term.weight) for name, term in result.terms.items()})
             coefficients |= {name: term.coefficient for name, term in result.terms.items()}
-    loss = sum(coefficients[name] * mean for name, mean in terms.means().items())
+    means = terms.means()
+    loss = sum(coefficient * means.get(name, math.nan) for name, coefficient in coefficients.items())
     return {"loss": loss} | metrics.means()

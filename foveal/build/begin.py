@@ -1,0 +1,109 @@
+"""What a run gives another that begins from it, and a run its own beginning."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from foveal.build.ask import AskKind
+from foveal.build.choices import ChoosingKind
+from foveal.build.images import ImageKind
+from foveal.build.kinds import kind_of, open_inputs
+from foveal.config import Config
+from foveal.core.errors import UserError
+from foveal.data.ask import AskInputs
+from foveal.data.prepared import NOTHING, Taken
+from foveal.data.tokenizers import Tokenizer
+from foveal.encoders.joint import JointEncoder
+from foveal.encoders.patches import PatchEncoder, regrid
+from foveal.training.run import Run
+from foveal.training.sealed import load_weights, open_tensors
+
+ENCODER, PARTS, IMAGES = "encoder.", "encoder.parts.", "encoder.parts.source."
+POSITIONS = "stack.positioned.position.table"
+"""Names of weights."""
+START = "start.safetensors"
+
+
+def inputs_for(run: Run, config: Config) -> tuple[Any, Taken]:
+    """Of a run's inputs those to train on with: all of them for its own task, else what its encoder needs.
+
+    Labels to choose among are made from the new data in any case.
+    """
+    inputs, same_task = open_inputs(run), config.task.name == run.config.task.name
+    if same_task and not isinstance(kind_of(config), ChoosingKind):
+        return inputs, NOTHING
+    if not same_task and run.config.model.encoder.kind == "none":
+        raise UserError(f"{run.path}: {run.config.task.name} has no encoder that another task could take")
+    source = inputs if isinstance(inputs, Tokenizer) else inputs.source
+    if isinstance(source, AskInputs) and not isinstance(kind_of(config), AskKind):
+        source = source.statistics
+    return None, Taken(source, getattr(inputs, "labels", ()))
+
+
+def load_run_weights(run: Run, model: nn.Module) -> None:
+    """Fill `model` with the run's best weights."""
+    tensors = _weights(run)
+    if _headless(tensors):
+        raise UserError(
+            f"{run.path}: an encoder without a head, so it can only be trained on: "
+            f"foveal train DATA --from {run.path} --task classify (or tag, mask)"
+        )
+    load_weights(model, tensors, str(run.weights))
+
+
+def load_encoder(run: Run, model: nn.Module) -> None:
+    """Fill the encoder of `model` with that of the run's best weights; of several sources that of the image,
+    if the other reads images alone. Learned positions may be fewer, and those of patches of another grid."""
+    encoder, tensors, prefix = model.get_submodule("encoder"), _weights(run), ENCODER
+    joined = any(name.startswith(PARTS) for name in tensors)
+    if isinstance(encoder, JointEncoder) and not joined:
+        encoder = encoder.get_submodule("parts.source")
+    elif joined and not isinstance(encoder, JointEncoder):
+        prefix = IMAGES
+    own = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    if POSITIONS in own:
+        wanted = len(encoder.get_parameter(POSITIONS))
+        if isinstance(encoder, PatchEncoder):
+            own[POSITIONS] = regrid(own[POSITIONS], wanted, encoder.token is not None)
+        if wanted > len(own[POSITIONS]):
+            raise UserError(
+                f"data.longest={wanted}, but {run.path} knows {len(own[POSITIONS])} positions: lower it"
+            )
+        own[POSITIONS] = own[POSITIONS][:wanted]
+    load_weights(encoder, own, str(run.weights))
+
+
+def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
+    """Fill a new `model` from a run of the same task and inputs, else its encoder; True if all is filled.
+
+    A new head behind images starts at zero, with a loss of `ln C` whatever the size of the network's
+    features (Dosovitskiy et al. 2021, 3.1).
+    """
+    same_task, files = config.task.name == run.config.task.name, kind_of(config).input_files
+    whole = same_task and files(inputs) == files(open_inputs(run)) and not _headless(_weights(run))
+    if not whole and config.model.encoder.kind == "none":
+        raise UserError(
+            f"{run.path}: its labels are not those of the data, and it has no encoder that could do without "
+            "them: leave out --from"
+        )
+    (load_run_weights if whole else load_encoder)(run, model)
+    if not whole and isinstance(kind_of(config), ImageKind):
+        nn.init.zeros_(model.get_parameter("head.projection.weight"))
+    return whole
+
+
+def load_start(run: Run, model: nn.Module) -> None:
+    """Fill a new `model` with the run's first weights, where they are not those of the seed."""
+    kept = run.inputs / START
+    if kept.is_file():
+        load_weights(model, open_tensors(kept.read_bytes(), str(kept))[0], str(kept))
+
+
+def _weights(run: Run) -> dict[str, Tensor]:
+    if not run.weights.is_file():
+        raise UserError(f"{run.path}: no weights yet: train on with foveal resume {run.path}")
+    return open_tensors(run.weights.read_bytes(), str(run.weights))[0]
+
+
+def _headless(tensors: dict[str, Tensor]) -> bool:
+    return all(name.startswith(ENCODER) for name in tensors)

@@ -1,0 +1,57 @@
+"""What a run gives another of other inputs, or of no encoder."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from foveal.training.sealed import open_tensors
+from tests.commands.calling import refuse, succeed, trained
+from tests.commands.test_ask import SMALL as ASKED
+from tests.commands.test_ask import write_questions
+from tests.commands.test_images import SMALL, write_images
+
+GLIMPSE = (*SMALL, "--model", "glimpse", "model.width=24", "model.glimpse.side=4")
+
+
+def weights(run: str) -> dict[str, torch.Tensor]:
+    return open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0]
+
+
+def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
+    """The network and the statistics of the channels: not what reads the questions."""
+    write_questions("shapes", count=20)
+    trained("shapes", *ASKED, "--task", "answer", run="answers", steps=2)
+    more = ("data.label=answer", "model.encoder.network=resnet-20", "optimizer.rate=1e-20")
+    given = ("data.image.size=12", "data.image.batch=20", "--budget", "1steps", "--run", "labels")
+    told = succeed("train", "shapes", "--task", "images", "--from", "answers", *more, *given)
+    assert "the encoder of answers; the head is new" in told.err
+    first, lent = weights("answers"), weights("labels")
+    own = [name for name in lent if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
+    assert own
+    for name in own:
+        assert torch.allclose(lent[name], first[name.replace("encoder.", "encoder.parts.source.")]), name
+    assert Path("labels/inputs/channels.json").read_text() == Path("answers/inputs/channels.json").read_text()
+
+
+def test_a_run_without_an_encoder_goes_on_with_its_own_labels_alone() -> None:
+    write_images()
+    trained("squares", *GLIMPSE, run="first", steps=2)
+    more = ("--from", "first", "--budget", "1steps", "optimizer.rate=1e-20", "--run", "second")
+    assert "all weights of first" in succeed("train", "squares", *more).err
+    first, second = weights("first"), weights("second")
+    assert all(torch.allclose(first[name], second[name]) for name in first)
+    Path("squares/red").rename("squares/scarlet")
+    line = refuse("train", "squares", "--from", "first", "--budget", "1steps")
+    assert "first: its labels are not those of the data" in line
+    other = ("--from", "first", "--task", "images", "--model", "images", *SMALL)
+    assert "leave out --model" in refuse("train", "squares", *other)
+
+
+def test_a_folder_may_have_a_comma_in_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_images("red,blue")
+    trained("red,blue", *GLIMPSE, run="run", steps=2)
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert json.loads(succeed("evaluate", "../run", "--json").out)["split"] == "test"
