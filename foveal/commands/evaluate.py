@@ -14,7 +14,17 @@ from foveal.core.runtime import choose_device
 from foveal.scores.report import Report
 from foveal.training.interrupt import Signals
 
-AMOUNTS = ("examples", "images", "characters", "tokens", "source_tokens", "target_tokens")
+AMOUNTS = (
+    "examples",
+    "images",
+    "frames",
+    "steps",
+    "words",
+    "characters",
+    "tokens",
+    "source_tokens",
+    "target_tokens",
+)
 
 
 def evaluate(

@@ -33,18 +33,19 @@ def show_walks(loaded: Loaded, query: str | None, out: Path | None, json: bool) 
     examples, sources, rights = _asked(loaded, kind, query)
     with Meter("maps walked") as watch:
         outputs = kind.found(loaded.config, loaded.model, loaded.inputs, examples, watch)
-    count = len(sources)
-    rows = range(count) if query else np.linspace(0, count - 1, min(SHOWN, count)).astype(int).tolist()
     if out is not None:
         maps, starts = (np.asarray(examples.columns[name]) for name in ("map", "start"))
         walks = []
-        for row in rows:
-            down, across, heading = starts[row].tolist()
-            right = None if (path := rights[row]) is None else moves_in(path)
-            pose, moves = (down, across, heading), moves_in(outputs[row])
-            walks.append(Walked(maps[row], pose, moves, right, sources[row]))
+        for cells, start, output, path, source in zip(
+            maps, starts.tolist(), outputs, rights, sources, strict=True
+        ):
+            right = None if path is None else moves_in(path)
+            walks.append(Walked(cells, tuple(start), moves_in(output), right, source))
         replace_file(out, draw(walks))
-    found = [{"instruction": sources[row], "moves": outputs[row], "right": rights[row]} for row in rows]
+    found = [
+        {"instruction": source, "moves": output, "right": right}
+        for source, output, right in zip(sources, outputs, rights, strict=True)
+    ]
     tell_each(loaded.run.path, "walks", found, out, json)
 
 
@@ -63,4 +64,6 @@ def _asked(
     held_out = prepared.held_out
     if held_out is None:
         raise UserError("no held-out maps to show: name some with --query")
-    return held_out.examples, held_out.sources, held_out.paths
+    rows = np.linspace(0, len(held_out) - 1, min(SHOWN, len(held_out))).astype(int).tolist()
+    sources, paths = ([texts[row] for row in rows] for texts in (held_out.sources, held_out.paths))
+    return held_out.examples.some(rows), sources, paths

@@ -1,8 +1,8 @@
 """Examples as columns of numbers: sentence pairs, labelled rows, tagged sentences, frames."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ class Ragged:
         return padded, lengths
 
 
+Kept = TypeVar("Kept", bound="Examples")
 Column = Ragged | NDArray[Any]
 """Rows of different lengths, or one number a row."""
 
@@ -64,6 +65,14 @@ class Examples:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    def some(self: Kept, rows: Sequence[int]) -> Kept:
+        """Those rows alone."""
+        columns = {
+            name: Ragged.from_rows(one[row] for row in rows) if isinstance(one, Ragged) else one[list(rows)]
+            for name, one in self.columns.items()
+        }
+        return replace(self, columns=columns)
 
     def lengths(self, name: str) -> list[int]:
         """Those of the rows of a ragged column."""

@@ -10,7 +10,7 @@ from foveal.core.memory import Memory, join
 from foveal.encoders.summary import Summary, summarize
 from foveal.layers.block import Stack
 from foveal.layers.linear import Linear
-from foveal.layers.moe import Aux, aux_names
+from foveal.layers.moe import Aux, added, aux_names
 from foveal.ops.padding import zero_padding
 
 
@@ -57,7 +57,7 @@ class JointEncoder(nn.Module):
             if (which := sources.get(f"{name}_of")) is not None:
                 memory, aux = memory.rows(which), {term: sums[which] for term, sums in aux.items()}
             memories.append(memory)
-            total = _added(total, aux)
+            total = added(total, aux)
         memory = join(memories)
         x, back = _packed(memory.vectors, memory.mask)
         counts = memory.mask.sum(1)
@@ -65,7 +65,7 @@ class JointEncoder(nn.Module):
         x = zero_padding(self.norm(x), counts)
         vectors = x.gather(1, back[:, :, None].expand_as(x))
         joined = Memory(vectors, memory.mask, summarize(x, counts, self.summary), memory.segments)
-        return joined, _added(total, aux)
+        return joined, added(total, aux)
 
 
 def _mapped(memory: Memory, linear: nn.Module) -> Memory:
@@ -80,7 +80,3 @@ def _packed(
     """What is present in each row moved to its beginning, in its order; and where each vector went."""
     order = (~mask).int().argsort(dim=1, stable=True)
     return vectors.gather(1, order[:, :, None].expand_as(vectors)), order.argsort(1)
-
-
-def _added(one: Aux, other: Aux) -> Aux:
-    return one | {name: one[name] + sums if name in one else sums for name, sums in other.items()}

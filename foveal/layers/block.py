@@ -11,7 +11,7 @@ from foveal.core.state import State
 from foveal.core.tap import Tapped
 from foveal.layers.dropout import Dropout
 from foveal.layers.mixer import Mixer, Shapes, check_input
-from foveal.layers.moe import Aux, Routed
+from foveal.layers.moe import Aux, Routed, added
 from foveal.layers.norm import make_norm
 from foveal.layers.position import Positioned, refuse_past
 from foveal.ops.padding import zero_padding
@@ -115,8 +115,7 @@ class Stack(nn.Module):
         for block, block_state in zip(self.blocks, before, strict=True):
             x, block_state, aux = block(x, block_state, lengths=lengths)
             states.append(block_state)
-            for name, value in aux.items():
-                total[name] = total[name] + value if name in total else value
+            total = added(total, aux)
         return x, {"blocks": tuple(states)} | after, total
 
     def _position(

@@ -37,6 +37,11 @@ def aux_names(module: nn.Module) -> list[str]:
     return sorted({name for part in routed for name in part.aux_names})
 
 
+def added(one: Aux, other: Aux) -> Aux:
+    """The sums of two parts of a model."""
+    return one | {name: one[name] + sums if name in one else sums for name, sums in other.items()}
+
+
 class Experts(Routed, Tapped):
     """`y = sum_e g_e(x) W_2e activation(W_1e x)` over the `active` likeliest of `count` experts.
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import shutil
 import signal
@@ -12,6 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from foveal.build import kind_of, load
+from foveal.data.ask_forms import UNSEEN
+from foveal.training.evaluate import evaluate
 from foveal.training.sealed import open_tensors
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -172,6 +176,46 @@ def test_answers_never_seen_are_told_and_wrong() -> None:
     Path("shapes/metadata.csv").write_text("\n".join(line for line in lines if ",scarlet" not in line))
     others = json.loads(succeed("evaluate", "run", "shapes", "--json").out)
     assert others["loss"] == pytest.approx(found["loss"]), "what can't be chosen has no loss"
+
+
+def test_where_no_answer_is_known_nothing_is_measured() -> None:
+    """A part that was given is refused; one that was cut off has no loss, and so no best weights."""
+    write_questions(count=40)
+    write_questions("others", count=4)
+    text = Path("others/metadata.csv").read_text()
+    for answer in (*COLOURS, *SHAPES):
+        text = text.replace(f",{answer}\n", f",{answer.title()}\n")
+    Path("others/metadata.csv").write_text(text)
+    told = call("train", "shapes", *SMALL, "--task", "answer", "--valid", "others", "--budget", "2steps")
+    assert told.code == 2
+    assert "foveal: others: no answer is one of training (5 (bar, blue, green, post, red))" in told.err
+    assert "the first is Red: write them alike" in told.err
+    assert not Path("runs").exists()
+    train("shapes", steps=2)
+    assert "others: no answer is one of training" in refuse("evaluate", "run", "others")
+    run = load("run")
+    part, _ = kind_of(run.config).prepare_held_out(run.config, "shapes", run.inputs, print)
+    part.examples.columns["label"][:] = UNSEEN
+    found = evaluate(run.model, run.task, kind_of(run.config).once(run.config, part.examples))
+    assert math.isnan(found["loss"])
+    assert found["accuracy"] == 0
+
+
+def test_experts_that_read_the_choices_are_balanced_too() -> None:
+    """A row's sums are those of its question and of each of its own choices."""
+    write_questions("shapes", "choices", count=20)
+    train("shapes", "--task", "choose", "model.question.feedforward=experts", steps=1)
+    run = load("run")
+    part, _ = kind_of(run.config).prepare_held_out(run.config, "shapes", run.inputs, print)
+    batch = kind_of(run.config).once(run.config, part.examples).batch(0, 0)
+    with torch.no_grad():
+        found = run.task(batch, None)[0].terms["balance"]
+        _, asked = run.model.encode(batch.columns, batch.lengths)
+        _, chosen = run.model.choices(batch.columns["choice"], batch.lengths["choice"])
+    rows = zip(batch.columns["choices"].tolist(), batch.lengths["choices"].tolist(), strict=True)
+    own = sum(chosen["balance"][choice] for row, count in rows for choice in row[:count])
+    assert float(own) > 0
+    assert float(found.sum) == pytest.approx(float(asked["balance"].sum() + own))
 
 
 def weights(run: str) -> dict[str, Tensor]:
