@@ -45,14 +45,6 @@ class Shots(Examples):
         clips: list[Levels] = [row.fields["frames"] for row in rows]
         return cls(columns, np.concatenate([*clips, empty]), inputs.statistics)
 
-    def some(self, rows: list[int]) -> "Shots":
-        """Those clips alone, of the same frames."""
-        columns = {
-            name: Ragged.from_rows(one[row] for row in rows) if isinstance(one, Ragged) else one[rows]
-            for name, one in self.columns.items()
-        }
-        return Shots(columns, self.frames, self.statistics)
-
 
 def source_of(rows: Iterable[Row]) -> Ragged:
     lengths = np.array([0, *(len(row.fields["frames"]) for row in rows)])
