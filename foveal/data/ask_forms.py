@@ -1,6 +1,7 @@
 """The three ways to answer a question about an image: a label, a text, one of the row's own choices."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,10 @@ class AnswerInputs(AskInputs):
 
     labels: tuple[str, ...]
 
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        return {label: number for number, label in enumerate(self.labels)}
+
     def files(self) -> dict[str, bytes]:
         return super().files() | {LABELS: names_to_json(self.labels)}
 
@@ -52,8 +57,7 @@ class AnswerForm(AskForm):
 
     def right(self, row: Row, inputs: AnswerInputs, config: DataConfig) -> int:
         """An answer never seen can't be right, and has no loss."""
-        answer = row.fields["answer"]
-        return inputs.labels.index(answer) if answer in inputs.labels else UNSEEN
+        return inputs.numbers.get(row.fields["answer"], UNSEEN)
 
     def columns(self, right: list[int]) -> dict[str, Column]:
         return {"label": np.array(right, np.int64)}

@@ -13,7 +13,7 @@ from jaxtyping import UInt8
 
 from foveal.config import DataConfig
 from foveal.data.captions import CaptionInputs
-from foveal.data.classes import Numbers, class_names, numbering, open_names
+from foveal.data.classes import Numbers, class_names, open_names
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.frames_files import LABELS, labelled_clips, unlabelled_clips
 from foveal.data.frames_pixels import Clip, read_clip
@@ -155,7 +155,7 @@ class LabelForm(ClipForm):
         return ImageInputs(statistics, open_names(folder / NAMES), size)
 
     def numbers(self, row: Row, inputs: ImageInputs, config: DataConfig) -> Numbers | str:
-        return numbering(inputs.labels)(_listed(row.fields["label"]))
+        return inputs.numbers(_listed(row.fields["label"]))
 
 
 class LabelOfClip(LabelForm):

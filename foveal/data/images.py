@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from foveal.config import DataConfig
-from foveal.data.classes import class_names, names_to_json, numbering, open_names
+from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.parts import hashed
 from foveal.data.picture_files import labelled_pictures, pixels_of, unlabelled_pictures
@@ -57,6 +57,11 @@ class ImageInputs:
     @property
     def channels(self) -> int:
         return len(self.statistics.mean)
+
+    @cached_property
+    def numbers(self) -> Callable[[Sequence[str]], Numbers | str]:
+        """Of labels, or why one has none."""
+        return numbering(self.labels)
 
     def told(self, columns: Mapping[str, Tensor]) -> str:
         """The label; of two images that were mixed both, with the share of the first."""
@@ -167,10 +172,9 @@ class ImageForm(PictureForm):
         return ImageInputs(taken.source or statistics_of(rows), names, config.image.size)
 
     def encode(self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]) -> Images:
-        number = numbering(inputs.labels)
         kept, numbers = [], [np.zeros(0, np.int64)]
         for row in rows:
-            found = number([row.fields["label"]])
+            found = inputs.numbers([row.fields["label"]])
             if isinstance(found, str):
                 aside.append(Aside(row.place, found))
             else:

@@ -1,6 +1,21 @@
-"""The order of classes: their names', or that of a run whose classes they are."""
+"""The order of classes: their names', or that of a run whose classes they are; and their numbers."""
 
+from typing import SupportsIndex
+
+import numpy as np
+import pytest
+
+from foveal.config import DataConfig
+from foveal.data import images
+from foveal.data.ask_forms import UNSEEN, AnswerForm, AnswerInputs
 from foveal.data.classes import class_names
+from foveal.data.frames import LabelOfClip
+from foveal.data.images import ImageInputs
+from foveal.data.rows import Row
+from foveal.data.standardize import Statistics
+from foveal.data.tokenizers import ByteTokenizer
+
+SEEN = Statistics.of([np.array([[0.0], [1.0]], np.float32)])
 
 
 def test_known_classes_keep_their_numbers() -> None:
@@ -8,3 +23,28 @@ def test_known_classes_keep_their_numbers() -> None:
     assert class_names("data", labels, "all") == ("a", "b")
     assert class_names("data", labels, "all", known=("b", "a")) == ("b", "a")
     assert class_names("data", labels, "all", known=("b", "a", "c")) == ("a", "b")
+
+
+class Unsearched(tuple[str, ...]):
+    """Names that nobody is to go through for each row."""
+
+    def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex = 0) -> int:
+        raise AssertionError
+
+    def __contains__(self, value: object) -> bool:
+        raise AssertionError
+
+
+def test_rows_are_numbered_by_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that many rows of many classes take no longer than both."""
+    rows = [Row(f"line {number}", {"answer": name, "label": name}) for number, name in enumerate("bcab")]
+    inputs = AnswerInputs(SEEN, 8, ByteTokenizer(), False, Unsearched("abd"))
+    found = [AnswerForm().right(row, inputs, DataConfig()) for row in rows]
+    assert found == [1, UNSEEN, 0, 1]
+    tables, numbering = [], images.numbering
+    monkeypatch.setattr(images, "numbering", lambda names: tables.append(names) or numbering(names))
+    clips = ImageInputs(SEEN, ("a", "b", "d"), 8)
+    numbers = [LabelOfClip().numbers(row, clips, DataConfig()) for row in rows]
+    assert numbers[1] == "the label 'c' is not among those of training"
+    assert [number.tolist() for number in numbers if not isinstance(number, str)] == [[1], [0], [1]]
+    assert len(tables) == 1
