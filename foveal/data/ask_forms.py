@@ -84,8 +84,7 @@ class ReplyForm(AskForm):
         answers = [row.fields["answer"] for row in rows]
         kind = config.tokenizer if config.target_tokenizer == "same" else config.target_tokenizer
         target = make_tokenizer(kind, config.vocabulary, answers)
-        longest = len(target.encode(max(answers, key=len)))
-        room = Room.measured(longest, 0.0, config.longest)
+        room = Room.of_texts(target, answers, config.longest)
         return ReplyInputs(*seen_of(rows, config, taken), target, room)
 
     def open_inputs(self, folder: Path) -> ReplyInputs:

@@ -97,11 +97,8 @@ class CaptionForm(PictureForm):
     ) -> CaptionInputs:
         texts = [row.fields["target"] for row in rows]
         target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
-        longest = len(target.encode(max(texts, key=len)))
-        statistics = taken.source or statistics_of(rows)
-        return CaptionInputs(
-            statistics, config.image.size, target, Room.measured(longest, 0.0, config.longest)
-        )
+        room = Room.of_texts(target, texts, config.longest)
+        return CaptionInputs(taken.source or statistics_of(rows), config.image.size, target, room)
 
     def encode(
         self, rows: list[Row], inputs: CaptionInputs, config: DataConfig, aside: list[Aside]

@@ -186,8 +186,7 @@ class TextOfClip(ClipForm):
     ) -> CaptionInputs:
         texts = [row.fields["target"] for row in rows]
         target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
-        longest = len(target.encode(max(texts, key=len)))
-        room = Room.measured(longest, 0.0, config.longest)
+        room = Room.of_texts(target, texts, config.longest)
         return CaptionInputs(taken.source or _statistics(rows), config.image.size, target, room)
 
     def open_inputs(self, folder: Path) -> CaptionInputs:

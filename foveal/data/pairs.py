@@ -130,10 +130,9 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
         other = kind if config.target_tokenizer == "same" else config.target_tokenizer
         source = taken.source or make_tokenizer(kind, size, sources)
         target = make_tokenizer(other, size, targets)
-    longest = len(target.encode(max(targets, key=len)))
     some = slice(None, None, len(rows) // SAMPLED + 1)
     ratio = _tokens(target, targets[some]) / _tokens(source, sources[some])
-    return PairInputs(source, target, Room.measured(longest, ratio, config.longest))
+    return PairInputs(source, target, Room.of_texts(target, targets, config.longest, ratio))
 
 
 def _tokens(tokenizer: Tokenizer, texts: list[str]) -> int:

@@ -100,11 +100,10 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
         raise UserError(f"{data}: no recording can be used, the first: {frames[0]}")
     texts = [row.fields["target"] for row in rows]
     target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
-    longest = len(target.encode(max(texts, key=len)))
     spoken = (text for text, values in zip(texts, frames, strict=True) if not isinstance(values, str))
     ratio = sum(len(target.encode(text)) for text in spoken) / sum(map(len, usable))
     audio = AudioFeatures(settings, Statistics.of(usable))
-    return SpeechInputs(audio, target, Room.measured(longest, ratio, config.longest))
+    return SpeechInputs(audio, target, Room.of_texts(target, texts, config.longest, ratio))
 
 
 def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]) -> Recordings:

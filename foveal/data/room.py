@@ -2,8 +2,11 @@
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from foveal.data.tokenizer import Tokenizer
 
 FILE = "limit.json"
 SPARE = 1.5
@@ -25,12 +28,28 @@ class Room:
         each token of their sources."""
         return cls(min(most, int(SPARE * longest) + 1), SPARE * ratio, most)
 
+    @classmethod
+    def of_texts(cls, target: Tokenizer, texts: Iterable[str], most: int, ratio: float = 0.0) -> "Room":
+        """`measured` on the `texts` of training, in tokens of `target`."""
+        return cls.measured(most_tokens(target, texts), ratio, most)
+
     def of(self, source: int) -> int:
         """The most tokens that are written for a source of that length."""
         return min(self.most, max(self.limit, math.ceil(self.ratio * source)))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
+
+
+def most_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
+    """Those of the text that has the most, which need not be the one of the most characters. No token is less
+    than a byte, so the longest are counted first, and none that has fewer bytes than the most tokens yet."""
+    most = 0
+    for text in sorted(set(texts), key=lambda text: len(text.encode()), reverse=True):
+        if len(text.encode()) <= most:
+            break
+        most = max(most, len(tokenizer.encode_known(text)[0]))
+    return most
 
 
 def read_room(folder: Path) -> Room:

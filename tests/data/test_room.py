@@ -3,6 +3,8 @@
 import json
 import math
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,16 @@ import torch
 
 from foveal.build import build_model, build_task, kind_of
 from foveal.build.kind import Given
-from foveal.config import Config, from_tables
+from foveal.config import Config, DataConfig, TokenizerName, from_tables
+from foveal.data import pairs, recordings
+from foveal.data.ask_forms import ReplyForm
 from foveal.data.buckets import gather
+from foveal.data.captions import CaptionForm
 from foveal.data.examples import Examples, Ragged
-from foveal.data.room import Room, read_room
+from foveal.data.frames import TextOfClip
+from foveal.data.room import Room, most_tokens, read_room
+from foveal.data.rows import Row
+from foveal.data.tokenizers import WordTokenizer, make_tokenizer
 from foveal.tasks.sequence import SequenceTask
 
 STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
@@ -31,6 +39,51 @@ def test_what_older_runs_keep(tmp_path: Path) -> None:
     room = Room.measured(7, 0.3, 100)
     (tmp_path / "limit.json").write_text(room.to_json())
     assert read_room(tmp_path) == room
+
+
+@pytest.mark.parametrize("kind", ["character", "byte", "word", "bpe"])
+def test_the_most_tokens_are_not_those_of_the_most_characters(kind: TokenizerName) -> None:
+    chance = Random(0)
+    words = ["congratulations", "on", "the", "table", "\u2603\u2603", "a", ""]
+    for _ in range(50):
+        texts = [" ".join(chance.choices(words, k=chance.randrange(6))) for _ in range(8)]
+        tokenizer = make_tokenizer(kind, 280, texts)
+        assert most_tokens(tokenizer, texts) == max(len(tokenizer.encode(text)) for text in texts)
+        known = tokenizer.encode_known("none of those")[0]
+        assert most_tokens(tokenizer, ["none of those"]) == len(known)
+
+
+def test_of_many_texts_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    usual = WordTokenizer.encode_known
+    monkeypatch.setattr(
+        WordTokenizer, "encode_known", lambda self, text: seen.append(text) or usual(self, text)
+    )
+    texts = ["congratulations", "on the table", "a b", "a"] * 500
+    assert most_tokens(make_tokenizer("word", 0, texts), texts) == 3
+    assert seen == ["congratulations", "on the table"]
+
+
+SIDE = 8
+FORMS: dict[str, Any] = {
+    "pairs": pairs.make_inputs,
+    "captions": CaptionForm().make_inputs,
+    "clips": TextOfClip().make_inputs,
+    "recordings": recordings.make_inputs,
+    "replies": ReplyForm().make_inputs,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recordings, "_frames", lambda settings, row: np.eye(3, dtype=np.float32))
+    picture = np.arange(3 * SIDE * SIDE, dtype=np.uint8).reshape(SIDE, SIDE, 3)
+    fields = {"source": "a b", "question": "a?", "content": "", "picture": picture, "frames": picture[None]}
+    rows = [
+        Row(text, fields | {"target": text, "answer": text}) for text in ("congratulations", "on the table")
+    ]
+    inputs = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
+    assert inputs.room.limit == int(1.5 * 3) + 1
 
 
 def config(longest: int) -> Config:
