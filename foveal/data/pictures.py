@@ -3,6 +3,7 @@
 import io
 import logging
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,8 @@ TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 ORIENTATION = 0x0112
 ZERO_IS = 262
 """A tag of TIFF: 0 is white, or black."""
+WHITES = (1, 255, 65_535)
+"""What white may be: of floats any of them, of whole numbers one of the last two."""
 LONG = 3
 """How many times as long as its short side a picture is kept."""
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # else some of its readers write to standard error
@@ -112,7 +115,7 @@ def fitted(image: "Image", size: int, channels: int) -> Pixels | str:
         image = image.convert("RGBA" if image.has_transparency_data else "L" if image.mode == "1" else "RGB")
     image = _resized(image, size)
     if image.mode in ("I", "F"):
-        levels = eight_bits(np.asarray(image))
+        levels = eight_bits(np.asarray(image), WHITES[-1] if image.mode == "I" else None)
         if isinstance(levels, str):
             return levels
         image = Image.fromarray(levels)
@@ -124,21 +127,36 @@ def fitted(image: "Image", size: int, channels: int) -> Pixels | str:
     return np.asarray(image).reshape(*image.size[::-1], channels)
 
 
-def eight_bits(values: NDArray[Any]) -> Pixels | str:
-    """Levels of 8 bits from those of 16, or from floats in [0, 1], [0, 255] or [0, 65535]; or why not."""
-    if values.dtype == np.uint8:
-        return values
+def white_of(sets: Iterable[NDArray[Any]]) -> int:
+    """What white is in `sets` of pictures (N, H, W) or (N, H, W, C), all kept alike: the least of WHITES that
+    none of their values is above. Pictures that can't be used don't count."""
+    highest, least = 0.0, 0
+    for pictures in sets:
+        kind, inside = pictures.dtype.kind, tuple(range(1, pictures.ndim))
+        if kind in "iuf" and pictures.itemsize > 1 and pictures.size:
+            low, high = pictures.min(inside), pictures.max(inside)
+            usable = (low >= 0) & (high <= WHITES[-1])
+            highest = max(highest, float(high[usable].max(initial=0)))
+        least = 0 if kind == "f" else 1
+    return next(white for white in WHITES[least:] if highest <= white)
+
+
+def eight_bits(values: NDArray[Any], white: int | None = None) -> Pixels | str:
+    """Levels of 8 bits from those whose `white` is known; else what `white_of` says of them alone, and a dark
+    picture may be taken for one of fewer bits. Or why not."""
+    if values.dtype == np.uint8 or not values.size:
+        return values.astype(np.uint8, copy=False)
     if values.dtype == np.bool_:
         return values * np.uint8(255)
     if values.dtype.kind not in "iuf":
         return f"values of {values.dtype}; save it with 8 bits"
     low, high = float(values.min()), float(values.max())
-    if not 0 <= low <= high <= 65535:  # NaN too
+    if not 0 <= low <= high <= WHITES[-1]:  # NaN too
         return f"its values go from {low:g} to {high:g}; save it with 8 or 16 bits"
+    white = white or white_of([values[None]])
     if values.dtype.kind in "iu":
-        return (values >> 8).astype(np.uint8)
-    scale = 255 if high <= 1 else 1 if high <= 255 else 1 / 257
-    return np.rint(values * np.float32(scale)).astype(np.uint8)
+        return (values >> 8 if white > 255 else values).astype(np.uint8)
+    return np.rint(values * np.float32(255 / white)).astype(np.uint8)
 
 
 def _upright(image: "Image") -> "Image":
@@ -154,12 +172,16 @@ def _upright(image: "Image") -> "Image":
 
 def _levelled(image: "Image", read: Any) -> "Image":
     """Of a TIFF, as it was `read`, in 16 bits where they are 12, and not the negative where its zero is
-    white: Pillow leaves both as they are."""
+    white: Pillow leaves both as they are. Of 32 bits, in 8 where they are no more."""
     from PIL import Image
 
-    if read.format != "TIFF" or not read.mode.startswith("I;16"):
+    if read.format != "TIFF" or not read.mode.startswith("I"):
         return image
     tags = read.tag_v2
+    if read.mode == "I":
+        whole = np.asarray(image)
+        held = tags.get(BITS) == (32,) and whole.min() >= 0 and whole.max() <= 255
+        return image.convert("L") if held else image
     levels = np.asarray(image).astype(np.uint16) * np.uint16(16 if tags.get(BITS) == (12,) else 1)
     return Image.fromarray(65_535 - levels if tags.get(ZERO_IS) == 0 else levels)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from foveal.data.pictures import FORMATS, Pixels, eight_bits, from_array, read_picture, stored
+from foveal.data.pictures import FORMATS, Pixels, from_array, read_picture, stored
 from tests.data.made_pictures import SIDE, luma, scene, tiff, written
 
 
@@ -213,12 +213,3 @@ def test_arrays():
             assert (found == pixels(written(Image.fromarray(values.squeeze())), channels=channels)).all()
     for shape in ((4,), (4, 4, 2), (4, 4, 5), (0, 4), (2, 4, 4, 3)):
         assert "channels is needed" in str(from_array(np.zeros(shape, np.uint8), SIDE, 3))
-
-
-def test_levels():
-    levels = np.array([[0, 1, 254, 255]], np.uint8)
-    for values in (levels, levels / 255, levels.astype(float), levels * np.uint16(257), levels * 257.0):
-        assert (eight_bits(values) == levels).all()
-    for values in ([[-1, 2]], [[0, 70_000]], [[np.nan, 1.0]], [[np.inf, 1.0]]):
-        assert "save it with 8 or 16 bits" in str(eight_bits(np.array(values)))
-    assert "save it with 8 bits" in str(eight_bits(np.array([["a"]])))
