@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.fields import Found
 from foveal.data.picture_bounds import is_bomb
+from foveal.data.pictures import white_of
 from foveal.data.text import open_file
 
 CLIPS, LENGTHS = "clips", "lengths"
+
+
+class Stored(NamedTuple):
+    """The `frames` of a clip (T, H, W) or (T, H, W, C), and what `white` is in all of the file's."""
+
+    frames: NDArray[Any]
+    white: int
 
 
 def is_arrays(data: str) -> bool:
@@ -34,7 +42,7 @@ def names_in(path: Path) -> set[str]:
 
 
 def arrays_in(path: Path, column: str | None) -> Iterator[Found]:
-    """Each clip: `frames` (T, H, W) or (T, H, W, C), and as `label` what the array `column` says of it.
+    """Each clip: `frames`, `Stored`, and as `label` what the array `column` says of it.
 
     `clips` is (N, T, H, W) or with channels; where clips differ in length, `lengths` (N,) counts the frames
     that are none of padding. A label of each frame is in (N, T), all others in (N,). Errors: UserError for
@@ -54,8 +62,9 @@ def arrays_in(path: Path, column: str | None) -> Iterator[Found]:
             f"{path}: {column} is {labels.shape}, and clips {clips.shape}; give one a clip"
             f"{', and frame' if each else ''}"
         )
+    white = white_of(clip[:length] for clip, length in zip(clips, lengths.tolist(), strict=True))
     for number, length in enumerate(lengths.tolist()):
-        fields: dict[str, Any] = {"frames": clips[number, :length]}
+        fields: dict[str, Any] = {"frames": Stored(clips[number, :length], white)}
         if labels is not None:
             fields["label"] = labels[number, :length].tolist() if each else labels[number].item()
         yield f"clip {number + 1}", fields

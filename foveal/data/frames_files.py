@@ -7,12 +7,10 @@ from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found, as_texts, as_words
 from foveal.data.folders import NAME, TABLES, files_in, open_folder, visible
-from foveal.data.frames_arrays import arrays_in, is_arrays, names_in
+from foveal.data.frames_arrays import Stored, arrays_in, is_arrays, names_in
 from foveal.data.picture_files import content_of, is_archive, table_of
 from foveal.data.pictures import MOVING, SUFFIXES
 from foveal.data.rows import Aside, Row, checked
@@ -20,9 +18,8 @@ from foveal.data.tables import columns_of, read_records
 from foveal.data.text import File
 from foveal.data.videos import is_video
 
-Frames = list[File] | File | NDArray[Any]
-"""Of a clip: the files of its pictures in order, the file of a video or an animation, or an array (T, H, W)
-or (T, H, W, C)."""
+Frames = list[File] | File | Stored
+"""Of a clip: the files of its pictures in order, the file of a video or an animation, or an array."""
 LABELS = "labels"
 """The column with a label for each frame."""
 

@@ -1,11 +1,11 @@
 """The frames of a clip as pixels: each a square of the same size, whatever they are kept in."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
-from numpy.typing import NDArray
 
+from foveal.data.frames_arrays import Stored
 from foveal.data.frames_files import Frames
 from foveal.data.picture_files import content_of, pixels_of
 from foveal.data.pictures import Pixels, eight_bits, from_array, read_frames
@@ -28,11 +28,12 @@ class Clip(NamedTuple):
 
 def read_clip(frames: Frames, size: int, channels: int, longest: int) -> Clip | str:
     """The centres of its frames, `size` by `size`; or why there are too few, or too many."""
-    if isinstance(frames, np.ndarray):
-        if why := _wrong(len(frames), longest):
+    found: list[Pixels | str] | str
+    if isinstance(frames, Stored):
+        if why := _wrong(len(frames.frames), longest):
             return why
         found = _of_array(frames, size, channels)
-        names = [f"frame {number + 1}" for number in range(len(frames))]
+        names = [f"frame {number + 1}" for number in range(len(found))]
     elif isinstance(frames, list):
         if why := _wrong(len(frames), longest):
             return why
@@ -73,14 +74,11 @@ def _of_file(file: File, size: int, channels: int, longest: int) -> list[Pixels 
     return content if isinstance(content, str) else read_frames(content, size, channels, longest)
 
 
-def _of_array(frames: NDArray[Any], size: int, channels: int) -> list[Pixels | str] | str:
-    """All are brought to 8 bits alike: a dark frame of floats is not one of small whole numbers."""
-    levels = eight_bits(frames)
-    if isinstance(levels, str):
-        return levels
-    if levels.shape[1:] in ((size, size), (size, size, 1)) and channels == 1:  # as from_array has it, at once
-        return [*levels.reshape(-1, size, size, 1)]
-    return [from_array(frame, size, channels) for frame in levels]
+def _of_array(stored: Stored, size: int, channels: int) -> list[Pixels | str]:
+    found = [eight_bits(frame, stored.white) for frame in stored.frames]
+    if stored.frames.shape[1:] in ((size, size), (size, size, 1)) and channels == 1:  # at once
+        return [one if isinstance(one, str) else one.reshape(size, size, 1) for one in found]
+    return [one if isinstance(one, str) else from_array(one, size, channels) for one in found]
 
 
 def _centre(picture: Pixels, size: int) -> Pixels:

@@ -19,6 +19,7 @@ from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found
 from foveal.data.folders import PARTS
 from foveal.data.picture_bounds import is_bomb
+from foveal.data.pictures import eight_bits, white_of
 from foveal.data.tables import columns_of, read_records
 from foveal.data.text import open_file
 
@@ -68,7 +69,7 @@ def is_set(data: str) -> bool:
 
 
 def pictures_in(data: str, label: str | None) -> Iterator[Found]:
-    """Each picture: where it is, and `image`, its array or its file's bytes, and `label`.
+    """Each picture: where it is, and `image`, its levels of 8 bits or its file's bytes, and `label`.
 
     `label` is its column in Parquet; labels are left out if it is None. Errors: UserError for what concerns
     the whole file.
@@ -86,11 +87,13 @@ def pictures_in(data: str, label: str | None) -> Iterator[Found]:
 def _rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Found]:
     if labels is not None and not len(labels) == labels.size == len(images):
         raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
+    white = white_of([images])
     for number, image in enumerate(images):
-        fields: Fields = {"image": image}
+        levels = eight_bits(image, white)
+        fields: Fields = {"image": levels}
         if labels is not None:
             fields["label"] = labels.reshape(-1)[number].item()
-        yield f"image {number + 1}", fields
+        yield f"image {number + 1}", levels if isinstance(levels, str) else fields
 
 
 def _idx(path: Path) -> NDArray[np.uint8]:

@@ -65,6 +65,26 @@ def test_a_frame_that_can_not_be_read_is_named_and_the_others_used(tmp_path: Pat
     assert lost.why.endswith("; the other frames are used")
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_frame_of_an_array_that_can_not_be_used_is_named(tmp_path: Path, channels: int) -> None:
+    """Its neighbours are as dark as they were, in this clip and in others."""
+    levels = np.random.default_rng(0).integers(0, 256, (3, 5, SIDE, SIDE, channels), np.uint8)
+    levels[:2] //= 255
+    clips = levels.astype(np.float32)
+    clips[0, 2], clips[2, 4] = np.nan, -1
+    labels = np.array([list("vwxyz")] * 3)
+    np.savez(tmp_path / "a.npz", clips=clips, labels=labels, lengths=[5, 5, 4])
+    aside: list[Any] = []
+    image = CONFIG.image.model_copy(update={"channels": channels})
+    found = [*LabelOfFrame().read(str(tmp_path / "a.npz"), CONFIG.model_copy(update={"image": image}), aside)]
+    assert [row.fields["label"] for row in found] == [list("vwyz"), list("vwxyz"), list("vwxy")]
+    for row, frames in zip(found, (levels[0, [0, 1, 3, 4]], levels[1], levels[2, :4]), strict=True):
+        assert (row.fields["frames"] == frames).all()
+    (lost,) = aside
+    assert lost.place == f"{tmp_path}/a.npz, clip 1, frame 3"
+    assert lost.why == "its values go from nan to nan; save it with 8 or 16 bits; the other frames are used"
+
+
 def test_an_animation_that_breaks_off_is_used_up_to_there(tmp_path: Path) -> None:
     content = moving(clip(0, 6), "PNG")
     files = {

@@ -125,6 +125,26 @@ def test_arrays_without_parts(tmp_path):
     assert (found.train.examples[3][..., 0] == levels(40)[row]).all()
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.int64])
+def test_a_dark_picture_is_read_like_its_neighbours(tmp_path, kind):
+    """Also beside one that can't be used."""
+    path, pictures = tmp_path / "a.npz", levels(40)
+    pictures[:20] //= 255
+    images = pictures.astype(kind)
+    images[30] = np.nan if kind == np.float32 else -1
+    np.savez(path, images=images, labels=np.arange(40) % 2)
+    found = prepared(path)
+    assert [(row.place, row.why.split(";")[0]) for row in found.aside] == [
+        (f"{path}, image 31", f"its values go from {images[30].min():g} to {images[30].max():g}")
+    ]
+    seen = 0
+    for part in (found.train, found.valid, found.test):
+        for row, name in enumerate(part.sources):
+            assert (part.examples[row][..., 0] == pictures[int(name.rsplit(" ", 1)[1]) - 1]).all()
+            seen += 1
+    assert seen == 39
+
+
 def test_arrays_that_are_no_pictures(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, images=levels(20), labels=np.eye(20))
