@@ -6,7 +6,7 @@ A zip is a folder too, read in place; so is a folder in it, at a path such as `p
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from foveal.core.errors import UserError
@@ -45,9 +45,27 @@ def open_folder(data: str) -> File:
 def visible(folder: File) -> list[File]:
     """What is in a folder, in order; hidden files, and what macOS puts beside them in a zip, are left out."""
     try:
-        inside: list[File] = [*folder.iterdir()]
+        return _shown(folder.iterdir())
     except OSError as error:
         raise UserError(f"{folder}: can't read: {error.strerror}") from None
+
+
+def lister(folder: File) -> Callable[[File], list[File]]:
+    """`visible`, for many folders inside one: a zip's members are gone through once."""
+    if not isinstance(folder, zipfile.Path):
+        return visible
+    archive, inside = folder.root, dict[str, list[str]]()
+    for name in archive.namelist():
+        inside.setdefault(os.path.dirname(name.rstrip("/")), []).append(name)
+
+    def in_zip(path: File) -> list[File]:
+        names = inside.get(path.at.rstrip("/"), []) if isinstance(path, zipfile.Path) else []
+        return _shown(zipfile.Path(archive, name) for name in names)
+
+    return in_zip
+
+
+def _shown(inside: Iterable[File]) -> list[File]:
     shown = (path for path in inside if not path.name.startswith(".") and path.name != "__MACOSX")
     return sorted(shown, key=lambda path: path.name)
 

@@ -3,13 +3,13 @@
 import io
 import os
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found, as_texts, as_words
-from foveal.data.folders import NAME, TABLES, files_in, open_folder, visible
+from foveal.data.folders import NAME, TABLES, files_in, lister, open_folder, visible
 from foveal.data.frames_arrays import Stored, arrays_in, is_arrays, names_in
 from foveal.data.picture_files import content_of, is_archive, table_of
 from foveal.data.pictures import MOVING, SUFFIXES
@@ -20,6 +20,8 @@ from foveal.data.videos import is_video
 
 Frames = list[File] | File | Stored
 """Of a clip: the files of its pictures in order, the file of a video or an animation, or an array."""
+Listed = Callable[[File], list[File]]
+"""What is in a folder, as `visible` says it."""
 LABELS = "labels"
 """The column with a label for each frame."""
 
@@ -87,7 +89,7 @@ def are_clips(data: str) -> bool:
         table = table_of(folder)
         if table is not None:
             found = (one for _, one in read_records(table, [NAME]) if isinstance(one, dict))
-            frames = _frames(folder, str(next(found, {NAME: ""})[NAME]))
+            frames = _frames(folder, str(next(found, {NAME: ""})[NAME]), visible)
             told = LABELS in columns_of(table) and "tokens" not in columns_of(table)
             return told or isinstance(frames, list) or (not isinstance(frames, str) and _moves(frames))
         name, frames = next(_clips(folder), ("", []))
@@ -113,10 +115,11 @@ def natural(name: str) -> list[Any]:
 
 
 def _by_table(folder: File, table: File, column: str) -> Iterator[Found]:
+    listed = lister(folder)
     for place, found in read_records(table, [NAME, column]):
         if isinstance(found, dict):
             texts = as_texts({NAME: found[NAME]})
-            frames = texts if isinstance(texts, str) else _frames(folder, texts[NAME])
+            frames = texts if isinstance(texts, str) else _frames(folder, texts[NAME], listed)
             named = {"frames": frames, "name": _at(folder, found[NAME]), "label": found[column]}
             yield place, frames if isinstance(frames, str) else named
         else:
@@ -158,20 +161,20 @@ def _clips(folder: File) -> Iterator[tuple[str, list[File] | File]]:
         else:
             yield parent, [folder / name for name in sorted(names, key=natural)]
     above = {str(one) for name in [*inside, *alone] for one in Path(name).parents}
-    yield from ((name, []) for name in _empty(folder, above, inside.keys()))
+    yield from ((name, []) for name in _empty(folder, lister(folder), above, inside.keys()))
 
 
-def _empty(folder: File, above: Set[str], clips: Set[str], at: str = "") -> Iterator[str]:
+def _empty(folder: File, listed: Listed, above: Set[str], clips: Set[str], at: str = "") -> Iterator[str]:
     """The folders that neither are `clips` nor lie `above` some."""
-    for path in visible(folder):
+    for path in listed(folder):
         name = f"{at}{path.name}"
         if name in above:
-            yield from _empty(path, above, clips, f"{name}/")
+            yield from _empty(path, listed, above, clips, f"{name}/")
         elif path.is_dir() and name not in clips:
             yield name
 
 
-def _frames(folder: File, name: str) -> list[File] | File | str:
+def _frames(folder: File, name: str, listed: Listed) -> list[File] | File | str:
     """What a table calls by that name: a folder's pictures, or a file; or why there is nothing."""
     path = folder / os.path.normpath(name)
     if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(folder)).resolve()):
@@ -180,7 +183,7 @@ def _frames(folder: File, name: str) -> list[File] | File | str:
         return path
     if not path.is_dir():
         return f"no such file or folder: {name}; mend the name or leave the row out"
-    files = [file for file in visible(path) if file.name.lower().endswith(SUFFIXES)]
+    files = [file for file in listed(path) if file.name.lower().endswith(SUFFIXES)]
     in_order = sorted(files, key=lambda file: natural(file.name))
     return in_order or f"no frames in {name} ({', '.join(SUFFIXES)})"
 

@@ -1,13 +1,17 @@
 """Folders of files with a text or a label each: every file is a row or set aside, and none is outside."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.folders import read_folder
+from foveal.data.folders import lister, open_folder, read_folder, visible
+from foveal.data.frames import LabelOfClip
 from foveal.data.rows import Aside, Row
+from tests.data.test_frames import CONFIG, clip, table
+from tests.data.test_images import PLACES, png, write
 
 
 @pytest.fixture
@@ -133,3 +137,35 @@ def test_a_table_without_the_column(folder):
     (folder / "metadata.csv").write_text("file_name,txt\na.wav,one\n")
     with pytest.raises(UserError, match=r"metadata\.csv.*no column 'text' among .*'txt'"):
         [*read_folder(folder, ["text"])]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, place: str) -> None:
+    names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "__MACOSX/a/1.png", "d/e.txt", "f.txt"]
+    folder = open_folder(write(tmp_path / place, dict.fromkeys(names, b"")))
+    listed = lister(folder)
+    for inside in ("", "a", "a/b", "a/b/c", "d"):
+        path = folder / inside if inside else folder
+        assert [str(one) for one in listed(path)] == [str(one) for one in visible(path)]
+        assert [one.is_dir() for one in listed(path)] == [one.is_dir() for one in visible(path)]
+    assert [one.name for one in listed(folder / "a")] == ["1.png", "2.png", "b"]
+
+
+@pytest.mark.parametrize("by", ["table", "class"])
+def test_a_zip_is_gone_through_as_often_for_many_clips(
+    tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[zipfile.Path] = []
+    usual, counts = zipfile.Path.iterdir, set()
+    monkeypatch.setattr(zipfile.Path, "iterdir", lambda path: called.append(path) or usual(path))
+    for count in (4, 20):
+        files = {f"{n}/more/{n}/{m}.png": png(clip(n)[m]) for n in range(count) for m in range(2)}
+        files |= {f"{n}/notes/read.txt": b"" for n in range(count)}
+        rows = [(f"{n}/more/{n}", str(n)) for n in range(count)]
+        if by == "table":
+            files["metadata.csv"] = table("label", rows)
+        data = write(tmp_path / f"{count}.zip", files)
+        called.clear()
+        assert len([*LabelOfClip().read(data, CONFIG, [])]) == count
+        counts.add(len(called))
+    assert len(counts) == 1
