@@ -39,7 +39,7 @@ def labelled_clips(data: str, column: str) -> Iterator[Row | Aside]:
             return fields | {"label": label}
         if column == LABELS:
             words = as_words({LABELS: label})
-            return words if isinstance(words, str) else fields | {"label": words["tokens"]}
+            return words if isinstance(words, str) else fields | {"label": [*map(str.strip, words["tokens"])]}
         texts = as_texts({column: label})
         return texts if isinstance(texts, str) else fields | {"label": texts[column].strip()}
 

@@ -109,7 +109,7 @@ def _in_folder(folder: File, column: str) -> Iterator[Row | Aside]:
     for row in read_folder(folder, (column,)):
         if isinstance(row, Row):
             file = row.fields["file"]
-            row = Row(row.place, {"image": file, "name": str(file), "label": row.fields[column]})
+            row = Row(row.place, {"image": file, "name": str(file), "label": row.fields[column].strip()})
         yield row
 
 
@@ -128,7 +128,7 @@ def unnamed_pictures(folder: File) -> Iterator[Aside]:
 
 def _with_text(fields: Fields) -> Fields | str:
     texts = as_texts({"label": fields["label"]})
-    return texts if isinstance(texts, str) else fields | texts
+    return texts if isinstance(texts, str) else fields | {"label": texts["label"].strip()}
 
 
 def _as_is(fields: Fields) -> Fields:
