@@ -58,10 +58,7 @@ def _in_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Row | Aside]
     read = _reader(columns)
 
     def asked(row: Fields) -> Fields | str:
-        picture, found = (
-            picture_fields(row, column, None, []),
-            read({name: row[name] for name in columns.values()}),
-        )
+        picture, found = picture_fields(row, column, None, []), read(row)
         return picture if isinstance(picture, str) else found if isinstance(found, str) else found | picture
 
     for row in checked(str(path), read_records(path, [column, *columns.values()]), asked):
@@ -69,14 +66,12 @@ def _in_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Row | Aside]
 
 
 def _reader(columns: Mapping[str, str]) -> Texts:
-    """A function from a row of a table to its fields, by the names of their columns, and what else is there,
-    as text; or to why it can't be used."""
+    """A function from a row of a table to its fields, by the names of their columns; or to why it can't be
+    used."""
 
     def read(row: Fields) -> Fields | str:
         try:
-            found = {field: READERS[field](column, row[column]) for field, column in columns.items()}
-            others = (name for name in row if name not in columns.values())
-            return found | {name: _text(name, row[name]) for name in others}
+            return {field: READERS[field](column, row[column]) for field, column in columns.items()}
         except ValueError as error:
             return str(error)
 

@@ -95,18 +95,20 @@ def read_folder(
 ) -> Iterator[Row | Aside]:
     """A row for each file: `file` (the path of a file in the folder), and what `read` makes of `columns`.
 
-    They are columns of `metadata.csv` or `metadata.jsonl`, beside `file_name`. Without such a table a folder
-    inside is a class: `label` is its name, of all files in it at any depth; hidden ones are left out.
+    They are columns of `metadata.csv` or `metadata.jsonl`, `file_name` or others beside it. Without such a
+    table a folder inside is a class: `label` is its name, of all files in it at any depth; hidden ones are
+    left out.
     Errors: UserError for a folder that is neither, for a table that is damaged or lacks a column, and where
     no file can be used.
     """
     find, folder = _finder(path), str(path).rstrip("/")
 
     def check(fields: Fields) -> Fields | str:
-        texts = read(fields)
-        if isinstance(texts, str):
-            return texts
-        file = find(texts.pop(NAME))
+        named = as_texts({NAME: fields[NAME]})
+        texts = read({column: fields[column] for column in columns})
+        if isinstance(named, str) or isinstance(texts, str):
+            return named if isinstance(named, str) else texts
+        file = find(named[NAME])
         return file if isinstance(file, str) else {"file": file, **texts}
 
     tables = [path / name for name in TABLES if (path / name).is_file()]

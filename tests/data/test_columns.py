@@ -1,4 +1,4 @@
-"""What a column may hold: spaces around labels don't count."""
+"""What a column may hold, and which: spaces around labels don't count, and a file's name is a text too."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from foveal.config import DataConfig, ImageConfig
-from foveal.data.frames import LabelOfFrame
+from foveal.data.ask_forms import AnswerForm
+from foveal.data.captions import CaptionForm
+from foveal.data.folders import read_folder
+from foveal.data.frames import LabelOfClip, LabelOfFrame
 from foveal.data.images import ImageForm
+from foveal.data.rows import Row
+from tests.data.asking import asked, write_asked
 from tests.data.test_frames import clip, folder_of, table
 from tests.data.test_images import PLACES, SIDE, png, scenes, write
 
@@ -43,3 +48,26 @@ def test_spaces_around_a_frame_s_label_are_none_of_it(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3))
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": ["cat", " cat", "cat "]}).encode()
     assert read(LabelOfFrame(), write(tmp_path / "a", files))[0]["label"] == ["cat"] * 3
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_column_of_files_may_be_read_too(tmp_path: Path, place: str) -> None:
+    names = ["0.png", "1.png", "2.png"]
+    data = write_asked(tmp_path / place, asked(3, each=1), 3)
+    assert [row["label"] for row in read(ImageForm(), data, label="file_name")] == names
+    assert [row["target"] for row in read(CaptionForm(), data, column="file_name")] == names
+    found = read(AnswerForm(), data, answer="file_name")
+    assert [row["answer"] for row in found] == names
+    assert [Path(row["name"]).name for row in found] == names
+    assert found[1]["question"] == "what colour?"
+
+
+def test_so_it_may_of_clips_and_recordings(tmp_path: Path) -> None:
+    files = folder_of("c", clip(0, 3)) | {"metadata.csv": table("text", [("c", "it moves")])}
+    data = write(tmp_path / "a", files)
+    assert [row["label"] for row in read(LabelOfClip(), data, label="file_name")] == ["c"]
+    (tmp_path / "a/sound.wav").write_text("sound")
+    (tmp_path / "a/metadata.csv").write_text("file_name\nsound.wav\n")
+    (row,) = read_folder(tmp_path / "a", ["file_name"])
+    assert isinstance(row, Row)
+    assert row.fields == {"file": tmp_path / "a/sound.wav", "file_name": "sound.wav"}
