@@ -165,6 +165,8 @@ def _weight(file: File) -> int | str:
     else:
         status = os.stat(file)
         size = status.st_size
+        if stat.S_ISDIR(status.st_mode):
+            return "a folder, and one picture is wanted; name one in it"
         if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
             return "neither a file nor a folder; take it away"
     return f"a file of more than {HEAVIEST >> 20} MiB; make it smaller" if size > HEAVIEST else size

@@ -2,11 +2,13 @@
 
 import random
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from foveal.data.picture_files import pixels_of
 from foveal.data.pictures import FORMATS, Pixels, from_array, read_picture, stored
 from tests.data.made_pictures import SIDE, luma, scene, tiff, written
 
@@ -213,3 +215,7 @@ def test_arrays():
             assert (found == pixels(written(Image.fromarray(values.squeeze())), channels=channels)).all()
     for shape in ((4,), (4, 4, 2), (4, 4, 5), (0, 4), (2, 4, 4, 3)):
         assert "channels is needed" in str(from_array(np.zeros(shape, np.uint8), SIDE, 3))
+
+
+def test_a_folder_is_no_picture(tmp_path: Path) -> None:
+    assert pixels_of(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"
