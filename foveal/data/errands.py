@@ -34,7 +34,8 @@ WITHIN, WALLS, PLACED = 7, 0.2, 8
 LEAST, MOST = 4, 16
 """Moves of a way, its stop aside."""
 UNSAID = 0.25
-"""The chance that a turn leaves out its side, where that can be found out by looking."""
+"""The chance that a turn leaves out its side, where that can be found out by looking: if every such turn did,
+one end alone would fit what is said of 99.8 % of the errands, as a shortest way does not turn back."""
 COUNTS = {"train": 150_000, "valid": 500, "test": 1_000}
 """Maps, with an errand each."""
 NUMBERS = ("one step", "two steps", "three steps", "four steps", "five steps", "six steps")

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from itertools import pairwise, product
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -107,24 +107,27 @@ def test_who_does_what_is_said_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_side_that_is_not_said_can_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of whichever sides are tried hardly any others can be followed to the last word; in the midst of a way
+    around is not one, since a shortest way does not turn back."""
     monkeypatch.setattr(errands, "UNSAID", 1.0)
-    chance, unsaid = Random(5), 0
-    for _ in range(100):
+    chance, found = Random(5), []
+    for _ in range(400):
         row = an_errand(chance)
-        count = row["instruction"].split(", ").count("turn") + row["instruction"].count("turn at")
+        phrases = row["instruction"].split(", ")
+        unsaid = [place for place, phrase in enumerate(phrases) if phrase.split(" at ")[0] == "turn"]
         ends = set()
-        for sides in product(("turn left", "turn right", "turn around"), repeat=count):
+        for sides in product(
+            *(("turn left", "turn right", "turn around")[: 2 if at else 3] for at in unsaid)
+        ):
             try:
                 ends.add(obey(row, [*sides])[:2])
             except Unfollowable:
                 continue
         assert end_of(row)[1] in ends, row
-        phrases = [phrase for phrase in row["instruction"].split(", ") if not phrase.startswith("pass")]
-        for phrase, after in pairwise(phrases):
-            if phrase.split(" at ")[0] == "turn":
-                assert after.partition(" at the ")[2] in THINGS.values(), row
-        unsaid += count
-    assert unsaid > 50
+        if unsaid:
+            found.append(len(ends) == 1)
+    assert len(found) > 200
+    assert sum(found) >= 0.99 * len(found)
 
 
 def test_a_way_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
