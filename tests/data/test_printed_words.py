@@ -33,6 +33,16 @@ def test_the_parts_have_fonts_and_chances_of_their_own(monkeypatch: pytest.Monke
     assert len(fonts) == len(set(fonts))
 
 
+def test_each_part_is_drawn_with_all_of_its_fonts_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printed_words, "COUNTS", {"train": 11, "valid": 3, "test": 4})
+    drawn: set[str] = set()
+    letters = printed_words._letters
+    monkeypatch.setattr(printed_words, "_letters", lambda font, size: drawn.add(font) or letters(font, size))
+    for name, _ in printed_words.printed_words():
+        assert drawn == set(FONTS[name.removesuffix(".parquet")])
+        drawn.clear()
+
+
 def test_words_are_plain_and_in_order() -> None:
     words = known_words()
     assert words == sorted(set(words))
