@@ -1,129 +1,21 @@
-"""Walks: REINFORCE's gradient is that of the expected reward, and both signals teach the way."""
+"""Walks: what they are worth, and both signals teach the way."""
 
-import math
-from itertools import product
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
 
-from foveal.config import Config, DataConfig, ModelConfig, OptimizerConfig
+from foveal.config import Config, OptimizerConfig
 from foveal.data import walks
-from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import gather
 from foveal.data.errands import an_errand
-from foveal.data.grid_world import FORWARD, LEFT, MOVES, SIDE, STOP, TILE, followed, view
-from foveal.data.marks import Marks
+from foveal.data.grid_world import FORWARD, LEFT, MOVES, followed
 from foveal.data.room import Room
-from foveal.data.rows import Row
-from foveal.data.walks import Walks
-from foveal.data.walks_files import walk_fields
-from foveal.models.navigate import FEATURES, Walker, walker
 from foveal.tasks.navigate import WALKS, NavigateTask, ReinforcedNavigateTask, Walk, arrived
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
-
-CORRIDOR = {
-    "map": ["####", "#..#", "####"],
-    "instruction": "one step on",
-    "start": [1, 1, "east"],
-    "path": "forward stop",
-}
-
-
-def part_of(*found: dict[str, Any]) -> tuple[Walks, walks.WalkInputs]:
-    config, rows = DataConfig(tokenizer="word"), []
-    for number, one in enumerate(found):
-        fields = walk_fields(dict(one))
-        assert not isinstance(fields, str)
-        rows.append(Row(f"row {number}", fields))
-    inputs = walks.make_inputs("made", rows, config)
-    return walks.encode(rows, inputs, config, []), inputs
-
-
-def model_of(inputs: walks.WalkInputs, width: int = 12, mixers: str = "attentive") -> Walker:
-    torch.manual_seed(7)
-    reader = {"kind": "text", "mixers": "gru", "layers": 1, "width": width, "embedding": 6}
-    sizes = {"mixers": mixers, "layers": 1, "width": width, "attention": {"heads": 2}, "encoder": reader}
-    config = ModelConfig.model_validate(sizes)
-    return walker(config, Marks(inputs.source.size).vocabulary, 64, SIDE, TILE, len(MOVES))
-
-
-def batch_of(part: Walks, times: int = 1) -> ExampleBatch:
-    return gather(part.examples, np.arange(len(part)).repeat(times))
-
-
-class Glance(nn.Module):
-    """An eye that sees the mean colour of some pixels, in all squares alike."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen = nn.Linear(3, FEATURES)
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        seen: Tensor = self.seen(pictures[:, :, ::4, ::4].float().mean((2, 3)) / 127.5 - 1)
-        return seen[:, None].expand(-1, SIDE**2, -1)
-
-
-def log_chances(task: NavigateTask, batch: ExampleBatch, moves: Tensor) -> Tensor:
-    """`log p` of each of the moves (B, T), all poses being known beforehand."""
-    cells, starts = batch.columns["map"], batch.columns["start"]
-    poses = [
-        followed(one.to(torch.int8).numpy(), tuple(start), path)[:-1]
-        for one, start, path in zip(cells, starts.tolist(), moves.tolist(), strict=True)
-    ]
-    before = F.pad(moves[:, :-1], (1, 0), value=len(MOVES))
-    memory = task.read(batch)
-    logits, _ = task.model(view(cells, torch.tensor(poses)), before, task.model.start(memory))
-    return logits.log_softmax(2).gather(2, moves[:, :, None])[:, :, 0]
-
-
-def expected_reward(task: NavigateTask, part: Walks, longest: int) -> Tensor:
-    """`E[R]` over all walks of one row: a function of the weights."""
-    every = [[*moves] for moves in product(range(len(MOVES)), repeat=longest)]
-    log_p = log_chances(task, batch_of(part, len(every)), torch.tensor(every))
-    columns = part.examples.columns
-    cells, start, goal = (np.asarray(columns[name])[0] for name in ("map", "start", "goal"))
-    total = torch.zeros(())
-    for moves, chances in zip(every, log_p, strict=True):
-        taken = moves.index(STOP) if STOP in moves else longest
-        if taken < longest and set(moves[taken:]) == {STOP}:  # what is said behind a stop is not walked
-            end = followed(cells, tuple(start.tolist()), moves)[-1]
-            if end[:2] == tuple(goal.tolist()):
-                total = total + chances[: taken + 1].sum().exp() * part.lengths[0] / max(
-                    part.lengths[0], taken
-                )
-    return total
-
-
-def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
-    """On average: of a hundred thousand walks of at most three moves."""
-    part, inputs = part_of(CORRIDOR)
-    model = model_of(inputs)
-    model.eye = Glance()  # type: ignore[assignment]
-    nn.init.normal_(model.before.weight, std=1.0)
-    task = ReinforcedNavigateTask(model.train(), Room(3))
-    weights = [
-        model.projection.weight,
-        model.before.weight,
-        model.encoder.stack.blocks[0].mixer.cell.weight_input,
-    ]
-    reward = expected_reward(task, part, 3)
-    assert 0.02 < float(reward.detach()) < 0.8
-    exact = torch.autograd.grad(reward, weights)
-    found = []
-    batch = batch_of(part, 1500)
-    for _ in range(16):
-        term = task(batch, None)[0].terms["walks"]
-        found.append(torch.autograd.grad(-term.sum / term.weight, weights))
-    for estimates, right in zip(map(torch.stack, zip(*found, strict=True)), exact, strict=True):
-        error = estimates.std(0) / math.sqrt(len(found))
-        assert ((estimates.mean(0) - right).abs() < 5 * error + 1e-3 * right.abs().max()).all()
-        assert right.abs().max() > 10 * error.max(), "nothing is shown by so few walks"
+from tests.tasks.walking import CORRIDOR, Glance, batch_of, log_chances, model_of, part_of
 
 
 @pytest.mark.parametrize("mixers", ["attentive", "attention+cross"])
