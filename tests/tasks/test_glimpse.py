@@ -9,12 +9,15 @@ from torch import Tensor
 from foveal.config import ModelConfig, OptimizerConfig
 from foveal.data.batching import ExampleBatch
 from foveal.models.glimpse import Glimpses
+from foveal.ops.retina import retina
 from foveal.tasks.glimpse import GlimpseTask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 from tests.contract.test_glimpses import pictures
 
 DEVIATION = 0.4
+EDGE = torch.linspace(-3, 3, 200)
+GRID, SPACE = torch.cartesian_prod(EDGE, EDGE), float(EDGE[1] - EDGE[0])
 
 
 def model_of(width: int = 12, mixers: str = "lstm", **look: object) -> Glimpses:
@@ -28,38 +31,30 @@ def batch_of(images: Tensor, labels: Tensor) -> ExampleBatch:
     return ExampleBatch(rows, {"source": images, "label": labels}, {}, len(images))
 
 
-def expected_reward(model: Glimpses, image: Tensor, label: int, steps: int = 200) -> Tensor:
-    """`E[R]` of two glimpses, by the integral over all places of the second: a function of the policy."""
-    edge = torch.linspace(-3, 3, steps)
-    places = torch.cartesian_prod(edge, edge)
+def expected_reward(model: Glimpses, image: Tensor, label: int, places: Tensor, axes: slice) -> Tensor:
+    """`E[R]` of a path behind the first glimpse, by the integral over all `places` (N, U, 2), of which two
+    numbers differ, those of `axes`: a function of the policy."""
     with torch.no_grad():
-        state = known_to_the_policy(model.eval(), image)
         policy, model.policy = model.policy, Places(places)  # type: ignore[assignment]
-        answers = model(image.expand(len(places), -1, -1, -1)).answers[:, -1]
-        reward, model.policy = (answers.argmax(1) == label).float(), policy
-    mean = policy(state).tanh()
-    density = (-(places - mean).square().sum(1) / (2 * DEVIATION**2)).exp() / (2 * math.pi * DEVIATION**2)
-    return (density * reward).sum() * (edge[1] - edge[0]) ** 2
+        answers = model.eval()(image.expand(len(places), -1, -1, -1)).answers[:, -1]
+        reward, known, model.policy = (answers.argmax(1) == label).float(), model.policy.known, policy
+    density = torch.ones(())
+    for state, place in zip(known, places.unbind(1), strict=True):
+        far = (place - policy(state).tanh())[:, axes].square().sum(1)
+        density = density * (-far / (2 * DEVIATION**2)).exp()
+    return (density * reward).sum() * SPACE**2 / (2 * math.pi * DEVIATION**2)
 
 
 class Places(torch.nn.Module):
-    """A policy that goes to given places, one a row."""
+    """A policy that goes to given places, one a row at each step, and remembers what it knew there."""
 
     def __init__(self, places: Tensor):
         super().__init__()
-        self.places = places.clamp(-1 + 1e-7, 1 - 1e-7)
+        self.places, self.known = places.clamp(-1 + 1e-7, 1 - 1e-7), list[Tensor]()
 
-    def forward(self, _: Tensor) -> Tensor:
-        return self.places.atanh()
-
-
-def known_to_the_policy(model: Glimpses, image: Tensor) -> Tensor:
-    """After the first glimpse (1, D)."""
-    seen: list[Tensor] = []
-    hook = model.policy.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-    model(image)
-    hook.remove()
-    return seen[0]
+    def forward(self, known: Tensor) -> Tensor:
+        self.known.append(known)
+        return self.places[:, len(self.known) - 1].atanh()
 
 
 def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
@@ -67,19 +62,42 @@ def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     torch.manual_seed(7)
     model = model_of(count=2)
     torch.nn.init.constant_(model.baseline.bias, 0.3)
+    check_reinforce(model, 3 * torch.randn(1, 1, 8, 8), torch.ones(1).long(), GRID[:, None], slice(2))
+
+
+def test_so_it_has_over_several_places_and_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is above or below is not seen, so that two places in a row are two numbers to integrate over.
+    What was to be expected differs from step to step."""
+    across = torch.tensor([0.0, 1.0])
+    monkeypatch.setattr(
+        "foveal.models.glimpse.retina", lambda images, place, *size: retina(images, place * across, *size)
+    )
+    torch.manual_seed(1)
+    model = model_of(count=3)
+    torch.nn.init.zeros_(model.glimpse.place.weight[:, 0])
+    torch.nn.init.normal_(model.baseline.weight, std=2.0)
+    places = torch.stack([torch.zeros_like(GRID), GRID], 2)
+    check_reinforce(model, 3 * torch.randn(2, 1, 8, 8), torch.tensor([1, 0]), places, slice(1, 2))
+
+
+def check_reinforce(
+    model: Glimpses, images: Tensor, labels: Tensor, places: Tensor, axes: slice, times: int = 5000
+) -> None:
     torch.nn.init.normal_(model.policy.bias, std=0.3)
-    image = 3 * torch.randn(1, 1, 8, 8)
     with torch.no_grad():  # so that half of all paths end well
-        answers = model(image.expand(1000, -1, -1, -1)).answers[:, -1]
+        answers = model(images.repeat(1000, 1, 1, 1)).answers[:, -1]
         model.projection.bias[0] -= (answers[:, 0] - answers[:, 1]).median()
-    reward = expected_reward(model, image, 1)
-    assert 0.2 < reward < 0.8, "an image that tells nothing"
-    exact = torch.autograd.grad(reward, list(model.policy.parameters()))
+    rewards = [
+        expected_reward(model, image[None], label, places, axes)
+        for image, label in zip(images, labels.tolist(), strict=True)
+    ]
+    assert all(0.1 < reward < 0.9 for reward in rewards), "an image that tells nothing"
+    exact = torch.autograd.grad(torch.stack(rewards).mean(), list(model.policy.parameters()))
     model.train()
-    found, task = [], GlimpseTask(model, ("a", "b"), 1.0)
+    found, task, each = [], GlimpseTask(model, ("a", "b"), 1.0), times // len(images)
+    batch = batch_of(images.repeat(each, 1, 1, 1), labels.repeat(each))
     for _ in range(20):
-        result, _ = task(batch_of(image.expand(5000, -1, -1, -1), torch.ones(5000).long()), None)
-        term = result.terms["path"]
+        term = task(batch, None)[0].terms["path"]
         found.append(torch.autograd.grad(-term.sum / term.weight, list(model.policy.parameters())))
     for part, right in zip(map(torch.stack, zip(*found, strict=True)), exact, strict=True):
         error = part.std(0) / math.sqrt(len(found))
