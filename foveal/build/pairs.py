@@ -29,6 +29,9 @@ class PairKind(WritingKind):
         head = decoder(config.model, Marks(target).vocabulary, longest, encoder.width, shared)
         return Encoded(encoder, head)
 
+    def title(self, source: str) -> str:
+        return source
+
     def describe(self, config: Config, data: Prepared[PairInputs, Pairs]) -> Described:
         source, target = data.inputs.source, data.inputs.target
         names = f"{source.size:,} {source.kind} tokens to {target.size:,}"

@@ -2,6 +2,7 @@
 
 from abc import ABC
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,16 @@ class WritingKind(ExampleKind, ABC):
         if shown is not None:
             rows = np.arange(min(PREVIEWED, len(shown)))
             batch = self.gathered(shown.examples, rows)
-            previews = Shown(batch, [shown.sources[row] for row in rows], inputs.target.decode)
+            previews = Shown(batch, [self.title(shown.sources[row]) for row in rows], inputs.target.decode)
         marks = Marks(inputs.target.size)
         drawn = "attentive" in config.model.mixers and config.model.attentive.look == "hard"
         make = DrawnSequenceTask if drawn else SequenceTask
         return make(model, marks, inputs.room, config.task.smoothing, previews)
+
+    def title(self, source: str) -> str:
+        """What a preview calls it: a file without its folder, which is another one where a run is resumed."""
+        name, colon, question = source.partition(": ")
+        return f"{Path(name).name}{colon}{question}"
 
     def judge(self, config: Config, model: Encoded, inputs: Inputs, data: Part, watch: Watch) -> Judged:
         """What a beam of 5 writes, by the metrics of the task."""

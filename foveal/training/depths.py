@@ -10,11 +10,11 @@ FIRST = ("embedding", "stack.positioned")
 
 
 def depths(names: Collection[str]) -> dict[str, int]:
-    """Of each parameter: 1 in the last block (the encoder's, if there is one), one more in each before it, and in
-    what is before them all; 0 in the head and a norm behind the blocks.
+    """Of each parameter: 1 in the last block (the encoder's, if there is one), one more in each before it and
+    in what is before them all; 0 in the head and a norm behind the blocks.
 
-    A stack may see what others made, `encoder.stack.blocks.0` what `encoder.parts.question.stack.blocks.1` did:
-    those are below it.
+    A stack may see what others made, `encoder.stack.blocks.0` what `encoder.parts.question.stack.blocks.1`
+    did: those are below it.
     """
     named = [name for name in names if not name.startswith("head.")]
     blocks = {name: (found[1], int(found[2])) for name in named if (found := BLOCK.match(name))}

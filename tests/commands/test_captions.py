@@ -127,8 +127,8 @@ def test_each_form_learns(form: str, learnt: Callable[[str], Learnt]) -> None:
 
 def test_a_run_is_measured_again(attending: Path) -> None:
     first = json.loads(Path("run/samples.jsonl").read_text().splitlines()[0])
-    assert "shapes/" in first["text"]
-    assert " -> " in first["text"]
+    assert ".png -> " in first["text"]
+    assert "/" not in first["text"], "the folder may be named in several ways"
     assert Path("run/contact_sheet.png").is_file()
     found = json.loads(succeed("evaluate", "run", "--json").out)
     assert found["split"] == "test"
