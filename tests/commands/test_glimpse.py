@@ -1,6 +1,7 @@
 """Glimpses from a folder of images to a run that is resumed, measured, asked and looked into."""
 
 import json
+import math
 import os
 import signal
 from pathlib import Path
@@ -18,11 +19,31 @@ TINY = (*SMALL, "--model", "glimpse", "model.width=24", "model.glimpse.side=4", 
 def test_a_folder_by_class_is_learnt_and_used() -> None:
     result = trained(write_images(), *TINY, run="run", steps=40)
     assert result["accuracy"] > 0.9
+    assert result["macro_f1"] > 0.8
     again = json.loads(succeed("evaluate", "run", "--json").out)
     assert (again["loss"], again["accuracy"]) == (result["loss"], result["accuracy"])
     found = predictions("run", "squares")
     assert sum(Path(one["source"]).parent.name == one["output"] for one in found) > 54
     assert predictions("run", "squares/red/1.png")[0]["output"] in ("blue", "red")
+
+
+def test_a_path_ends_with_the_answer() -> None:
+    """What it says last is what is predicted, and its probability what the loss is of."""
+    write_images()
+    trained("squares", *TINY, run="run", steps=8)
+    shown = json.loads(succeed("inspect", "run", "glimpses", "--query", "squares", "--json").out)["images"]
+    found = {one["source"]: one["output"] for one in predictions("run", "squares")}
+    lasts = {one["source"]: one["path"][-1] for one in shown}
+    assert {source: last["answer"] for source, last in lasts.items()} == found
+    assert len({*found.values()}) == 2
+    nats = [
+        -math.log(
+            last["probability"] if last["answer"] == Path(source).parent.name else 1 - last["probability"]
+        )
+        for source, last in lasts.items()
+    ]
+    loss = json.loads(succeed("evaluate", "run", "squares", "--json").out)["loss"]
+    assert sum(nats) / len(nats) == pytest.approx(loss, rel=1e-4)
 
 
 @pytest.mark.parametrize("mixer", ["lstm", "gru"])
