@@ -8,11 +8,13 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory, join
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
+from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.vectors import VectorEncoder
 from foveal.layers.block import Block, Stack
 from foveal.layers.feedforward import make_feedforward
 from foveal.layers.grid_convolution import Conv2d
 from foveal.layers.memory_attention import FullAttention
+from foveal.layers.moe import Experts
 from foveal.layers.position import LearnedPosition, Positioned
 from foveal.layers.recurrent import GRU, Recurrent
 from tests.encoders.laws import near
@@ -144,6 +146,31 @@ def test_a_source_that_rows_share_is_as_if_each_had_it():
     memory, _ = made(shared, LENGTHS)
     copied, _ = made({**given, "picture": given["picture"][which]}, LENGTHS)
     near(memory.vectors, copied.vectors)
+
+
+def test_experts_of_a_shared_source_are_balanced_within_each_row():
+    """What they ask for stands in the rows of those that share it, and beside what the stack asks for."""
+    torch.manual_seed(0)
+    parts = {
+        "picture": PatchEncoder(2, 2, Stack([expert(5)]), 5),
+        "one": VectorEncoder(3, Stack([Block(Recurrent(GRU(5, 5)))]), 5),
+    }
+    made = JointEncoder(parts, Stack([expert(D)]), D)
+    for parameter in made.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    made, given, which = made.double().eval(), sources(), torch.tensor([1, 0, 2, 1])
+    stacked = []
+    made.stack.register_forward_hook(lambda _, given, found: stacked.append(found[2]["balance"]))
+    _, aux = made({**given, "picture": given["picture"][:3], "picture_of": which}, LENGTHS)
+    _, copied = made({**given, "picture": given["picture"][which]}, LENGTHS)
+    near(aux["balance"], copied["balance"])
+    _, own = made.parts["picture"](given["picture"][:3])
+    assert own["balance"].unique().numel() == 3
+    near(aux["balance"], own["balance"][which] + stacked[0])
+
+
+def expert(width: int) -> Block:
+    return Block(FullAttention(width, 1), Experts(width, 8, 4, 1), residual=True)
 
 
 def test_a_memory_of_one_part_is_that_part():
