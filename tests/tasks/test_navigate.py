@@ -102,8 +102,8 @@ def test_a_broken_weight_is_refused_and_changes_nothing() -> None:
     for make in (NavigateTask, ReinforcedNavigateTask):
         model = model_of(inputs)
         with torch.no_grad():
-            model.before.weight[LEFT] = torch.nan
-            model.before.weight[len(MOVES)] = torch.nan
+            model.before.table[LEFT] = torch.nan
+            model.before.table[len(MOVES)] = torch.nan
         before = [weight.detach().clone() for weight in model.parameters()]
         optimizer = Optimizer(model, OptimizerConfig())
         task = make(model, Room(3))

@@ -41,11 +41,11 @@ def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     part, inputs = part_of(CORRIDOR, LONGER)
     model = model_of(inputs)
     model.eye = Glance()  # type: ignore[assignment]
-    nn.init.normal_(model.before.weight, std=1.0)
+    nn.init.normal_(model.before.table, std=1.0)
     task = ReinforcedNavigateTask(model.train(), Room(3))
     weights = [
         model.projection.weight,
-        model.before.weight,
+        model.before.table,
         model.encoder.stack.blocks[0].mixer.cell.weight_input,
     ]
     rewards = torch.stack([expected_reward(task, part, row, 3) for row in range(2)])
