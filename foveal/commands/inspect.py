@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from foveal.build import load
 from foveal.commands.activations import show_activations
+from foveal.commands.confusion import show_confusion
 from foveal.commands.filmstrip import show_filmstrip
 from foveal.commands.glimpses import show_glimpses
 from foveal.commands.neighbours import show_neighbours
@@ -19,7 +20,7 @@ from foveal.training.interrupt import Signals
 
 def inspect(
     what: str,
-    view: Literal["activations", "neighbours", "glimpses", "filmstrip", "walks"] = "activations",
+    view: Literal["activations", "confusion", "neighbours", "glimpses", "filmstrip", "walks"] = "activations",
     /,
     *settings: str,
     data: str | None = None,
@@ -33,10 +34,10 @@ def inspect(
 ) -> None:
     """Look inside WHAT: a run, a preset or a network for images by its name.
 
-    Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `neighbours`,
-    the images nearest to a picture by a run's features and by pixels; `glimpses`, where a run of that task
-    looked in an image; `filmstrip`, what a run says of the frames of clips; `walks`,
-    which way a run goes on maps.
+    Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `confusion`,
+    which classes a run takes for which; `neighbours`, the images nearest to a picture by a run's features and
+    by pixels; `glimpses`, where a run of that task looked in an image; `filmstrip`, what a run says of the
+    frames of clips; `walks`, which way a run goes on maps.
 
     Parameters
     ----------
@@ -68,6 +69,9 @@ def inspect(
     with Signals():
         if view != "activations" and settings:
             raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
+        if view == "confusion":
+            show_confusion(load(what, choose_device(device)), data, out, json)
+            return
         if view == "glimpses":
             show_glimpses(load(what, choose_device(device)), query, out, json)
             return

@@ -1,4 +1,4 @@
-"""Scores of one label an example: accuracy, F1, and who was taken for whom."""
+"""Scores of one label an example: accuracy, F1, and who is taken for whom."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +59,25 @@ class Confusion:
         columns = (_share(right, given), _share(right, actual), _share(2 * right, actual + given), actual)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [ClassScore(label, *row) for label, row in zip(self.labels, rows, strict=True)]
+
+    def mistaken(self, most: int) -> list[tuple[str, str, int, float]]:
+        """The pairs of classes most often confused, most often first: what is right, what was given, how often,
+        and of what share of the class."""
+        wrong = self.counts * (1 - np.eye(len(self.labels), dtype=np.int64))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+        pairs = [divmod(place, len(self.labels)) for place in order.tolist()]
+        support = self.counts.sum(1)
+        return [
+            (self.labels[i], self.labels[j], int(wrong[i, j]), float(wrong[i, j] / support[i]))
+            for i, j in pairs
+            if wrong[i, j]
+        ]
+
+    def hardest(self, most: int) -> list[int]:
+        """The numbers of the classes that have most mistakes, made of them or for them, in their order."""
+        mistakes = self.counts.sum(0) + self.counts.sum(1) - 2 * np.diag(self.counts)
+        numbers: list[int] = np.sort(np.argsort(-mistakes, kind="stable")[:most]).tolist()
+        return numbers
 
 
 def confusion(references: Sequence[str], outputs: Sequence[str]) -> Confusion:

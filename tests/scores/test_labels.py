@@ -29,6 +29,15 @@ def test_by_class_as_in_scikit_learns_documentation() -> None:
     assert accuracy(gold, found).value == 0.6
 
 
+def test_who_is_most_often_taken_for_whom() -> None:
+    gold, found = [*"aaaabbbc"], [*"abbcbaac"]
+    assert confusion(gold, found).mistaken(2) == [("a", "b", 2, 0.5), ("b", "a", 2, 2 / 3)]
+    assert confusion(gold, found).mistaken(9)[2:] == [("a", "c", 1, 0.25)]
+    assert confusion(gold, gold).mistaken(9) == []
+    table = confusion([*"abcde"], [*"bacdd"])  # mistakes: a 2, b 2, c 0, d 1, e 1
+    assert [table.labels[number] for number in table.hardest(3)] == ["a", "b", "d"]
+
+
 def test_macro_f1_as_in_scikit_learns_documentation() -> None:
     """The example of `f1_score`: 0.27."""
     score = macro_f1(["0", "1", "2", "0", "1", "2"], ["0", "2", "1", "0", "0", "1"])

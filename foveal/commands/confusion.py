@@ -1,0 +1,65 @@
+"""The view `confusion` of a run: who is taken for whom."""
+
+from itertools import chain
+from pathlib import Path
+
+from foveal.build import Loaded, kind_of, prepare_again
+from foveal.build.ask import ChooseKind
+from foveal.build.choices import ChoosingKind
+from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
+from foveal.commands.meter import Meter
+from foveal.core.durable import replace_file
+from foveal.core.errors import UserError
+from foveal.inspection.confusion_picture import draw
+from foveal.scores.labels import Confusion, confusion
+from foveal.scores.report import aligned
+
+WORST = 10
+"""So many pairs of classes are told."""
+
+
+def show_confusion(loaded: Loaded, data: str | None, out: Path | None, json: bool) -> None:
+    """Print, and draw into the PNG `out`, which labels the run gives to the examples of each class, held-out
+    ones or those of `data`.
+
+    UserError for a run without classes, and where nothing is held out.
+    """
+    path, config, kind = loaded.run.path, loaded.config, kind_of(loaded.config)
+    if not isinstance(kind, ChoosingKind) or isinstance(kind, ChooseKind):
+        raise UserError(f"{path}: a run without classes of its own (task {config.task.name})")
+    check_picture(out)
+    if data is None:
+        prepared = prepare_again(loaded.run, say)
+        part, split = prepared.held_out, "valid" if prepared.test is None else "test"
+        if part is None:
+            raise UserError(f"{path}: trained without held-out data: name some with --data")
+    else:
+        part, split = kind.prepare_held_out(config, data, loaded.inputs, say)[0], data
+    with Meter("labels given") as watch:
+        given = kind.choices(config, loaded.model, loaded.inputs, part.examples, watch)
+    right = [[label] if isinstance(label, str) else label for label in part.labels]
+    found = confusion([*chain(*right)], [*chain(*given)])
+    if out is not None:
+        replace_file(out, draw(found, f"{path}, {split}"))
+    if json:
+        counts = {"labels": found.labels, "counts": found.counts.tolist()}
+        classes = {"by_class": [vars(one) for one in found.by_class()]}
+        picture = {} if out is None else {"picture": str(out)}
+        result_line({"run": str(path), "split": split} | counts | classes | picture)
+        return
+    _tell(found, split)
+    if out is not None:
+        facts_table([("picture", str(out))], OUTPUT)
+
+
+def _tell(found: Confusion, split: str) -> None:
+    rows = [["class", split, "precision", "recall", "f1"]]
+    for one in found.by_class():
+        shares = (f"{100 * share:.1f} %" for share in (one.precision, one.recall, one.f1))
+        rows.append([one.label, f"{one.support:,}", *shares])
+    OUTPUT.print(aligned(rows), soft_wrap=True, markup=False)
+    pairs = found.mistaken(WORST)
+    if pairs:
+        head = ["right", "taken for", "times", "of the class"]
+        told = [[one, other, f"{count:,}", f"{100 * share:.1f} %"] for one, other, count, share in pairs]
+        OUTPUT.print("\n" + aligned([head, *told]), soft_wrap=True, markup=False)

@@ -1,0 +1,47 @@
+"""Who is taken for whom, of labels and of labels at places."""
+
+import json
+
+import numpy as np
+from PIL import Image
+
+from tests.commands.calling import refuse, succeed, trained
+from tests.commands.test_captions import SMALL as CAPTION
+from tests.commands.test_captions import write_shapes
+from tests.commands.test_frames import SMALL as FILM
+from tests.commands.test_frames import write_films
+from tests.commands.test_images import SMALL, write_images
+
+
+def test_of_images() -> None:
+    trained(write_images(), *SMALL, "--task", "images", "model.encoder.network=linear", run="run", steps=3)
+    told = succeed("inspect", "run", "confusion", "--out", "confusion.png", "--json")
+    found, scores = json.loads(told.out), json.loads(succeed("evaluate", "run", "--json").out)
+    counts = np.array(found["counts"])
+    assert found["labels"] == ["blue", "red"]
+    assert counts.sum() == scores["examples"]
+    assert counts.trace() / counts.sum() == scores["accuracy"]
+    assert found["split"] == scores["split"] == "test"
+    assert [one["support"] for one in found["by_class"]] == counts.sum(1).tolist()
+    with Image.open(found["picture"]) as picture:
+        assert min(picture.size) > 300
+    whole = json.loads(succeed("inspect", "run", "confusion", "--data", "squares", "--json").out)
+    assert np.array(whole["counts"]).sum(1).tolist() == [30, 30]
+    told = succeed("inspect", "run", "confusion")
+    assert told.out.splitlines()[0].split() == ["class", "test", "precision", "recall", "f1"]
+    assert "ends in .png" in refuse("inspect", "run", "confusion", "--out", "confusion.txt")
+
+
+def test_of_frames_each_counts() -> None:
+    trained(write_films(), "--model", "frames", *FILM, run="run", steps=2)
+    found = json.loads(succeed("inspect", "run", "confusion", "--json").out)
+    scores = json.loads(succeed("evaluate", "run", "--json").out)
+    counts = np.array(found["counts"])
+    assert counts.sum() == scores["frames"] > scores["examples"]
+    assert counts.trace() / counts.sum() == scores["accuracy"]
+
+
+def test_a_run_that_writes_has_no_classes() -> None:
+    write_shapes(count=30)
+    trained("shapes", "--model", "caption-bottleneck", *CAPTION, run="run", steps=1)
+    assert "a run without classes of its own (task caption)" in refuse("inspect", "run", "confusion")
