@@ -61,7 +61,7 @@ class Confusion:
         return [ClassScore(label, *row) for label, row in zip(self.labels, rows, strict=True)]
 
     def mistaken(self, most: int) -> list[tuple[str, str, int, float]]:
-        """The pairs of classes most often confused, most often first: what is right, what was given, how often,
+        """Pairs of classes most often confused, the worst first: what is right, what was given, how often,
         and of what share of the class."""
         wrong = self.counts * (1 - np.eye(len(self.labels), dtype=np.int64))
         order = np.argsort(-wrong, axis=None, kind="stable")[:most]
