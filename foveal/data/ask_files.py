@@ -9,7 +9,7 @@ from typing import Any
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, as_texts, no_text
-from foveal.data.folders import TABLES, open_folder, read_folder
+from foveal.data.folders import FILE, TABLES, open_folder, read_folder
 from foveal.data.images import content
 from foveal.data.picture_files import pixels_of, table_of, unnamed_pictures
 from foveal.data.picture_sets import COLUMNS, picture_fields
@@ -46,7 +46,7 @@ def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
     folder = open_folder(data)
     for row in read_folder(folder, [*columns.values()], _reader(columns)):
         if isinstance(row, Row):
-            file = row.fields["file"]
+            file = row.fields[FILE]
             row = Row(row.place, {**row.fields, "image": file, "name": str(file)})
         yield row
     if "answer" in columns:

@@ -18,6 +18,8 @@ from foveal.data.text import File
 TABLES = ("metadata.csv", "metadata.jsonl")
 NAME = "file_name"
 """The table's column with the path of the file, seen from the folder."""
+FILE = "/"
+"""The field with the file itself: a name that no column has."""
 PARTS = {"train": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test"}
 """By the name of a folder which part of a data set is in it."""
 
@@ -93,7 +95,7 @@ def part_folders(data: str) -> dict[str, str]:
 def read_folder(
     path: File, columns: Sequence[str], read: Callable[[Fields], Fields | str] = as_texts
 ) -> Iterator[Row | Aside]:
-    """A row for each file: `file` (the path of a file in the folder), and what `read` makes of `columns`.
+    """A row for each file: `FILE` (the path of a file in the folder), and what `read` makes of `columns`.
 
     They are columns of `metadata.csv` or `metadata.jsonl`, `file_name` or others beside it. Without such a
     table a folder inside is a class: `label` is its name, of all files in it at any depth; hidden ones are
@@ -109,7 +111,7 @@ def read_folder(
         if isinstance(named, str) or isinstance(texts, str):
             return named if isinstance(named, str) else texts
         file = find(named[NAME])
-        return file if isinstance(file, str) else {"file": file, **texts}
+        return file if isinstance(file, str) else {FILE: file, **texts}
 
     tables = [path / name for name in TABLES if (path / name).is_file()]
     if len(tables) > 1:

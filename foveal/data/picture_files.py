@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, as_texts
-from foveal.data.folders import NAME, TABLES, files_in, open_folder, read_folder
+from foveal.data.folders import FILE, NAME, TABLES, files_in, open_folder, read_folder
 from foveal.data.parts import part_files
 from foveal.data.picture_bounds import is_bomb
 from foveal.data.picture_sets import is_set, part_sets, pictures_in
@@ -108,7 +108,7 @@ def is_pictures(data: str) -> bool:
 def _in_folder(folder: File, column: str) -> Iterator[Row | Aside]:
     for row in read_folder(folder, (column,)):
         if isinstance(row, Row):
-            file = row.fields["file"]
+            file = row.fields[FILE]
             row = Row(row.place, {"image": file, "name": str(file), "label": row.fields[column].strip()})
         yield row
 

@@ -14,6 +14,7 @@ from foveal.core.errors import UserError
 from foveal.data.audio import FILE as FEATURES
 from foveal.data.audio import AudioFeatures, MelSettings
 from foveal.data.examples import Examples, Ragged
+from foveal.data.folders import FILE as SOUND
 from foveal.data.folders import read_folder
 from foveal.data.marks import Marks
 from foveal.data.parts import hashed
@@ -87,7 +88,7 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         if isinstance(row, Aside):
             aside.append(row)
         else:
-            file, text = row.fields["file"], row.fields[config.column].strip()
+            file, text = row.fields[SOUND], row.fields[config.column].strip()
             yield Row(row.place, {"source": digest(file), "file": file, "target": text})
 
 

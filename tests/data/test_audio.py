@@ -198,12 +198,12 @@ def test_damaged_features_are_named(content, tmp_path):
 def test_spoken_digits(outside_data, tmp_path):
     """Every one of the 3,000 can be used, 300 of them to test; the words are those of the file names."""
     from benchmarks.digits import unpack
-    from foveal.data.folders import read_folder
+    from foveal.data.folders import FILE, read_folder
 
     assert unpack(outside_data / "free_spoken_digits.zip", tmp_path) == {"train": 2700, "test": 300}
     rows = [*read_folder(tmp_path / "test", ["text"])]
     assert len(rows) == 300
-    assert {row.fields["text"] for row in rows if row.fields["file"].name.startswith("7_")} == {"seven"}
+    assert {row.fields["text"] for row in rows if row.fields[FILE].name.startswith("7_")} == {"seven"}
     settings = MelSettings(8000, 40)
-    lengths = [len(settings.frames(row.fields["file"])) for row in rows[::10]]
+    lengths = [len(settings.frames(row.fields[FILE])) for row in rows[::10]]
     assert 20 < sum(lengths) / len(lengths) < 80

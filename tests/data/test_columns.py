@@ -10,7 +10,7 @@ import pytest
 from foveal.config import DataConfig, ImageConfig
 from foveal.data.ask_forms import AnswerForm
 from foveal.data.captions import CaptionForm
-from foveal.data.folders import read_folder
+from foveal.data.folders import FILE, read_folder
 from foveal.data.frames import LabelOfClip, LabelOfFrame
 from foveal.data.images import ImageForm
 from foveal.data.rows import Row
@@ -62,6 +62,13 @@ def test_the_column_of_files_may_be_read_too(tmp_path: Path, place: str) -> None
     assert found[1]["question"] == "what colour?"
 
 
+def test_a_column_may_be_called_file(tmp_path: Path) -> None:
+    pictures = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(2))}
+    rows = [*zip(pictures, ["cat", "dog"], strict=True)]
+    data = write(tmp_path / "a", pictures | {"metadata.csv": table("file", rows)})
+    assert [row["label"] for row in read(ImageForm(), data, label="file")] == ["cat", "dog"]
+
+
 def test_so_it_may_of_clips_and_recordings(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3)) | {"metadata.csv": table("text", [("c", "it moves")])}
     data = write(tmp_path / "a", files)
@@ -70,4 +77,4 @@ def test_so_it_may_of_clips_and_recordings(tmp_path: Path) -> None:
     (tmp_path / "a/metadata.csv").write_text("file_name\nsound.wav\n")
     (row,) = read_folder(tmp_path / "a", ["file_name"])
     assert isinstance(row, Row)
-    assert row.fields == {"file": tmp_path / "a/sound.wav", "file_name": "sound.wav"}
+    assert row.fields == {FILE: tmp_path / "a/sound.wav", "file_name": "sound.wav"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.folders import lister, open_folder, read_folder, visible
+from foveal.data.folders import FILE, lister, open_folder, read_folder, visible
 from foveal.data.frames import LabelOfClip
 from foveal.data.rows import Aside, Row
 from tests.data.test_frames import CONFIG, clip, table
@@ -45,8 +45,8 @@ def test_a_table_in_the_folder(form, column, folder):
         table.write_text("\n".join(map(json.dumps, rows)))
     rows = [*read_folder(folder, [column])]
     assert used(rows) == [
-        {"file": folder / "a.wav", column: "one"},
-        {"file": folder / "inside/b.wav", column: "two"},
+        {FILE: folder / "a.wav", column: "one"},
+        {FILE: folder / "inside/b.wav", column: "two"},
     ]
     assert rows[1].place == f"{table}, line {3 if form == 'csv' else 2}"
 
@@ -60,7 +60,7 @@ def test_files_that_are_missing_or_outside_are_set_aside(folder):
     table = folder / "metadata.csv"
     table.write_text("file_name,text\n" + "".join(f"{name},x\n" for name in names))
     rows = [*read_folder(folder, ["text"])]
-    assert [fields["file"].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
+    assert [fields[FILE].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
     found = aside(rows)
     assert found[:5] == [
         f"{table}, line 3: no such file: none.wav; mend the name or leave the row out",
@@ -90,7 +90,7 @@ def test_a_folder_for_each_class(tmp_path):
     (tmp_path / "dog" / "link.wav").symlink_to(tmp_path.parent / "outside.wav")
     (tmp_path / "dog" / "broken.wav").symlink_to("nothing")
     rows = [*read_folder(tmp_path, ["label"])]
-    assert [(str(fields["file"].relative_to(tmp_path)), fields["label"]) for fields in used(rows)] == [
+    assert [(str(fields[FILE].relative_to(tmp_path)), fields["label"]) for fields in used(rows)] == [
         ("cat/1.wav", "cat"),
         ("cat/more/2.wav", "cat"),
         ("dog/1.wav", "dog"),
