@@ -33,6 +33,16 @@ def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     for name in own:
         assert torch.allclose(lent[name], first[name.replace("encoder.", "encoder.parts.source.")]), name
     assert Path("labels/inputs/channels.json").read_text() == Path("answers/inputs/channels.json").read_text()
+    captions = (
+        "--model",
+        "caption-bottleneck",
+        "data.column=answer",
+        "data.tokenizer=word",
+        *more[1:],
+        *given[:4],
+    )
+    told = succeed("train", "shapes", "--from", "answers", *captions, "--run", "captions")
+    assert "the encoder of answers; the head is new" in told.err
 
 
 def test_a_run_without_an_encoder_goes_on_with_its_own_labels_alone() -> None:
