@@ -17,6 +17,7 @@ from foveal.data.prepared import Prepared
 from foveal.models.convnets import grid_of
 from foveal.models.encoder import Encoded
 from foveal.models.language import decoder
+from foveal.training.watch import Watch
 
 
 class CaptionKind(PicturedKind, TellingKind):
@@ -27,6 +28,12 @@ class CaptionKind(PicturedKind, TellingKind):
         encoder, longest = picture_encoder(config), config.data.longest
         grid_of(config.model.encoder.network, encoder, config.data.image.size)  # or it is refused
         return Encoded(encoder, decoder(config.model, Marks(target).vocabulary, longest, encoder.width))
+
+    def found(self, config: Config, model: Any, inputs: Any, examples: Any, watch: Watch) -> list[str]:
+        """A picture of several rows is told once."""
+        _, first, which = np.unique(examples.columns["picture"], return_index=True, return_inverse=True)
+        outputs = super().found(config, model, inputs, examples.some(first.tolist()), watch)
+        return [outputs[number] for number in which.tolist()]
 
     def gathered(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
         return gather(examples, rows, standardised(centres(examples, rows), examples))

@@ -7,7 +7,7 @@ from foveal.build import Loaded, kind_of
 from foveal.build.ask import AskKind
 from foveal.build.kind import Answers
 from foveal.core.errors import UserError
-from foveal.data.images import content
+from foveal.data.decoded import content
 from foveal.data.picture_files import pixels_of
 from foveal.data.rows import Row
 from foveal.training.watch import unwatched

@@ -194,10 +194,9 @@ def seen_of(rows: list[Row], config: DataConfig, taken: Taken) -> Seen:
         raise UserError(
             "--from: its encoder reads no images; take a run of images, or of questions about them"
         )
-    once = [*{row.fields["content"]: row for row in rows}.values()]
     texts = (text for row in rows for text in _texts(row))
     tokenizer = make_tokenizer(config.tokenizer, config.vocabulary, texts)
-    return source or statistics_of(once), size, tokenizer, "history" in rows[0].fields
+    return source or statistics_of(rows), size, tokenizer, "history" in rows[0].fields
 
 
 def _texts(row: Row) -> Iterable[str]:

@@ -1,19 +1,17 @@
 """Where questions about images are: folders and zips with a table, or Parquet. Each image is kept once."""
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foveal.config import DataConfig, ImageConfig
+from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data.decoded import decoded
 from foveal.data.fields import Fields, as_texts, no_text
 from foveal.data.folders import FILE, TABLES, open_folder, read_folder
-from foveal.data.images import content
-from foveal.data.picture_files import pixels_of, table_of, unnamed_pictures
+from foveal.data.picture_files import table_of, unnamed_pictures
 from foveal.data.picture_sets import COLUMNS, picture_fields
-from foveal.data.pictures import Pixels
 from foveal.data.rows import Aside, Row, checked
 from foveal.data.tables import columns_of, read_records
 
@@ -39,7 +37,7 @@ def read_asked(data: str, wanted: Sequence[str], config: DataConfig, aside: list
     if config.history != "none" and config.history in known:
         columns["history"] = config.history
     rows = _in_parquet(path, columns) if single else _in_folder(data, columns)
-    return _decoded(rows, config.image, aside)
+    return decoded(rows, config.image, aside)
 
 
 def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
@@ -115,28 +113,3 @@ READERS: dict[str, Callable[[str, object], Any]] = {
     "choices": _choices,
     "history": _said,
 }
-
-
-def _decoded(rows: Iterable[Row | Aside], config: ImageConfig, aside: list[Aside]) -> Iterator[Row]:
-    """With fields `picture` and `content` for `image`: each file is read once, and each picture kept once."""
-    files: dict[str, tuple[Pixels, str] | str] = {}
-    kept: dict[str, Pixels] = {}
-    for row in rows:
-        if isinstance(row, Aside):
-            aside.append(row)
-            continue
-        image = row.fields.pop("image")
-        file = hashlib.sha256(image).hexdigest() if isinstance(image, bytes) else str(image)
-        if file not in files:
-            pixels = pixels_of(image, config.size, config.channels)
-            if isinstance(pixels, str):
-                files[file] = pixels
-            else:
-                found = content(pixels)
-                files[file] = kept.setdefault(found, pixels), found
-        read = files[file]
-        if isinstance(read, str):
-            aside.append(Aside(row.place, read))
-        else:
-            picture, found = read
-            yield Row(row.place, {**row.fields, "picture": picture, "content": found})

@@ -10,8 +10,9 @@ import numpy as np
 from torch import Tensor
 
 from foveal.config import DataConfig
+from foveal.data.decoded import decoded
 from foveal.data.examples import Ragged
-from foveal.data.images import PictureForm, Pictures, content, decoded, open_seen, seen_files, statistics_of
+from foveal.data.images import PictureForm, Pictures, open_seen, seen_files, statistics_of
 from foveal.data.marks import Marks
 from foveal.data.parts import hashed
 from foveal.data.picture_files import captioned_pictures
@@ -87,9 +88,10 @@ class CaptionForm(PictureForm):
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The images at a path with their texts: fields `source` (the sha256 of the pixels), `picture`
         (H, W, C), the `name` of the file and `target`."""
-        for row in decoded(captioned_pictures(data, config.column), config, aside):
-            picture, name, text = (row.fields[field] for field in ("picture", "name", "label"))
-            source = content(picture)
+        for row in decoded(captioned_pictures(data, config.column), config.image, aside):
+            source, picture, name, text = (
+                row.fields[field] for field in ("content", "picture", "name", "label")
+            )
             yield Row(row.place, {"source": source, "picture": picture, "name": name, "target": text.strip()})
 
     def make_inputs(

@@ -1,6 +1,5 @@
 """Images as examples: pixels, standardised when they are seen; and those with a label each."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
+from foveal.data.decoded import decoded
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.parts import hashed
-from foveal.data.picture_files import labelled_pictures, pixels_of, unlabelled_pictures
+from foveal.data.picture_files import labelled_pictures, unlabelled_pictures
 from foveal.data.pictures import Pixels
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row
@@ -89,25 +90,37 @@ def open_seen(folder: Path) -> tuple[Statistics, int]:
 
 @dataclass(frozen=True)
 class Pictures(Examples):
-    """Columns `source`, the pixels (H * W, C) of each row by row, its `shape` (H, W), and what belongs to it,
-    such as its `label`.
+    """Column `picture`, the number of each row's picture, and what belongs to it, such as its `label`.
 
-    Both sides are at least `inputs.size`.
+    Of each picture there are the `pixels` (H * W, C), row by row, and its shape (H, W): both sides are at
+    least `inputs.size`.
     """
 
     inputs: Seen
+    pixels: Ragged
+    shapes: NDArray[np.int64]
 
     @classmethod
     def of(cls, pictures: Iterable[Pixels], inputs: Seen, **columns: Column) -> "Pictures":
+        """One and the same array is kept once."""
         found = list(pictures)
-        pixels = Ragged.from_rows(picture.reshape(-1, picture.shape[2]) for picture in found)
-        shapes = np.array([picture.shape[:2] for picture in found], np.int64).reshape(-1, 2)
-        return cls({"source": pixels, "shape": shapes, **columns}, inputs)
+        once = {id(picture): picture for picture in found}
+        numbers = {key: number for number, key in enumerate(once)}
+        pixels = Ragged.from_rows(picture.reshape(-1, picture.shape[2]) for picture in once.values())
+        shapes = np.array([picture.shape[:2] for picture in once.values()], np.int64).reshape(-1, 2)
+        which = np.array([numbers[id(picture)] for picture in found], np.int64)
+        return cls({"picture": which, **columns}, inputs, pixels, shapes)
 
     def __getitem__(self, row: int) -> Pixels:
         """(H, W, C)"""
-        pixels: Pixels = self.columns["source"][row].reshape(*self.columns["shape"][row], -1)
+        number = int(self.columns["picture"][row])
+        pixels: Pixels = self.pixels[number].reshape(*self.shapes[number], -1)
         return pixels
+
+    def shapes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(B, 2)"""
+        shapes: NDArray[np.int64] = self.shapes[np.asarray(self.columns["picture"])[rows]]
+        return shapes
 
     def centre(self, row: int) -> Pixels:
         """(size, size, C)"""
@@ -143,7 +156,7 @@ class PictureForm:
 
     def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """A picture, or all of a folder or zip; `source` is the name of the file."""
-        for row in decoded(unlabelled_pictures(data), config, aside):
+        for row in decoded(unlabelled_pictures(data), config.image, aside):
             yield Row(row.place, {"source": row.fields["name"], **row.fields})
 
     def encode_questions(self, rows: list[Row], inputs: Seen, config: DataConfig) -> Pictures:
@@ -156,12 +169,12 @@ class ImageForm(PictureForm):
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
         `name` of the file and `label`."""
-        for row in decoded(labelled_pictures(data, config.label), config, aside):
+        for row in decoded(labelled_pictures(data, config.label), config.image, aside):
             label = row.fields["label"]
             if label.splitlines() != [label]:  # labels are written beside pictures, and in tables
                 aside.append(Aside(row.place, f"the label {label!r} has a line end in it; rename it"))
                 continue
-            yield Row(row.place, {"source": content(row.fields["picture"]), **row.fields})
+            yield Row(row.place, {"source": row.fields["content"], **row.fields})
 
     def make_inputs(
         self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
@@ -190,28 +203,10 @@ class ImageForm(PictureForm):
         return ImageInputs(statistics, open_names(folder / LABELS), size)
 
 
-def decoded(rows: Iterable[Row | Aside], config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
-    """With the field `picture` for `image`; those that can't be read are put into the list."""
-    for row in rows:
-        if isinstance(row, Aside):
-            aside.append(row)
-            continue
-        fields = dict(row.fields)
-        pixels = pixels_of(fields.pop("image"), config.image.size, config.image.channels)
-        if isinstance(pixels, str):
-            aside.append(Aside(row.place, pixels))
-        else:
-            yield Row(row.place, {**fields, "picture": pixels})
-
-
-def content(picture: Pixels) -> str:
-    """The sha256 of its pixels."""
-    return hashlib.sha256(f"{picture.shape}".encode() + picture.tobytes()).hexdigest()
-
-
 def statistics_of(rows: list[Row]) -> Statistics:
-    """Those of the channels of all pictures."""
-    return Statistics.of(_pixels([row.fields["picture"] for row in rows]))
+    """Those of the channels of all pictures, each of which counts once, whatever is said of it."""
+    once = {id(row.fields["picture"]): row.fields["picture"] for row in rows}
+    return Statistics.of(_pixels([*once.values()]))
 
 
 def _pixels(pictures: list[Pixels]) -> Iterator[Values]:

@@ -89,7 +89,7 @@ class PictureOrder:
             return (chances(name, 2) * count).long()
 
         if augment.crop == "resized":
-            shapes = torch.from_numpy(np.asarray(self._pictures.columns["shape"])[rows])
+            shapes = torch.from_numpy(self._pictures.shapes_of(rows))
             area, ratio = chances("size", 2 * TRIES).chunk(2)
             found = boxes(shapes, area, ratio, *chances("place", 2)).tolist()
             parts = zip(rows.tolist(), found, strict=True)
@@ -132,7 +132,7 @@ def standardised(levels: Tensor, pictures: Pictures) -> Tensor:
 
 def gather(pictures: Pictures, rows: Rows, images: Tensor) -> ExampleBatch:
     """The `images` that were made of `rows`, with what belongs to them: labels, texts, or nothing."""
-    beside = {name: column for name, column in pictures.columns.items() if name not in ("source", "shape")}
+    beside = {name: column for name, column in pictures.columns.items() if name != "picture"}
     columns, lengths = side_by_side(beside, rows)
     tokens = int(lengths["target"].sum()) if "target" in lengths else len(rows)
     return ExampleBatch(torch.from_numpy(rows), {"source": images, **columns}, lengths, tokens)

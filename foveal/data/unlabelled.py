@@ -9,7 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from foveal.config import DataConfig
-from foveal.data.images import PictureForm, Pictures, content, decoded, open_seen, seen_files
+from foveal.data.decoded import decoded
+from foveal.data.images import PictureForm, Pictures, open_seen, seen_files
 from foveal.data.parts import hashed
 from foveal.data.picture_files import unlabelled_pictures
 from foveal.data.prepared import NOTHING, Taken
@@ -54,8 +55,8 @@ class UnlabelledForm(PictureForm):
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), and
         the `name` of the file."""
-        for row in decoded(unlabelled_pictures(data), config, aside):
-            yield Row(row.place, {"source": content(row.fields["picture"]), **row.fields})
+        for row in decoded(unlabelled_pictures(data), config.image, aside):
+            yield Row(row.place, {"source": row.fields["content"], **row.fields})
 
     def make_inputs(
         self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,14 +16,16 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from foveal.build import load
+from foveal.build import kind_of, load
 from foveal.build.telling import by_content
 from foveal.commands import targets
 from foveal.core.tap import capture
 from foveal.data.marks import Marks
 from foveal.inspection.image_attention_picture import DPI, GAP, SIDE, Looked, draw
 from foveal.scores.cider import cider
+from foveal.tasks.sequence import SequenceTask
 from foveal.training.sealed import open_tensors
+from foveal.training.watch import unwatched
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
@@ -201,6 +204,21 @@ def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.fl
             (weights,) = (one for several in found.values() for one in several if one.shape[3] == 9)
             steps.append(weights[0, :, 0].mean(0))
     return torch.stack(steps).numpy()
+
+
+def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
+    """And each row gets what was told of its own."""
+    run = load("run")
+    kind = kind_of(run.config)
+    part, _ = kind.prepare_held_out(run.config, "shapes", run.inputs, print)
+    rows = [7, 4, 7, 7, 4, 9]
+    several = part.examples.some(rows)
+    once = kind.found(run.config, run.model, run.inputs, part.examples.some([7, 4, 9]), unwatched)
+    with patch.object(SequenceTask, "write", autospec=True, side_effect=SequenceTask.write) as write:
+        found = kind.found(run.config, run.model, run.inputs, several, unwatched)
+    assert found == [once[place] for place in (0, 1, 0, 0, 1, 2)]
+    assert len({*once}) == 3
+    assert [len(call.args[1].rows) for call in write.call_args_list] == [3]
 
 
 def test_what_can_not_be_drawn(attending: Path, learnt: Callable[[str], Learnt]) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
-from foveal.data import ask_files, parts
+from foveal.data import decoded, parts
 from foveal.data.ask import AskForm
 from foveal.data.ask_forms import UNSEEN, AnswerForm, ChooseForm, ReplyForm
 from foveal.data.ask_order import AskOrder, shown
@@ -29,9 +29,9 @@ def prepared(form: AskForm, data: str, valid: str | None = None, **settings: Any
 @pytest.mark.parametrize("place", PLACES)
 def test_an_image_is_read_and_kept_once(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
-    pixels_of = ask_files.pixels_of
+    pixels_of = decoded.pixels_of
     monkeypatch.setattr(
-        ask_files, "pixels_of", lambda image, *how: read.append(image) or pixels_of(image, *how)
+        decoded, "pixels_of", lambda image, *how: read.append(image) or pixels_of(image, *how)
     )
     files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
         "again.png": png(scenes(5)[0])

@@ -11,7 +11,7 @@ import torch
 
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
-from foveal.data import parts
+from foveal.data import decoded, parts
 from foveal.data.captions import CaptionForm, Captions
 from foveal.data.infer import infer_task
 from foveal.data.marks import Marks
@@ -55,6 +55,25 @@ def test_a_table_says_the_texts(tmp_path: Path, place: str, column: str) -> None
     facts = found.facts["parts"]["train"]
     assert (facts["examples"], facts["images"], facts["target_tokens"]) == (30, 30, 60 + 30)
     assert found.inputs.room.of(0) == int(1.5 * 3) + 1
+
+
+def test_a_picture_of_several_texts_is_read_and_kept_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    pixels_of = decoded.pixels_of
+    monkeypatch.setattr(
+        decoded, "pixels_of", lambda image, *how: read.append(image) or pixels_of(image, *how)
+    )
+    more = [f"images/{number}.png,{text(number + 1)}" for number in (3, 3, 1)]
+    found = prepared(data := write(tmp_path / "a", captioned(4, "text", *more)), valid=data)
+    assert len(read) == 2 * 4  # as training and as validation data
+    examples = found.train.examples
+    assert len(examples) == 7
+    assert len(examples.pixels) == 4
+    assert examples.columns["picture"].tolist() == [0, 1, 2, 3, 3, 3, 1]
+    assert all((examples[row] == scenes(4)[number]).all() for row, number in enumerate([0, 1, 2, 3, 3, 3, 1]))
+    assert np.allclose(found.inputs.statistics.mean, scenes(4).reshape(-1, 3).astype(float).mean(0))
 
 
 @pytest.fixture
