@@ -44,6 +44,13 @@ USES: dict[TaskName, tuple[str, tuple[str, ...]]] = {
     "narrate": ("generate", ("--input", "DATA")),
 }
 """What a run of a task is for, a command and its options; the others answer: predict."""
+VIEWS: dict[TaskName, str] = {
+    **dict.fromkeys(("classify", "tag", "series", "steps", "images", "answer"), "confusion"),
+    **dict.fromkeys(("clips", "frames", "narrate"), "filmstrip"),
+    "glimpse": "glimpses",
+    "navigate": "walks",
+}
+"""The view of a run that shows best what it has learnt."""
 CHOICES: dict[TaskName, str] = {
     "classify": "text",
     "series": "series",
@@ -190,5 +197,7 @@ def _show(run: Run, result: dict[str, Any], report: Report | None, best_step: in
         ("next", command(name, run.path, *options)),
         ("", command("evaluate", run.path, *other)),
     ]
+    if task in VIEWS and not other:
+        rows.append(("", command("inspect", run.path, VIEWS[task], "--out", f"{VIEWS[task]}.png")))
     ERROR.print()
     facts_table(rows)

@@ -157,7 +157,9 @@ def test_classify() -> None:
 
 def last_lines(told: Told) -> list[list[str]]:
     """The commands that a training ends with, as they would be typed."""
-    return [shlex.split(line.removeprefix("next"))[1:] for line in told.err.splitlines()[-2:]]
+    lines = told.err.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("next "))
+    return [shlex.split(line.removeprefix("next"))[1:] for line in lines[first:]]
 
 
 @pytest.mark.parametrize("task", ["translate", "mask", "classify"])
@@ -168,7 +170,11 @@ def test_a_training_ends_with_commands_that_work(task: str) -> None:
     data = {"translate": "pairs.tsv", "mask": "text.txt", "classify": "labels.csv"}[task]
     small = (*SMALL, "data.context=16", "--budget", "3steps", "--task", task)
     told = succeed("train", data, *small, "--run", "a run")
-    for arguments in last_lines(told):
+    commands = last_lines(told)
+    uses = {"translate": "generate", "mask": "generate", "classify": "predict"}
+    views = ["inspect"] if task == "classify" else []
+    assert [one[0] for one in commands] == [uses[task], "evaluate", *views]
+    for arguments in commands:
         succeed(*(data if argument == "DATA" else argument for argument in arguments))
     assert "3 steps, and the rate rises in " in told.err
     assert "without evaluations" in told.err
