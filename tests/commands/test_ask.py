@@ -222,6 +222,17 @@ def weights(run: str) -> dict[str, Tensor]:
     return open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0]
 
 
+def check_same_eyes(labels: str, answers: str) -> None:
+    """The network of a run of labels is what reads the images in one of answers, standardised alike."""
+    alone, joined = weights(labels), weights(answers)
+    own = [name for name in alone if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
+    assert own
+    for name in own:
+        assert torch.allclose(alone[name], joined[name.replace("encoder.", "encoder.parts.source.")]), name
+    first, second = (Path(run, "inputs/channels.json").read_text() for run in (labels, answers))
+    assert first == second
+
+
 def test_a_run_is_where_another_begins() -> None:
     """One of images lends its network and the statistics of the channels; one of questions all."""
     write_questions("shapes", "history", count=40)
@@ -233,12 +244,7 @@ def test_a_run_is_where_another_begins() -> None:
     ask = ("--model", "answer", *SMALL, "--budget", "1steps", "optimizer.rate=1e-20", "--run", "lent")
     told = succeed("train", "shapes", "--from", "labels", *ask)
     assert "the encoder of labels; the head is new" in told.err
-    first, lent = weights("labels"), weights("lent")
-    own = [name for name in first if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
-    assert own
-    for name in own:
-        assert torch.allclose(first[name], lent[name.replace("encoder.", "encoder.parts.source.")]), name
-    assert Path("labels/inputs/channels.json").read_text() == Path("lent/inputs/channels.json").read_text()
+    check_same_eyes("labels", "lent")
 
 
 def test_a_first_layer_begins_from_the_images() -> None:

@@ -6,17 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from foveal.training.sealed import open_tensors
 from tests.commands.calling import refuse, succeed, trained
 from tests.commands.test_ask import SMALL as ASKED
-from tests.commands.test_ask import write_questions
+from tests.commands.test_ask import check_same_eyes, weights, write_questions
 from tests.commands.test_images import SMALL, write_images
 
 GLIMPSE = (*SMALL, "--model", "glimpse", "model.width=24", "model.glimpse.side=4")
-
-
-def weights(run: str) -> dict[str, torch.Tensor]:
-    return open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0]
 
 
 def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
@@ -27,12 +22,7 @@ def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     given = ("data.image.size=12", "data.image.batch=20", "--budget", "1steps", "--run", "labels")
     told = succeed("train", "shapes", "--task", "images", "--from", "answers", *more, *given)
     assert "the encoder of answers; the head is new" in told.err
-    first, lent = weights("answers"), weights("labels")
-    own = [name for name in lent if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
-    assert own
-    for name in own:
-        assert torch.allclose(lent[name], first[name.replace("encoder.", "encoder.parts.source.")]), name
-    assert Path("labels/inputs/channels.json").read_text() == Path("answers/inputs/channels.json").read_text()
+    check_same_eyes("labels", "answers")
     captions = (
         "--model",
         "caption-bottleneck",
