@@ -113,25 +113,8 @@ def train(
     json
         Print one JSON object with the result on standard output.
     """
-    if model in NETWORKS and model not in preset_names():
-        size = f"data.image.size={made_for(model)[1]}"
-        raise UserError(f"{model} is no preset: leave out --model, set model.encoder.network={model} {size}")
     first = None if from_ is None else open_run(from_)
-    named = _named(overrides)
-    if task == "classify" and is_pictures(data):
-        task = "images"
-    preset = model or (
-        PRESETS[task or infer_task(data, named)] if first is None else str(first.path / "config.toml")
-    )
-    settings = [f"training.budget={budget}"] if budget else []
-    settings += [f"task.name={task}"] if task else []
-    config = load_config(preset, [*overrides, *settings])
-    parse_budget(config.training.budget)
-    read = NAMING[config.task.name]
-    if unread := [f"data.{name}" for name in named if name not in read]:
-        say(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
-    if first is not None:
-        _check_model(first, config)
+    config, preset = _configured(data, overrides, task, model, first, budget)
     chosen = choose_device(device)
     config = settle(config, chosen)
     folder = run or default_path(data, model or (from_ or Path(preset)).name)
@@ -152,6 +135,37 @@ def train(
             sheet = contact_sheet(prepared.train.examples, training_order(config, prepared.train))
             durable.replace_file(folder / SHEET, sheet)
         train_and_report(opened, network, prepared, signals, json)
+
+
+def _configured(
+    data: str,
+    overrides: tuple[str, ...],
+    task: TaskName | None,
+    model: str | None,
+    first: Run | None,
+    budget: str | None,
+) -> tuple[Config, str]:
+    """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
+    else the task's, which is seen from DATA where none is said."""
+    if model in NETWORKS and model not in preset_names():
+        size = f"data.image.size={made_for(model)[1]}"
+        raise UserError(f"{model} is no preset: leave out --model, set model.encoder.network={model} {size}")
+    named = _named(overrides)
+    if task == "classify" and is_pictures(data):
+        task = "images"
+    preset = model or (
+        PRESETS[task or infer_task(data, named)] if first is None else str(first.path / "config.toml")
+    )
+    settings = [f"training.budget={budget}"] if budget else []
+    settings += [f"task.name={task}"] if task else []
+    config = load_config(preset, [*overrides, *settings])
+    parse_budget(config.training.budget)
+    read = NAMING[config.task.name]
+    if unread := [f"data.{name}" for name in named if name not in read]:
+        say(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
+    if first is not None:
+        _check_model(first, config)
+    return config, preset
 
 
 def _named(overrides: tuple[str, ...]) -> dict[str, object]:
