@@ -86,8 +86,7 @@ class ExampleKind(ABC):
     def describe(self, config: Config, data: Prepared[Any, Any]) -> Described: ...
 
     def answer(self, config: Config, model: Any, inputs: Any, data: str, say: Say, watch: Watch) -> Answers:
-        rows = parts.read_questions(self.form, data, config.data, say)
-        examples = self.form.encode_questions(rows, inputs, config.data)
+        rows, examples = parts.read_questions(self.form, data, inputs, config.data, say)
         found, sure = self.found_surely(config, model, inputs, examples, watch)
         texts = (row.fields["source"] for row in rows)
         return Answers([text if isinstance(text, str) else " ".join(text) for text in texts], found, sure)

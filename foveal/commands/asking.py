@@ -47,7 +47,8 @@ def asked(loaded: Loaded, picture: Path, questions: Sequence[str], choices: Sequ
             "history": " ".join(said),
             "choices": [*choices],
         }
-        examples = kind.form.encode_questions([Row(str(picture), fields)], loaded.inputs, config.data)
+        row = Row(str(picture), fields)
+        _, examples = kind.form.encode_questions([row], loaded.inputs, config.data, [])
         answers += kind.found(config, loaded.model, loaded.inputs, examples, unwatched)
         said += [question, f"{answers[-1]}."]
     return Answers([f"{picture}: {question}" for question in questions], answers)

@@ -53,9 +53,8 @@ def _asked(
 ) -> tuple[Shots, list[str], list[list[str] | None]]:
     """The clips, their names, and what is right of them, None where that is unknown."""
     if query is not None:
-        rows = parts.read_questions(kind.form, query, loaded.config.data, say)
         form: Any = kind.form
-        asked = form.encode_questions(rows, loaded.inputs, loaded.config.data)
+        rows, asked = parts.read_questions(form, query, loaded.inputs, loaded.config.data, say)
         known = {
             row.fields["name"]: _listed(row.fields[form.field])
             for row in answered(form, query, loaded.config.data)

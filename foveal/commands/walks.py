@@ -54,8 +54,7 @@ def _asked(
 ) -> tuple[Examples, list[str], Sequence[str | None]]:
     """What is walked, the instructions, and the right paths, None where they are unknown."""
     if query is not None:
-        rows = parts.read_questions(kind.form, query, loaded.config.data, say)
-        examples = kind.form.encode_questions(rows, loaded.inputs, loaded.config.data)
+        rows, examples = parts.read_questions(kind.form, query, loaded.inputs, loaded.config.data, say)
         known = {
             row.place: spelled(row.fields["path"]) for row in answered(kind.form, query, loaded.config.data)
         }

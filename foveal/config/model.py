@@ -140,15 +140,18 @@ class AttentiveConfig(Strict):
     """A recurrent decoder's cell, and how it reads the memory."""
 
     cell: Literal["rnn", "lstm", "gru"] = "gru"
-    score: Literal["summary", "additive", "dot", "scaled", "general"] = "additive"
-    """How a state and a vector of the memory are compared; summary does not attend (the bottleneck)."""
+    score: Literal["first", "summary", "additive", "dot", "scaled", "general"] = "additive"
+    """How a state and a vector of the memory are compared. Two do not attend (the bottleneck): summary has
+    the memory's at every step, first in the first state alone."""
     look: Literal["soft", "hard"] = "soft"
     """At all places by their weights, or at one that is drawn, learned by REINFORCE."""
 
     @model_validator(mode="after")
     def _has_places(self) -> "AttentiveConfig":
-        if self.look == "hard" and self.score == "summary":
-            raise ValueError("look=hard needs scores of places to draw one: take another than score=summary")
+        if self.look == "hard" and self.score in ("first", "summary"):
+            raise ValueError(
+                f"look=hard needs scores of places to draw one: take another than score={self.score}"
+            )
         return self
 
 

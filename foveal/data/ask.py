@@ -19,7 +19,7 @@ from foveal.data.images import Pictures, open_seen, seen_files, statistics_of
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.standardize import Statistics, reading
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -133,7 +133,12 @@ class AskForm(ABC):
         for row in read_asked(data, self.asked, config, aside):
             yield Row(row.place, {"source": _told(row), **row.fields})
 
-    def encode_questions(self, rows: list[Row], inputs: AskInputs, config: DataConfig) -> AskExamples:
+    def encode_questions(
+        self, rows: list[Row], inputs: AskInputs, config: DataConfig, aside: list[Aside]
+    ) -> tuple[list[Row], AskExamples]:
+        return rows, self._examples(rows, inputs, config)
+
+    def _examples(self, rows: list[Row], inputs: AskInputs, config: DataConfig) -> AskExamples:
         numbers: dict[str, int] = {}
         columns: dict[str, Column] = {
             "image": np.array(
@@ -154,15 +159,8 @@ class AskForm(ABC):
         return AskExamples(columns, Pictures.of((pictures[content] for content in numbers), inputs), known)
 
     def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Asks:
-        kept, right = [], []
-        for row in rows:
-            found = self.right(row, inputs, config)
-            if isinstance(found, str):
-                aside.append(Aside(row.place, found))
-            else:
-                kept.append(row)
-                right.append(found)
-        examples = self.encode_questions(kept, inputs, config)
+        kept, right = keep(rows, lambda row: self.right(row, inputs, config), aside)
+        examples = self._examples(kept, inputs, config)
         columns = {**examples.columns, **self.columns(right)}
         names = ("content", "history", "question", "choices", "answer")
         sha256 = hashed([row.fields.get(name) for name in names] for row in kept)

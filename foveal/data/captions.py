@@ -19,7 +19,7 @@ from foveal.data.picture_files import captioned_pictures
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.standardize import Statistics
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -105,17 +105,16 @@ class CaptionForm(PictureForm):
     def encode(
         self, rows: list[Row], inputs: CaptionInputs, config: DataConfig, aside: list[Aside]
     ) -> Captions:
-        kept, targets = [], []
-        for row in rows:
+        def encoded(row: Row) -> Ids | str:
             target = inputs.encode_target(row.fields["target"])
             if len(target) > config.longest:
-                why = f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
-                aside.append(Aside(row.place, why))
-            else:
-                kept.append(row.fields)
-                targets.append(target)
-        names, texts, contents = ([fields[name] for fields in kept] for name in ("name", "target", "source"))
-        pictures = (fields["picture"] for fields in kept)
+                return f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
+            return target
+
+        kept, targets = keep(rows, encoded, aside)
+        wanted = ("name", "target", "source")
+        names, texts, contents = ([row.fields[name] for row in kept] for name in wanted)
+        pictures = (row.fields["picture"] for row in kept)
         return Captions(
             names, texts, contents, Pictures.of(pictures, inputs, target=Ragged.from_rows(targets))
         )

@@ -22,7 +22,7 @@ from foveal.data.images import ImageInputs, open_seen
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import Room, read_room
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.standardize import Statistics, Values
 from foveal.data.tokenizers import load_tokenizer, make_tokenizer
 
@@ -117,14 +117,7 @@ class ClipForm(ABC):
             yield Row(row.place, {"source": _content(clip), "frames": clip.pixels, **said})
 
     def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Clips:
-        kept, numbers = [], []
-        for row in rows:
-            found = self.numbers(row, inputs, config)
-            if isinstance(found, str):
-                aside.append(Aside(row.place, found))
-            else:
-                kept.append(row)
-                numbers.append(found)
+        kept, numbers = keep(rows, lambda row: self.numbers(row, inputs, config), aside)
         wanted = ("name", self.field, "source")
         names, labels, contents = ([row.fields[name] for row in kept] for name in wanted)
         return Clips(names, labels, contents, Shots.of(kept, inputs, self.columns(source_of(kept), numbers)))
@@ -133,8 +126,10 @@ class ClipForm(ABC):
         for row, clip in _read(unlabelled_clips(data), config, aside):
             yield Row(row.place, {"source": row.fields["name"], "frames": clip.pixels})
 
-    def encode_questions(self, rows: list[Row], inputs: Any, config: DataConfig) -> Shots:
-        return Shots.of(rows, inputs, self.columns(source_of(rows), []))
+    def encode_questions(
+        self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]
+    ) -> tuple[list[Row], Shots]:
+        return rows, Shots.of(rows, inputs, self.columns(source_of(rows), []))
 
 
 class LabelForm(ClipForm):

@@ -19,7 +19,7 @@ from foveal.data.parts import hashed
 from foveal.data.picture_files import labelled_pictures, unlabelled_pictures
 from foveal.data.pictures import Pixels
 from foveal.data.prepared import NOTHING, Taken
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.standardize import FILE as CHANNELS
 from foveal.data.standardize import Statistics, Values, reading
 
@@ -159,8 +159,10 @@ class PictureForm:
         for row in decoded(unlabelled_pictures(data), config.image, aside):
             yield Row(row.place, {"source": row.fields["name"], **row.fields})
 
-    def encode_questions(self, rows: list[Row], inputs: Seen, config: DataConfig) -> Pictures:
-        return Pictures.of((row.fields["picture"] for row in rows), inputs)
+    def encode_questions(
+        self, rows: list[Row], inputs: Seen, config: DataConfig, aside: list[Aside]
+    ) -> tuple[list[Row], Pictures]:
+        return rows, Pictures.of((row.fields["picture"] for row in rows), inputs)
 
 
 class ImageForm(PictureForm):
@@ -185,17 +187,12 @@ class ImageForm(PictureForm):
         return ImageInputs(taken.source or statistics_of(rows), names, config.image.size)
 
     def encode(self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]) -> Images:
-        kept, numbers = [], [np.zeros(0, np.int64)]
-        for row in rows:
-            found = inputs.numbers([row.fields["label"]])
-            if isinstance(found, str):
-                aside.append(Aside(row.place, found))
-            else:
-                kept.append(row.fields)
-                numbers.append(found)
-        names, labels, contents = ([fields[name] for fields in kept] for name in ("name", "label", "source"))
-        pictures = (fields["picture"] for fields in kept)
-        return Images(names, labels, contents, Pictures.of(pictures, inputs, label=np.concatenate(numbers)))
+        kept, numbers = keep(rows, lambda row: inputs.numbers([row.fields["label"]]), aside)
+        wanted = ("name", "label", "source")
+        names, labels, contents = ([row.fields[name] for row in kept] for name in wanted)
+        pictures = (row.fields["picture"] for row in kept)
+        column = np.array(numbers, np.int64).reshape(-1)
+        return Images(names, labels, contents, Pictures.of(pictures, inputs, label=column))
 
     def open_inputs(self, folder: Path) -> ImageInputs:
         """What `ImageInputs.files` gave, below `folder`."""

@@ -16,7 +16,7 @@ from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
-from foveal.data.rows import Aside, Row, read_rows
+from foveal.data.rows import Aside, Row, keep, read_rows
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
 LABELS = "labels.json"
@@ -84,9 +84,12 @@ def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterato
     return questions.read_questions(Path(data), config.column, aside)
 
 
-def encode_questions(rows: list[Row], inputs: LabelInputs, config: DataConfig) -> Examples:
+def encode_questions(
+    rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list[Aside]
+) -> tuple[list[Row], Examples]:
+    """Of a longer text than the model reads, its beginning."""
     sources = (inputs.encode(row.fields["source"], config.longest) for row in rows)
-    return Examples({"source": Ragged.from_rows(sources)})
+    return rows, Examples({"source": Ragged.from_rows(sources)})
 
 
 def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> LabelInputs:
@@ -109,18 +112,10 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
 
 def encode(rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list[Aside]) -> Labelled:
     number = numbering(inputs.labels)
-    kept = []
-    numbers: list[int] = []
-    for row in rows:
-        found = number([row.fields["label"]])
-        if isinstance(found, str):
-            aside.append(Aside(row.place, found))
-        else:
-            kept.append(row.fields)
-            numbers.extend(found.tolist())
+    kept, numbers = keep(rows, lambda row: number([row.fields["label"]]), aside)
+    sources, labels = ([row.fields[name] for row in kept] for name in ("source", "label"))
     columns: dict[str, Column] = {
-        "source": Ragged.from_rows(inputs.encode(fields["source"], config.longest) for fields in kept),
-        "label": np.array(numbers, np.int64),
+        "source": Ragged.from_rows(inputs.encode(source, config.longest) for source in sources),
+        "label": np.array(numbers, np.int64).reshape(-1),
     }
-    sources, labels = ([fields[name] for fields in kept] for name in ("source", "label"))
     return Labelled(sources, labels, Examples(columns))

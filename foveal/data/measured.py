@@ -16,7 +16,7 @@ from foveal.data.classes import Numbers, class_names, names_to_json, numbering, 
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.series import read_series
 from foveal.data.standardize import FILE as CHANNELS
 from foveal.data.standardize import Statistics, Values
@@ -120,19 +120,16 @@ class MeasuredForm(ABC):
         self, rows: list[Row], inputs: SeriesInputs, config: DataConfig, aside: list[Aside]
     ) -> Measured:
         number = numbering(inputs.labels)
-        kept, steps, numbers = [], [], []
-        for row in rows:
-            found = number(self.listed(row.fields["label"]))
+
+        def encoded(row: Row) -> tuple[Values, Numbers] | str:
             values = inputs.encode(row.fields["values"], config.longest)
+            numbers = number(self.listed(row.fields["label"]))
             if isinstance(values, str):
-                aside.append(Aside(row.place, values))
-            elif isinstance(found, str):
-                aside.append(Aside(row.place, found))
-            else:
-                kept.append(row)
-                steps.append(values)
-                numbers.append(found)
-        columns = self.columns(Ragged.from_rows(steps), numbers)
+                return values
+            return numbers if isinstance(numbers, str) else (values, numbers)
+
+        kept, found = keep(rows, encoded, aside)
+        columns = self.columns(Ragged.from_rows(one[0] for one in found), [one[1] for one in found])
         labels, contents = ([row.fields[name] for row in kept] for name in ("label", "source"))
         return Measured([row.place for row in kept], labels, contents, Examples(columns))
 
@@ -145,15 +142,11 @@ class MeasuredForm(ABC):
         for row in _rows(data, aside):
             yield Row(row.place, {"source": row.place, "values": row.fields["values"]})
 
-    def encode_questions(self, rows: list[Row], inputs: SeriesInputs, config: DataConfig) -> Examples:
-        """Errors: UserError for a series that the model can't read."""
-        steps: list[Values] = []
-        for row in rows:
-            values = inputs.encode(row.fields["values"], config.longest)
-            if isinstance(values, str):
-                raise UserError(f"{row.place}: {values}")
-            steps.append(values)
-        return Examples(self.columns(Ragged.from_rows(steps), []))
+    def encode_questions(
+        self, rows: list[Row], inputs: SeriesInputs, config: DataConfig, aside: list[Aside]
+    ) -> tuple[list[Row], Examples]:
+        kept, steps = keep(rows, lambda row: inputs.encode(row.fields["values"], config.longest), aside)
+        return kept, Examples(self.columns(Ragged.from_rows(steps), []))
 
     @abstractmethod
     def listed(self, label: Any) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from foveal.config import DataConfig
-from foveal.core.errors import UserError
 from foveal.data import questions
 from foveal.data.aligned import read_aligned
 from foveal.data.examples import Examples, Ragged
@@ -18,7 +17,7 @@ from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
-from foveal.data.rows import Aside, Row, read_rows
+from foveal.data.rows import Aside, Row, keep, read_rows
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
 SAMPLED = 1000
@@ -110,15 +109,14 @@ def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterato
     return questions.read_questions(Path(data), config.source, aside)
 
 
-def encode_questions(rows: list[Row], inputs: PairInputs, config: DataConfig) -> Examples:
-    """Errors: UserError for a source that is longer than what the model reads."""
-    sources = [inputs.encode_source(row.fields["source"]) for row in rows]
-    for row, source in zip(rows, sources, strict=True):
-        if len(source) > config.longest:
-            raise UserError(
-                f"{row.place}: {len(source)} tokens, and the model reads at most {config.longest}: cut it"
-            )
-    return Examples({"source": Ragged.from_rows(sources)})
+def encode_questions(
+    rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]
+) -> tuple[list[Row], Examples]:
+    def encoded(row: Row) -> Ids | str:
+        return questions.readable(inputs.encode_source(row.fields["source"]), config.longest)
+
+    kept, sources = keep(rows, encoded, aside)
+    return kept, Examples({"source": Ragged.from_rows(sources)})
 
 
 def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> PairInputs:
@@ -140,18 +138,20 @@ def _tokens(tokenizer: Tokenizer, texts: list[str]) -> int:
 
 
 def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]) -> Pairs:
-    sources, targets, kept, longest = [], [], [], config.longest
-    for row in rows:
-        source, target = (
-            inputs.encode_source(row.fields["source"]),
-            inputs.encode_target(row.fields["target"]),
-        )
+    longest = config.longest
+
+    def encoded(row: Row) -> tuple[Ids, Ids] | str:
+        source = inputs.encode_source(row.fields["source"])
+        target = inputs.encode_target(row.fields["target"])
         if max(len(source), len(target)) > longest:
             sizes = f"{len(source)} and {len(target)} tokens"
-            aside.append(Aside(row.place, f"{sizes}, and data.longest={longest}: raise it to use the row"))
-            continue
-        sources.append(source)
-        targets.append(target)
-        kept.append(row.fields)
-    columns = {"source": Ragged.from_rows(sources), "target": Ragged.from_rows(targets)}
-    return Pairs([row["source"] for row in kept], [row["target"] for row in kept], Examples(columns))
+            return f"{sizes}, and data.longest={longest}: raise it to use the row"
+        return source, target
+
+    kept, found = keep(rows, encoded, aside)
+    columns = {
+        "source": Ragged.from_rows(source for source, _ in found),
+        "target": Ragged.from_rows(target for _, target in found),
+    }
+    sources, targets = ([row.fields[side] for row in kept] for side in ("source", "target"))
+    return Pairs(sources, targets, Examples(columns))

@@ -60,10 +60,12 @@ class Form(Protocol):
         """What the inputs' `files()` gave, below a run's folder."""
 
     def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
-        """Sources without answers."""
+        """Sources without answers, the others put into the list."""
 
-    def encode_questions(self, rows: list[Row], inputs: Any, config: DataConfig) -> Examples:
-        """The columns that a model reads."""
+    def encode_questions(
+        self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]
+    ) -> tuple[list[Row], Any]:
+        """Those that the model can read, and their columns. The others are put into the list."""
 
 
 def prepare(
@@ -116,16 +118,17 @@ def prepare_held_out(
     return encoded, encoded.facts | left_out | {"set_aside": len(aside)}
 
 
-def read_questions(form: Form, data: str, config: DataConfig, say: Say) -> list[Row]:
-    """The sources of DATA that can be used."""
+def read_questions(form: Form, data: str, inputs: Any, config: DataConfig, say: Say) -> tuple[list[Row], Any]:
+    """The sources of DATA that can be used, and the columns that a model reads."""
     aside: list[Aside] = []
-    rows = list(form.read_questions(data, config, aside))
+    found = [*form.read_questions(data, config, aside)]
+    rows, examples = form.encode_questions(found, inputs, config, aside)
     if not rows:
         why = f": {aside[0].place}: {aside[0].why}" if aside else ""
         raise UserError(f"{data}: nothing that can be answered{why}")
     if aside:
         say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
-    return rows
+    return rows, examples
 
 
 def hashed(rows: Iterable[Any]) -> str:

@@ -7,6 +7,14 @@ from foveal.core.errors import UserError
 from foveal.data.aligned import lines_of
 from foveal.data.rows import Aside, Row, read_rows
 from foveal.data.tables import SUFFIXES
+from foveal.data.tokenizers import Ids
+
+
+def readable(tokens: Ids, longest: int) -> Ids | str:
+    """The tokens; or why a model that reads at most so many can't have them."""
+    if len(tokens) <= longest:
+        return tokens
+    return f"{len(tokens)} tokens, and the model reads at most {longest}: cut it"
 
 
 def read_questions(path: Path, column: str, aside: list[Aside]) -> Iterator[Row]:

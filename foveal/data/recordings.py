@@ -21,7 +21,7 @@ from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.standardize import Statistics, Values
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -108,21 +108,20 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
 
 
 def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]) -> Recordings:
-    kept, frames, targets = [], [], []
-    for row in rows:
-        values = _frames(inputs.audio.settings, row)
+    def encoded(row: Row) -> tuple[Values, Ids] | str:
         target = inputs.encode_target(row.fields["target"])
-        if isinstance(values, str):
-            aside.append(Aside(row.place, values))
-        elif len(target) > config.longest:
-            why = f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
-            aside.append(Aside(row.place, why))
-        else:
-            kept.append(row.fields)
-            frames.append(inputs.audio.statistics.standardize(values))
-            targets.append(target)
-    names, texts, contents = ([str(fields[name]) for fields in kept] for name in ("file", "target", "source"))
-    columns = {"source": Ragged.from_rows(frames), "target": Ragged.from_rows(targets)}
+        if len(target) > config.longest:
+            return f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
+        values = _frames(inputs.audio.settings, row)
+        return values if isinstance(values, str) else (inputs.audio.statistics.standardize(values), target)
+
+    kept, found = keep(rows, encoded, aside)
+    fields = [row.fields for row in kept]
+    names, texts, contents = ([str(row[name]) for row in fields] for name in ("file", "target", "source"))
+    columns = {
+        "source": Ragged.from_rows(values for values, _ in found),
+        "target": Ragged.from_rows(target for _, target in found),
+    }
     return Recordings(names, texts, contents, Examples(columns))
 
 
@@ -135,14 +134,20 @@ def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterato
             yield Row(str(file), {"source": str(file), "file": file})
 
 
-def encode_questions(rows: list[Row], inputs: SpeechInputs, config: DataConfig) -> Examples:
-    """Errors: UserError for a file that is no recording, silent or too long."""
-    return Examples({"source": Ragged.from_rows(inputs.audio(row.fields["file"]) for row in rows)})
+def encode_questions(
+    rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]
+) -> tuple[list[Row], Examples]:
+    def encoded(row: Row) -> Values | str:
+        values = _frames(inputs.audio.settings, row)
+        return values if isinstance(values, str) else inputs.audio.statistics.standardize(values)
+
+    kept, found = keep(rows, encoded, aside)
+    return kept, Examples({"source": Ragged.from_rows(found)})
 
 
 def _frames(settings: MelSettings, row: Row) -> Values | str:
-    """The frames, or why there are none."""
+    """The frames, or why there are none: with the file's name, unless that is the row's place."""
     try:
         return settings.frames(row.fields["file"])
     except UserError as error:
-        return str(error)
+        return str(error).removeprefix(f"{row.place}: ")

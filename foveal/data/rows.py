@@ -7,10 +7,13 @@ used + aside = rows in.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found, as_texts
 from foveal.data.tables import SUFFIXES, read_records
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,22 @@ class Aside:
 
     place: str
     why: str
+
+
+def keep(
+    rows: Iterable[Row], encode: Callable[[Row], T | str], aside: list[Aside]
+) -> tuple[list[Row], list[T]]:
+    """The rows that a model can use, and what `encode` makes of each; where it says why not, the row is put
+    into the list."""
+    kept, found = list[Row](), list[T]()
+    for row in rows:
+        one = encode(row)
+        if isinstance(one, str):
+            aside.append(Aside(row.place, one))
+        else:
+            kept.append(row)
+            found.append(one)
+    return kept, found
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | Aside]:

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from foveal.config import DataConfig
-from foveal.core.errors import UserError
 from foveal.data import questions
-from foveal.data.classes import class_names, names_to_json, numbering, open_names
+from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
 from foveal.data.conll import read_tagged
-from foveal.data.examples import Examples, Ragged
+from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
 TAGS = "tags.json"
@@ -107,16 +106,16 @@ def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterato
         yield Row(row.place, {"source": row.fields["source"].split()})
 
 
-def encode_questions(rows: list[Row], inputs: TagInputs, config: DataConfig) -> Examples:
-    """Errors: UserError for a sentence that is longer than what the model reads."""
-    encoded = [inputs.encode(row.fields["source"]) for row in rows]
-    for row, (source, _) in zip(rows, encoded, strict=True):
-        if len(source) > config.longest:
-            raise UserError(
-                f"{row.place}: {len(source)} tokens, and the model reads at most {config.longest}: cut it"
-            )
-    sources, places = zip(*encoded, strict=True)
-    return Examples({"source": Ragged.from_rows(sources), "places": Ragged.from_rows(places)})
+def encode_questions(
+    rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[Aside]
+) -> tuple[list[Row], Examples]:
+    def encoded(row: Row) -> tuple[Ids, Ids] | str:
+        source, places = inputs.encode(row.fields["source"])
+        found = questions.readable(source, config.longest)
+        return found if isinstance(found, str) else (found, places)
+
+    kept, found = keep(rows, encoded, aside)
+    return kept, Examples(_columns(found))
 
 
 def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> TagInputs:
@@ -129,25 +128,22 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
 
 def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[Aside]) -> Tagged:
     number, longest = numbering(inputs.labels), config.longest
-    kept, sources, places, targets = [], [], [], []
-    for row in rows:
+
+    def encoded(row: Row) -> tuple[Ids, Ids, Numbers] | str:
         target = number(row.fields["target"])
-        source, place = inputs.encode(row.fields["source"])
         if isinstance(target, str):
-            aside.append(Aside(row.place, target))
-        elif len(source) > longest:
-            aside.append(
-                Aside(row.place, f"{len(source)} tokens, and data.longest={longest}: raise it to use the row")
-            )
-        else:
-            kept.append(row.fields)
-            sources.append(source)
-            places.append(place)
-            targets.append(target)
-    columns = {
-        "source": Ragged.from_rows(sources),
-        "places": Ragged.from_rows(places),
-        "target": Ragged.from_rows(targets),
-    }
-    words, tags = ([fields[name] for fields in kept] for name in ("source", "target"))
+            return target
+        source, places = inputs.encode(row.fields["source"])
+        if len(source) > longest:
+            return f"{len(source)} tokens, and data.longest={longest}: raise it to use the row"
+        return source, places, target
+
+    kept, found = keep(rows, encoded, aside)
+    columns = _columns(found) | {"target": Ragged.from_rows(one[2] for one in found)}
+    words, tags = ([row.fields[name] for row in kept] for name in ("source", "target"))
     return Tagged(words, tags, Examples(columns))
+
+
+def _columns(found: Sequence[tuple[Ids, Ids] | tuple[Ids, Ids, Numbers]]) -> dict[str, Column]:
+    """Of tokens and places."""
+    return {name: Ragged.from_rows(one[at] for one in found) for at, name in enumerate(("source", "places"))}

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from foveal.config import DataConfig
-from foveal.core.errors import UserError
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.grid_world import SYMBOLS, WALL, shortest, spelled
 from foveal.data.marks import framed
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
+from foveal.data.questions import readable
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
-from foveal.data.rows import Aside, Row
+from foveal.data.rows import Aside, Row, keep
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.data.walks_files import ANSWERED, ASKED, read_walks
 
@@ -90,19 +90,20 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
 
 
 def encode(rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[Aside]) -> Walks:
-    kept, longest = [], config.longest
-    for row in rows:
-        sizes = len(inputs.encode(row.fields["source"])), len(row.fields["path"])
-        if max(sizes) > longest:
-            why = (
-                f"{sizes[0]} tokens and {sizes[1]} moves, and data.longest={longest}: raise it to use the row"
+    longest = config.longest
+
+    def encoded(row: Row) -> Ids | str:
+        source, moves = inputs.encode(row.fields["source"]), len(row.fields["path"])
+        if max(len(source), moves) > longest:
+            return (
+                f"{len(source)} tokens and {moves} moves, and data.longest={longest}: raise it to use the row"
             )
-            aside.append(Aside(row.place, why))
-        else:
-            kept.append(row)
+        return source
+
+    kept, found = keep(rows, encoded, aside)
     fields = [row.fields for row in kept]
     fewest = [len(shortest(row["cells"], row["start"], row["goal"]) or ()) for row in fields]
-    columns = _asked(kept, inputs) | {
+    columns = _asked(kept, found) | {
         "target": Ragged.from_rows(np.array(row["path"]) for row in fields),
         "goal": np.array([row["goal"] for row in fields], np.int64).reshape(-1, 2),
         "shortest": np.array(fewest, np.int64),
@@ -111,15 +112,14 @@ def encode(rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[
     return Walks(maps, sources, [spelled(path) for path in paths], Examples(columns))
 
 
-def encode_questions(rows: list[Row], inputs: WalkInputs, config: DataConfig) -> Examples:
-    """Errors: UserError for an instruction that is longer than what the model reads."""
-    examples = Examples(_asked(rows, inputs))
-    for row, tokens in zip(rows, examples.lengths("source"), strict=True):
-        if tokens > config.longest:
-            raise UserError(
-                f"{row.place}: {tokens} tokens, and the model reads at most {config.longest}: cut it"
-            )
-    return examples
+def encode_questions(
+    rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[Aside]
+) -> tuple[list[Row], Examples]:
+    def encoded(row: Row) -> Ids | str:
+        return readable(inputs.encode(row.fields["source"]), config.longest)
+
+    kept, found = keep(rows, encoded, aside)
+    return kept, Examples(_asked(kept, found))
 
 
 def _usable(found: Iterable[Row | Aside], aside: list[Aside]) -> Iterator[Row]:
@@ -130,15 +130,16 @@ def _usable(found: Iterable[Row | Aside], aside: list[Aside]) -> Iterator[Row]:
             yield row
 
 
-def _asked(rows: list[Row], inputs: WalkInputs) -> dict[str, Column]:
-    """What is known of walks before they are made. Smaller maps have walls on the right and below."""
+def _asked(rows: list[Row], sources: list[Ids]) -> dict[str, Column]:
+    """What is known of walks before they are made; `sources` are tokens of their instructions. Smaller maps
+    have walls on the right and below."""
     maps = [row.fields["cells"] for row in rows]
     height, width = (max((cells.shape[axis] for cells in maps), default=0) for axis in (0, 1))
     whole = np.full((len(rows), height, width), SYMBOLS.index(WALL), np.int8)
     for place, cells in zip(whole, maps, strict=True):
         place[: cells.shape[0], : cells.shape[1]] = cells
     return {
-        "source": Ragged.from_rows(inputs.encode(row.fields["source"]) for row in rows),
+        "source": Ragged.from_rows(sources),
         "map": whole,
         "start": np.array([row.fields["start"] for row in rows], np.int64).reshape(-1, 3),
     }

@@ -1,4 +1,4 @@
-"""A recurrent decoder over a memory: it looks at it anew at every step, or has one summary for all."""
+"""A recurrent decoder over a memory: it looks anew at every step, or has one summary, once or always."""
 
 import math
 from collections.abc import Callable
@@ -30,8 +30,9 @@ from foveal.ops.padding import zero_padding
 from foveal.ops.recurrence import recur
 
 MEMORY = ("memory_keys", "memory_values", "memory_mask")
-DRAWN = "drawn"
+SUMMARY, DRAWN = "memory_summary", "drawn"
 CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
+Score = Literal["first", "summary", "additive", "dot", "scaled", "general"]
 Look = Callable[[Tensor], Tensor]
 """A cell's h (B, D) to the context (B, M)."""
 
@@ -108,11 +109,12 @@ class Attentive(Tapped):
     likeliest (Xu et al. 2015, 4.1). The state says what was `drawn` (B, 2) so far: the sums of log a_ti of
     the places and of the entropies of the a_t, of which the task makes a loss.
 
-    *summary* does not look: c_t is the memory's summary at every step (Cho et al. 2014), the bottleneck that
-    attention widens. In all of them `s_0 = tanh(W summary + b)`, an LSTM's cells start at zero.
+    In all of them `s_0 = tanh(W summary + b)`, an LSTM's cells start at zero. Two do not look, the bottleneck
+    that attention widens: for *summary* c_t is the memory's summary at every step (Cho et al. 2014), and
+    *first* has no c_t, so s_0 is all that is known of the memory (Sutskever et al. 2014).
 
     State: the cell's, and what stays as it is: `memory_keys` (B, S, width), made once, the memory's vectors
-    as `memory_values` (B, S, M), `memory_mask` (B, S); or `memory_summary` (B, M).
+    as `memory_values` (B, S, M), `memory_mask` (B, S); or `memory_summary` (B, M); or nothing, for *first*.
     """
 
     bounded = True
@@ -123,15 +125,16 @@ class Attentive(Tapped):
         d_in: int,
         width: int,
         memory_width: int,
-        score: Literal["summary", "additive", "dot", "scaled", "general"],
+        score: Score,
         hard: bool = False,
     ):
         super().__init__()
         self.d_in, self.d_out, self.hard = d_in, width, hard
-        self.recurrent = Recurrent(CELLS[cell](d_in + memory_width, width))
+        joined = 0 if score == "first" else memory_width
+        self.recurrent = Recurrent(CELLS[cell](d_in + joined, width))
         self.first = Linear(memory_width, width)
         self.score = _make_score(score, width, memory_width)
-        given: Shapes = {"memory_summary": (memory_width,)}
+        given: Shapes = {} if score == "first" else {SUMMARY: (memory_width,)}
         if self.score is not None:
             sizes = (-1, width), (-1, memory_width), (-1,)
             given = dict(zip(MEMORY, sizes, strict=True)) | ({DRAWN: (2,)} if hard else {})
@@ -151,7 +154,7 @@ class Attentive(Tapped):
         start = self.recurrent.init_state(batch)
         start["h"] = self.first(memory.summary).tanh().to(start["h"].dtype)
         if self.score is None:
-            return start | {"memory_summary": memory.summary.clone()}
+            return start | ({SUMMARY: memory.summary.clone()} if SUMMARY in self.shapes else {})
         if self.hard:
             start[DRAWN] = start["h"].new_zeros(batch, 2)
         return start | dict(zip(MEMORY, (self.score.key(vectors), vectors, mask), strict=True))
@@ -162,11 +165,12 @@ class Attentive(Tapped):
         refuse_nothing(state)
         check_input(x, state, self.shapes, self.first.weight)
         before = {name: state[name] for name in (*self.recurrent.shapes, DRAWN) if name in state}
-        if self.score is None:
-            summary = state["memory_summary"][:, None].expand(-1, x.shape[1], -1)
-            y, after = self.recurrent(torch.cat([x, summary], 2), before, lengths=lengths)
-        else:
+        if self.score is not None:
             y, after = self._look(x, before, [state[name] for name in MEMORY], lengths)
+            return y, state | after
+        if SUMMARY in self.shapes:
+            x = torch.cat([x, state[SUMMARY][:, None].expand(-1, x.shape[1], -1)], 2)
+        y, after = self.recurrent(x, before, lengths=lengths)
         return y, state | after
 
     def _look(
@@ -222,8 +226,8 @@ class Attentive(Tapped):
         return linear(x, W_x, cast(Tensor, cell.bias)), lambda p, c: p + linear(c, W_c)
 
 
-def _make_score(score: str, width: int, memory_width: int) -> Additive | Product | None:
-    if score == "summary":
+def _make_score(score: Score, width: int, memory_width: int) -> Additive | Product | None:
+    if score in ("first", "summary"):
         return None
     if score == "additive":
         return Additive(width, memory_width)

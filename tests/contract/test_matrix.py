@@ -86,6 +86,7 @@ DECODERS: dict[str, dict[str, Any]] = {
         f"{cell} {score}": {"mixers": "attentive", "layers": 1, "attentive": {"cell": cell, "score": score}}
         for cell, score in (
             ("rnn", "additive"),
+            ("gru", "first"),
             ("gru", "summary"),
             ("gru", "additive"),
             ("gru", "dot"),

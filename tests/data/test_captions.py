@@ -192,8 +192,8 @@ def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
         HeldOutPictures(one.examples, ImageConfig(batch=20)).batch(0, 0) for one in (found.train, again)
     ]
     assert all(torch.equal(column, batches[1].columns[name]) for name, column in batches[0].columns.items())
-    rows = parts.read_questions(FORM, data, CONFIG, print)
-    asked = HeldOutPictures(FORM.encode_questions(rows, opened, CONFIG), ImageConfig(batch=20)).batch(0, 0)
+    _, pictures = parts.read_questions(FORM, data, opened, CONFIG, print)
+    asked = HeldOutPictures(pictures, ImageConfig(batch=20)).batch(0, 0)
     assert asked.columns.keys() == {"source"}
     assert (asked.lengths, asked.tokens) == ({}, 20)
 

@@ -202,7 +202,7 @@ def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
     assert opened.files() == found.inputs.files()
     again, facts = parts.prepare_held_out(form, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
-    asked = form.encode_questions(parts.read_questions(form, data, CONFIG, print), opened, CONFIG)
+    _, asked = parts.read_questions(form, data, opened, CONFIG, print)
     assert (asked.frames == again.examples.frames).all()
     assert asked.columns.keys() == again.examples.columns.keys() - {"label", "target"}
     some = again.examples.some([6, 1])
@@ -242,4 +242,4 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
         assert row.fields["source"] == one
     (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="no clips in it"):
-        parts.read_questions(LabelOfClip(), str(tmp_path / "none"), CONFIG, print)
+        parts.read_questions(LabelOfClip(), str(tmp_path / "none"), None, CONFIG, print)

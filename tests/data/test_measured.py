@@ -90,8 +90,7 @@ def test_what_is_kept_reads_new_series_alike(tmp_path: Path, field: str) -> None
     assert np.array_equal(column(again, "source").values, column(found.train, "source").values)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     bare = write(tmp_path / "bare.jsonl", "")
-    questions = parts.read_questions(form, bare, CONFIG, print)
-    examples = form.encode_questions(questions, opened, CONFIG)
+    _, examples = parts.read_questions(form, bare, opened, CONFIG, print)
     assert set(examples.columns) == ({"source"} if field == "label" else {"source", "places"})
     asked = examples.columns["source"]
     assert isinstance(asked, Ragged)
@@ -167,16 +166,21 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", FORMS)
-def test_questions_that_the_model_cannot_read_are_refused(tmp_path: Path, field: str) -> None:
+def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, field: str) -> None:
     form = FORMS[field]
     inputs = prepared(form, write(tmp_path / "a.jsonl", field)).inputs
+    good, told = np.ones((5, 2), np.float32), list[str]()
     for rows, why in (
-        (series(channels=3), "3 channels, and the model reads 2"),
+        (series(channels=3)[:1], "3 channels, and the model reads 2"),
         ([np.ones((10, 2), np.float32)], "10 steps, and data.longest=9"),
     ):
-        asked = parts.read_questions(form, write(tmp_path / "b.jsonl", "", rows), CONFIG, print)
-        with pytest.raises(UserError, match=f"line 1: {why}"):
-            form.encode_questions(asked, inputs, CONFIG)
+        data = write(tmp_path / "b.jsonl", "", rows)
+        with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):
+            parts.read_questions(form, data, inputs, CONFIG, print)
+        data = write(tmp_path / "b.jsonl", "", [*rows, good])
+        (row,), examples = parts.read_questions(form, data, inputs, CONFIG, told.append)
+        assert (row.place, len(examples)) == (f"{data}, line 2", 1)
+        assert f"1 rows are set aside, the first: {data}, line 1: {why}" in told.pop()
 
 
 # What a file is for.

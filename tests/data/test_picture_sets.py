@@ -50,7 +50,7 @@ def check(found: Any, part: str, pictures: NDArray[np.uint8], labels: list[str])
 def asked(data: Path, inputs: Any) -> int:
     """How many pictures can be asked about."""
     config = DataConfig(image=ImageConfig(size=SIDE, channels=inputs.channels))
-    return len(FORM.encode_questions(parts.read_questions(FORM, str(data), config, print), inputs, config))
+    return len(parts.read_questions(FORM, str(data), inputs, config, print)[1])
 
 
 def idx(values: NDArray[np.uint8]) -> bytes:

@@ -178,6 +178,7 @@ READING = {
     "attentive-scaled": Row(lambda: Attentive("gru", D, 6, M, "scaled")),
     "attentive-general": Row(lambda: Attentive("rnn", D, 6, M, "general")),
     "attentive-hard": Row(lambda: Attentive("gru", D, 6, M, "additive", hard=True)),
+    "attentive-first": Row(lambda: Attentive("gru", D, 6, M, "first"), "GRU:kernel"),
     "attentive-summary": Row(lambda: Attentive("lstm", D, 6, M, "summary"), "LSTM:fused"),
     "stack-decoder": Row(
         lambda: Stack(

@@ -17,6 +17,7 @@ from tests.layers.rows import filled
 
 B, T, S, D, M = 3, 6, 4, 5, 7
 LENGTHS = torch.tensor([T, 0, 3])
+BOTTLENECKS = ("first", "summary")
 MASK = torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]]).bool()
 WIDTHS = {"dot": M}
 """Of the decoder, where it isn't 6."""
@@ -64,8 +65,8 @@ def written_out(mixer: Attentive, kind: str, score: str, x: Tensor, memory: Memo
         s, c = (mixer.first.weight @ memory.summary[b] + mixer.first.bias).tanh(), torch.zeros(mixer.d_out)
         for x_t in x[b]:
             there, a = MASK[b].nonzero()[:, 0].tolist(), torch.zeros(S)
-            context = torch.zeros(M) if score != "summary" else memory.summary[b]
-            if score != "summary" and there:
+            context = {"first": torch.zeros(0), "summary": memory.summary[b]}.get(score, torch.zeros(M))
+            if score in SCORES and there:
                 e = torch.stack([SCORES[score](mixer, s, memory.vectors[b, i]) for i in there])
                 w = e.exp() / e.exp().sum()
                 a[there] = w.detach()
@@ -100,7 +101,7 @@ def close(a: Tensor, b: Tensor) -> None:
 
 @pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize("kind", list(CELLS))
-@pytest.mark.parametrize("score", ["summary", *SCORES])
+@pytest.mark.parametrize("score", [*BOTTLENECKS, *SCORES])
 def test_equals_its_equations(kind, score):
     mixer, memory = made(kind, score), memory_of()
     x = torch.randn(B, T, D, requires_grad=True)
@@ -163,7 +164,7 @@ def test_the_places_that_a_tap_shows_are_those_looked_at(training):
 
 
 @pytest.mark.usefixtures("exact")
-@pytest.mark.parametrize("score", ["summary", *SCORES])
+@pytest.mark.parametrize("score", [*BOTTLENECKS, *SCORES])
 def test_a_row_alone_with_its_own_memory(score):
     """Without the places that its mask leaves out."""
     mixer, memory, x = made("lstm", score), memory_of(), torch.randn(B, T, D)
@@ -175,27 +176,27 @@ def test_a_row_alone_with_its_own_memory(score):
         close(y[0], whole[b])
 
 
-@pytest.mark.parametrize("score", ["summary", *SCORES])
+@pytest.mark.parametrize("score", [*BOTTLENECKS, *SCORES])
 def test_the_memory_is_projected_once(score):
     mixer = made("gru", score)
     state = mixer.init_state(B, memory=memory_of())
     _, after = mixer(torch.randn(B, T, D), state)
     given = state.keys() - {"h"}
-    assert given == (
-        {"memory_summary"} if score == "summary" else {"memory_keys", "memory_values", "memory_mask"}
-    )
+    expected = {"first": set(), "summary": {"memory_summary"}}
+    assert given == expected.get(score, {"memory_keys", "memory_values", "memory_mask"})
     assert all(after[name] is state[name] for name in given)
 
 
-def test_the_bottleneck_takes_the_fused_path():
-    mixer = made("gru", "summary")
+@pytest.mark.parametrize("score", BOTTLENECKS)
+def test_the_bottleneck_takes_the_fused_path(score):
+    mixer = made("gru", score)
     with recorded_paths() as ran:
         mixer(torch.randn(B, T, D), mixer.init_state(B, memory=memory_of()))
     assert ran == ["GRU:kernel"]
 
 
 @pytest.mark.parametrize("kind", list(CELLS))
-@pytest.mark.parametrize("score", ["summary", *SCORES])
+@pytest.mark.parametrize("score", [*BOTTLENECKS, *SCORES])
 def test_a_state_keeps_its_precision_under_autocast(kind, score):
     mixer, memory = made(kind, score), memory_of()
     x = torch.randn(B, T, D)

@@ -162,7 +162,8 @@ def test_padding_draws_nothing(model: Encoded) -> None:
     assert (float(log_chance[1]), float(entropy[1])) == (0.0, 0.0)
 
 
-def test_what_is_refused() -> None:
-    with pytest.raises((ConfigError, ValueError), match="look=hard needs scores of places"):
-        Config.model_validate({"model": {"attentive": {"look": "hard", "score": "summary"}}})
+@pytest.mark.parametrize("score", ["first", "summary"])
+def test_what_is_refused(score: str) -> None:
+    with pytest.raises((ConfigError, ValueError), match=f"look=hard needs scores .* score={score}"):
+        Config.model_validate({"model": {"attentive": {"look": "hard", "score": score}}})
     assert "drawn" in Attentive("gru", 3, 4, 4, "dot", hard=True).shapes

@@ -1,0 +1,83 @@
+"""What is longer than a model reads is set aside where it is asked about, and the rest is answered."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data import pairs, parts, recordings, tagged
+
+WORDS = [f"a b {'c ' * (number % 3)}d" for number in range(12)]
+RATE = 8000
+
+
+def lines(path: Path, longest: int) -> str:
+    path.write_text(f"a b\n{'a ' * longest}\nc d\n")
+    return str(path)
+
+
+def sounds(path: Path, longest: int) -> str:
+    """The second is a second longer than may be."""
+    path.mkdir()
+    for number, seconds in enumerate((0.5, longest + 1, 0.4)):
+        wave = np.sin(np.arange(int(seconds * RATE)) * 0.2)
+        soundfile.write(path / f"{number}.wav", wave, RATE)
+    return str(path)
+
+
+def a_table(folder: Path) -> str:
+    path = folder / "pairs.tsv"
+    path.write_text("source\ttarget\n" + "".join(f"{text}\t{text[::-1]}\n" for text in WORDS))
+    return str(path)
+
+
+def sentences(folder: Path) -> str:
+    path = folder / "tags.conllu"
+    rows = [
+        "".join(f"{n}\t{word}\t_\t{'XY'[n % 2]}" + 6 * "\t_" + "\n" for n, word in enumerate(text.split(), 1))
+        for text in WORDS
+    ]
+    path.write_text("\n".join([*rows, ""]))
+    return str(path)
+
+
+def spoken(folder: Path) -> str:
+    path = folder / "spoken"
+    sounds(path, 0)
+    (path / "metadata.csv").write_text("file_name,text\n" + "".join(f"{n}.wav,a b\n" for n in range(3)))
+    return str(path)
+
+
+CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], str]] = {
+    "pairs": (pairs, a_table, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
+    "tagged": (tagged, sentences, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
+    "recordings": (recordings, spoken, sounds, r"asked/1\.wav: 10\.0 s long, more than 2 s; cut it"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_longer_source_is_set_aside_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
+    form, training, asking, why = CASES[case]
+    config = DataConfig(tokenizer="character", longest=9, seconds=2, rate=RATE, bins=20)
+    rows = [*form.read(training(tmp_path), config.model_copy(update={"longest": 99}), [])]
+    inputs, told = form.make_inputs("data", rows, config), list[str]()
+    asked, examples = parts.read_questions(form, asking(tmp_path / "asked", 9), inputs, config, told.append)
+    assert (len(asked), len(examples)) == (2, 2)
+    (line,) = told
+    assert line.startswith(f"{tmp_path}/asked: 1 rows are set aside, the first: ")
+    assert re.search(why, line), line
+
+
+def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:
+    config = DataConfig(tokenizer="character", longest=9)
+    inputs = pairs.make_inputs("data", [*pairs.read(a_table(tmp_path), config, [])], config)
+    asked = tmp_path / "asked"
+    asked.write_text(f"{'a' * 20}\n{'b' * 20}\n")
+    with pytest.raises(UserError, match=r"nothing that can be answered: .*line 1: 21 tokens, .* cut it"):
+        parts.read_questions(pairs, str(asked), inputs, config, print)
