@@ -11,11 +11,12 @@ from torch import nn
 
 from foveal.build.begin import START, begin_from, inputs_for, load_encoder, load_run_weights, load_start
 from foveal.build.fitting import fit_first
-from foveal.build.kind import Given, Say
+from foveal.build.kind import Given
 from foveal.build.kinds import KINDS, kind_of, open_inputs
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything, settled
+from foveal.core.say import Say
 from foveal.data.prepared import Prepared
 from foveal.layers.initialization import initialize
 from foveal.training.freezing import freeze

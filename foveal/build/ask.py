@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from foveal.build.choices import WholeKind, some
 from foveal.build.examples import ExampleKind, usual_vocabulary
-from foveal.build.kind import Described, Given, Judged, Say
+from foveal.build.kind import Described, Given, Judged
 from foveal.build.pictured import picture_encoder
 from foveal.build.writing import WritingKind
 from foveal.config import Config
 from foveal.core.errors import UserError
+from foveal.core.say import Say
 from foveal.data.ask import AskExamples, AskForm, AskInputs, Asks
 from foveal.data.ask_forms import UNSEEN, AnswerForm, AnswerInputs, ChooseForm, ReplyForm, ReplyInputs
 from foveal.data.ask_order import AskOrder, shown

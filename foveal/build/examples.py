@@ -6,8 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from foveal.build.kind import Answers, Described, Given, Judged, Say
+from foveal.build.kind import Answers, Described, Given, Judged
 from foveal.config import Config
+from foveal.core.say import Say
 from foveal.data import parts
 from foveal.data.buckets import Buckets, HeldOutExamples
 from foveal.data.examples import Examples

@@ -1,6 +1,5 @@
 """What a kind of task brings: its data, its inputs' processors, its model, its scores."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -8,12 +7,11 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from torch import nn
 
 from foveal.config import Config
+from foveal.core.say import Say
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.scores.score import Score
 from foveal.training.protocols import Batches, Task
 from foveal.training.watch import Watch
-
-Say = Callable[[str], None]
 
 
 class Given(NamedTuple):

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from foveal.build.kind import Described, Given, Say
+from foveal.build.kind import Described, Given
 from foveal.config import Config
+from foveal.core.say import Say
 from foveal.data import prepare as text
 from foveal.data.order import HeldOut, Streams, Windows
 from foveal.data.prepared import NOTHING, Taken

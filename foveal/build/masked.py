@@ -4,8 +4,9 @@ from typing import Any
 
 from foveal.build import language
 from foveal.build.examples import usual_vocabulary
-from foveal.build.kind import Described, Given, Say
+from foveal.build.kind import Described, Given
 from foveal.config import Config, ConfigError
+from foveal.core.say import Say
 from foveal.data.marks import Marks
 from foveal.data.masked import Masked, RunningText
 from foveal.data.prepared import NOTHING, Prepared, Taken

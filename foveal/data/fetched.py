@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from foveal.core.durable import digest
 from foveal.core.errors import UserError
+from foveal.core.say import Say
 from foveal.data.archives import read_archive
 
 
@@ -65,9 +66,6 @@ class Debian(Package):
 
     def command(self, name: str) -> list[str]:
         return [_found(name, self.client), "download", self.wanted]
-
-
-Say = Callable[[str], None]
 
 
 def contents(name: str, package: Package, say: Say) -> Iterator[tuple[str, bytes]]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
+from foveal.core.say import Say, counted
 from foveal.data.digits import Digits, Files, digit_parts
 from foveal.data.pictures import Pixels
 
@@ -33,10 +34,11 @@ class Clip(NamedTuple):
     """Those it bounces off, in order."""
 
 
-def moving_digits(files: Files) -> Iterator[tuple[str, bytes]]:
+def moving_digits(files: Files, say: Say) -> Iterator[tuple[str, bytes]]:
     """The files of the parts. No picture of a digit is in two of them."""
     for seed, (part, digits) in enumerate(digit_parts(files).items()):
-        yield f"{part}.npz", _packed(_clips(digits, COUNTS[part], Random(seed)))
+        clips = _clips(digits, COUNTS[part], Random(seed))
+        yield f"{part}.npz", _packed(counted(clips, COUNTS[part], f"clips ({part})", say))
 
 
 def filmed(digit: UInt8[np.ndarray, "h w"], frames: int, chance: Random) -> Clip:

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.core.say import Say
 from foveal.data.catalogue import located
 from foveal.data.examples import Examples
 from foveal.data.folders import part_folders
@@ -20,7 +21,6 @@ from foveal.data.series import READERS
 from foveal.data.splits import content, overlap, split_rows
 from foveal.data.tables import SUFFIXES
 
-Say = Callable[[str], None]
 PARTS = ("train", "valid", "test")
 FORMS = {*SUFFIXES, *READERS}
 """Suffixes of the files that may be a part."""

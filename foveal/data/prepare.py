@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ from foveal.config import DataConfig
 from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import replace_file
 from foveal.core.errors import RunFailed, UserError
+from foveal.core.say import Say
 from foveal.data.catalogue import located
 from foveal.data.left_out import say_left_out
 from foveal.data.prepared import Prepared
@@ -21,7 +22,6 @@ from foveal.data.splits import Part, Shares, split
 from foveal.data.tokenizers import Tokenizer, make_tokenizer
 from foveal.data.tokens import Reading, Store, TokenArray, build_store, open_store
 
-Say = Callable[[str], None]
 FORMAT = 1
 """Changes with the rules of splitting, joining and storing, so that older stores are not used."""
 

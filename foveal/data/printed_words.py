@@ -16,6 +16,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from numpy.random import RandomState
 
+from foveal.core.say import Say, counted
+
 SIDE, FINE = 64, 2
 """Pixels of a picture, and parts of a pixel that are drawn."""
 FONTS = {
@@ -40,7 +42,7 @@ INK, PAPER, NOISE = (0.0, 80.0), (170.0, 255.0), (2.0, 12.0)
 QUALITY = 85
 
 
-def printed_words() -> Iterator[tuple[str, bytes]]:
+def printed_words(say: Say) -> Iterator[tuple[str, bytes]]:
     """The files of the parts: Parquet with the columns `image`, a JPEG, and `text`."""
     import pyarrow
     import pyarrow.parquet
@@ -51,7 +53,7 @@ def printed_words() -> Iterator[tuple[str, bytes]]:
         texts = [known[int(len(known) * chance.random_sample())] for _ in range(COUNTS[part])]
         images = [
             {"bytes": _jpeg(printed(text, fonts[number % len(fonts)], chance))}
-            for number, text in enumerate(texts)
+            for number, text in enumerate(counted(texts, len(texts), f"pictures ({part})", say))
         ]
         pyarrow.parquet.write_table(pyarrow.table({"image": images, "text": texts}), found)
         yield f"{part}.parquet", found.getvalue()

@@ -12,7 +12,8 @@ import torch
 from foveal.core.cache import cache_folder, locked
 from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
-from foveal.data.fetched import Say, Wheel, contents
+from foveal.core.say import Say
+from foveal.data.fetched import Wheel, contents
 from foveal.data.images import ImageInputs
 from foveal.data.standardize import Statistics
 from foveal.interop.network import ForeignNetwork, known, shapes_of, to_ours, told_apart

@@ -6,7 +6,7 @@ from typing import Any
 from foveal.config import from_tables, nearest
 from foveal.config.files import read_preset
 from foveal.core.errors import UserError
-from foveal.data.fetched import Say
+from foveal.core.say import Say
 from foveal.data.images import ImageInputs
 from foveal.data.tokenizers import FILE, Tokenizer
 from foveal.interop import efficientnet

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import foveal
-from foveal.data.fetched import Say, Wheel
+from foveal.core.say import Say
+from foveal.data.fetched import Wheel
 from foveal.interop import efficientnet
 from tests.commands.calling import refuse, succeed
 from tests.commands.test_images import write_images

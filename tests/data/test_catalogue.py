@@ -212,7 +212,7 @@ def test_all_pronunciations_of_a_word_are_in_one_part() -> None:
 
 def test_what_a_table_says_is_read_back(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [('say "so"', "a\tb"), ('"', "1")]
-    files = dict(tables(("text", "label"), lambda _: {"train": rows})(()))
+    files = dict(tables(("text", "label"), lambda _: {"train": rows})((), print))
     path = cache / "train.tsv"
     path.write_bytes(files["train.tsv"])
     assert [

@@ -145,7 +145,7 @@ def test_a_way_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_parts_have_maps_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errands, "COUNTS", {"train": 30, "valid": 4, "test": 6})
-    files = {name: [json.loads(line) for line in text.splitlines()] for name, text in errands.errands()}
+    files = {name: [json.loads(line) for line in text.splitlines()] for name, text in errands.errands(print)}
     assert {name: len(rows) for name, rows in files.items()} == {
         "train.jsonl": 30,
         "valid.jsonl": 4,

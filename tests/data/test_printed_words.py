@@ -17,8 +17,8 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 def test_the_parts_have_fonts_and_chances_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printed_words, "COUNTS", {"train": 30, "valid": 5, "test": 9})
-    files = dict(printed_words.printed_words())
-    assert files == dict(describe("printed-words").make(()))
+    files = dict(printed_words.printed_words(print))
+    assert files == dict(describe("printed-words").make((), print))
     tables = {name: parquet.read_table(io.BytesIO(content)) for name, content in files.items()}
     assert {name: len(table) for name, table in tables.items()} == {
         "train.parquet": 30,
@@ -38,7 +38,7 @@ def test_each_part_is_drawn_with_all_of_its_fonts_and_no_others(monkeypatch: pyt
     drawn: set[str] = set()
     letters = printed_words._letters
     monkeypatch.setattr(printed_words, "_letters", lambda font, size: drawn.add(font) or letters(font, size))
-    for name, _ in printed_words.printed_words():
+    for name, _ in printed_words.printed_words(print):
         assert drawn == set(FONTS[name.removesuffix(".parquet")])
         drawn.clear()
 
