@@ -8,6 +8,8 @@ from torch.nn import functional as F
 from foveal.layers.grid_convolution import Conv2d
 from foveal.ops import winograd
 from foveal.ops.dispatch import recorded_paths, reference_only
+from foveal.ops.kernels import simd
+from foveal.ops.machine_code import address_of
 from foveal.ops.winograd import convolution3x3
 
 FAST, REFERENCE = ["convolution3x3:winograd"], ["convolution3x3:reference"]
@@ -25,7 +27,7 @@ SIZES = [
 TOLERANCE = 2e-5
 """Of the largest number: transforms and products round some ten times as much as the sum does."""
 
-pytestmark = pytest.mark.skipif(not winograd._wide(), reason="this processor has no AVX-512")
+pytestmark = pytest.mark.skipif(not winograd._wide(), reason="this processor has no AVX2")
 
 
 @pytest.fixture(params=[1, 2])
@@ -61,6 +63,16 @@ def test_it_equals_the_direct_convolution(sizes, threads):
     found = torch.autograd.grad(y, given, dy.float())
     for a, b in zip(found, torch.autograd.grad(right, exact, dy), strict=True):
         assert_near(a, b)
+
+
+@pytest.mark.parametrize("sums", [(8, 2), (4, 1)], ids=["32 registers", "16"])
+def test_however_many_sums_the_registers_have_room_for(sums, monkeypatch, tmp_path):
+    """The code of another processor than this."""
+    monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path))
+    monkeypatch.setattr(simd, "_sums_at_once", lambda: sums)
+    for kernel in (winograd._forward, winograd._backward):
+        monkeypatch.setattr(kernel, "_address", address_of(kernel.module, kernel.name))
+    test_it_equals_the_direct_convolution(SIZES[0], 1)
 
 
 def test_layouts_do_not_matter():

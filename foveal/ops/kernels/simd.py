@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_jitable, register_model
@@ -138,12 +139,15 @@ def spread(context: Any, value: Any) -> Any:
     """16 times the same number."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        single = context.cast(builder, values[0], value, types.float32)
-        nothing = ir.Constant(FLOATS, ir.Undefined)
-        first = builder.insert_element(nothing, single, ir.Constant(INT, 0))
-        return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
+        return _spread(builder, context.cast(builder, values[0], value, types.float32))
 
     return lanes(value), code
+
+
+def _spread(builder: Any, single: Any) -> Any:
+    nothing = ir.Constant(FLOATS, ir.Undefined)
+    first = builder.insert_element(nothing, single, ir.Constant(INT, 0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
 
 
 @intrinsic
@@ -232,59 +236,81 @@ def products(
     """`c[i, j] = sum_s a[i, s] b[s, j]` of 8 rows and 32 columns, added to what is there if `more`.
 
     `a[i, s]` is at `i row + s step`, `b[s, j]` at `s panel + j`, `c[i, j]` at `i width + j`. The sums stay in
-    registers: 16 of the 32 that AVX-512 has, and eight numbers of `a` are spread for two vectors of `b`.
+    registers: all at once in 16 of the 32 that AVX-512 has; elsewhere those of 4 rows and 16 columns in turn.
     """
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        a, row, step, b, panel, c, width, steps, more = values
-        places = [
-            builder.add(builder.mul(width, ir.Constant(WORD, i)), ir.Constant(WORD, j * LANES))
-            for i in range(8)
-            for j in range(2)
-        ]
-        before = builder.block
-        old, loop, done = (builder.append_basic_block(name) for name in ("old", "loop", "done"))
-        builder.cbranch(builder.icmp_signed("!=", more, ir.Constant(WORD, 0)), old, loop)
-        builder.position_at_end(old)
-        kept = [builder.load(_vector_pointer(builder, c, place), align=4) for place in places]
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        s = builder.phi(WORD)
-        sums = [builder.phi(FLOATS) for _ in places]
-        for block in (before, old):
-            s.add_incoming(ir.Constant(WORD, 0), block)
-        columns = builder.mul(s, panel)
-        right = [
-            builder.load(
-                _vector_pointer(builder, b, builder.add(columns, ir.Constant(WORD, j * LANES))), align=4
-            )
-            for j in range(2)
-        ]
-        left = builder.mul(s, step)
-        added = []
-        for i in range(8):
-            at = builder.add(left, builder.mul(row, ir.Constant(WORD, i)))
-            single = builder.load(builder.gep(a, [at]))
-            nothing = ir.Constant(FLOATS, ir.Undefined)
-            first = builder.insert_element(nothing, single, ir.Constant(INT, 0))
-            many = builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
-            added += [_call(builder, "fma", many, right[j], sums[2 * i + j]) for j in range(2)]
-        following = builder.add(s, ir.Constant(WORD, 1))
-        s.add_incoming(following, builder.block)
-        for number, (total, new) in enumerate(zip(sums, added, strict=True)):
-            total.add_incoming(_constant(0.0), before)
-            total.add_incoming(kept[number], old)
-            total.add_incoming(new, builder.block)
-        builder.cbranch(builder.icmp_signed("<", following, steps), loop, done)
-        builder.position_at_end(done)
-        for place, new in zip(places, added, strict=True):
-            builder.store(new, _vector_pointer(builder, c, place), align=4)
+        rows, columns = _sums_at_once()
+        for first in range(0, 8, rows):
+            for left in range(0, 2, columns):
+                places = [(i, j) for i in range(first, first + rows) for j in range(left, left + columns)]
+                _summed(builder, places, *values)
 
     integer = types.int64
     return (
         types.void(pointer, integer, integer, pointer, integer, pointer, integer, integer, integer),
         code,
     )
+
+
+def _sums_at_once() -> tuple[int, int]:
+    """Rows, and vectors of columns: two numbers of vectors share the registers with what is multiplied."""
+    return (8, 2) if get_host_cpu_features().get("avx512f") else (4, 1)
+
+
+def _summed(
+    builder: Any,
+    places: list[tuple[int, int]],
+    a: Any,
+    row: Any,
+    step: Any,
+    b: Any,
+    panel: Any,
+    c: Any,
+    width: Any,
+    steps: Any,
+    more: Any,
+) -> None:
+    """`products` of some rows i and vectors j of columns."""
+
+    def word(value: int) -> ir.Constant:
+        return ir.Constant(WORD, value)
+
+    at = [
+        _vector_pointer(builder, c, builder.add(builder.mul(width, word(i)), word(j * LANES)))
+        for i, j in places
+    ]
+    before = builder.block
+    old, loop, done = (builder.append_basic_block(name) for name in ("old", "loop", "done"))
+    builder.cbranch(builder.icmp_signed("!=", more, word(0)), old, loop)
+    builder.position_at_end(old)
+    kept = [builder.load(place, align=4) for place in at]
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    s = builder.phi(WORD)
+    sums = [builder.phi(FLOATS) for _ in places]
+    for block in (before, old):
+        s.add_incoming(word(0), block)
+    start, over = builder.mul(s, panel), builder.mul(s, step)
+    right = {
+        j: builder.load(_vector_pointer(builder, b, builder.add(start, word(j * LANES))), align=4)
+        for j in sorted({j for _, j in places})
+    }
+    left = {
+        i: _spread(builder, builder.load(builder.gep(a, [builder.add(over, builder.mul(row, word(i)))])))
+        for i in sorted({i for i, _ in places})
+    }
+    added = [_call(builder, "fma", left[i], right[j], sum) for (i, j), sum in zip(places, sums, strict=True)]
+    following = builder.add(s, word(1))
+    s.add_incoming(following, builder.block)
+    for total, first, new in zip(sums, kept, added, strict=True):
+        total.add_incoming(_constant(0.0), before)
+        total.add_incoming(first, old)
+        total.add_incoming(new, builder.block)
+    builder.cbranch(builder.icmp_signed("<", following, steps), loop, done)
+    builder.position_at_end(done)
+    for place, new in zip(at, added, strict=True):
+        builder.store(new, place, align=4)
 
 
 # 2^f on [-1/2, 1/2]: 1 + f times an interpolation at Chebyshev's points, right to 1e-8 and exactly 1 at 0.
