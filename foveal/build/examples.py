@@ -87,10 +87,11 @@ class ExampleKind(ABC):
     def describe(self, config: Config, data: Prepared[Any, Any]) -> Described: ...
 
     def answer(self, config: Config, model: Any, inputs: Any, data: str, say: Say, watch: Watch) -> Answers:
-        rows, examples = parts.read_questions(self.form, data, inputs, config.data, say)
-        found, sure = self.found_surely(config, model, inputs, examples, watch)
-        texts = (row.fields["source"] for row in rows)
-        return Answers([text if isinstance(text, str) else " ".join(text) for text in texts], found, sure)
+        asked = parts.read_questions(self.form, data, inputs, config.data, say)
+        found, sure = self.found_surely(config, model, inputs, asked.examples, watch)
+        texts = (row.fields["source"] for row in asked.rows)
+        sources = [text if isinstance(text, str) else " ".join(text) for text in texts]
+        return Answers(sources, found, sure, [row.place for row in asked.rows], asked.aside)
 
     def found_surely(
         self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch

@@ -1,5 +1,6 @@
 """What a kind of task brings: its data, its inputs' processors, its model, its scores."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -9,6 +10,7 @@ from torch import nn
 from foveal.config import Config
 from foveal.core.say import Say
 from foveal.data.prepared import NOTHING, Prepared, Taken
+from foveal.data.rows import Aside
 from foveal.scores.score import Score
 from foveal.training.protocols import Batches, Task
 from foveal.training.watch import Watch
@@ -40,6 +42,10 @@ class Answers(NamedTuple):
     sources: list[str]
     outputs: list[str]
     probabilities: list[float] | None = None
+    places: list[str] | None = None
+    """Where each stands in the data."""
+    aside: Sequence[Aside] = ()
+    """What gets no answer."""
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,11 @@ class WritingKind(ExampleKind, ABC):
 
     def judge(self, config: Config, model: Encoded, inputs: Inputs, data: Part, watch: Watch) -> Judged:
         """What a beam of 5 writes, by the metrics of the task."""
-        outputs = self.found(config, model, inputs, data.examples, watch)
-        scores = [metric(data.targets, outputs) for metric in METRICS[config.task.name]]
-        return Judged(data.sources, data.targets, outputs, data.lengths, scores)
+        outputs, targets = self.found(config, model, inputs, data.examples, watch), data.targets
+        if inputs.target.kind == "word":  # spaces between words are all alike to it
+            targets = [" ".join(text.split()) for text in targets]
+        scores = [metric(targets, outputs) for metric in METRICS[config.task.name]]
+        return Judged(data.sources, targets, outputs, data.lengths, scores)
 
     def found(
         self, config: Config, model: Encoded, inputs: Inputs, examples: Examples, watch: Watch

@@ -54,7 +54,7 @@ def _asked(
     """The clips, their names, and what is right of them, None where that is unknown."""
     if query is not None:
         form: Any = kind.form
-        rows, asked = parts.read_questions(form, query, loaded.inputs, loaded.config.data, say)
+        rows, asked, _ = parts.read_questions(form, query, loaded.inputs, loaded.config.data, say)
         known = {
             row.fields["name"]: _listed(row.fields[form.field])
             for row in answered(form, query, loaded.config.data)

@@ -13,7 +13,7 @@ from foveal.commands.gaps import fill_gaps
 from foveal.commands.targets import write_captions, write_targets
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
-from foveal.data.text import read_text
+from foveal.data.aligned import lines_of
 from foveal.training.interrupt import Signals
 
 
@@ -96,7 +96,11 @@ def _prompts(prompt: str | None, path: Path | None) -> list[str]:
         return [prompt or ""]
     if prompt is not None:
         raise UserError("--prompt and --input can't both be given")
-    prompts = "".join(read_text(path)).splitlines()
+    prompts = []
+    for line in lines_of(path):
+        if line.why:
+            raise UserError(f"{path}, line {line.number}: {line.why}")
+        prompts.append(line.text.rstrip("\r\n"))
     if not prompts:
         raise UserError(f"{path}: no prompts: write one a line")
     return prompts

@@ -96,7 +96,7 @@ def queries(
 ) -> tuple[Pictures, Sequence[str], Sequence[str]]:
     """The pictures at `query`, or those held out, their names, and their labels, empty where unknown."""
     if query is not None:
-        rows, pictures = parts.read_questions(kind.form, query, inputs, config.data, say)
+        rows, pictures, _ = parts.read_questions(kind.form, query, inputs, config.data, say)
         return pictures, [row.fields["source"] for row in rows], [""] * len(rows)
     held_out = None if prepared is None else prepared.held_out
     if held_out is None:

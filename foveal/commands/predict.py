@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,10 +69,17 @@ def predict(
     if found is None:
         raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
     if json:
-        columns = {"source": found.sources, "output": found.outputs, "probability": found.probabilities}
-        told = {name: column for name, column in columns.items() if column is not None}
-        answers = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
-        result_line({"run": str(run), "data": data, "predictions": answers} | _counted(found))
+        columns = {
+            "place": found.places,
+            "source": found.sources,
+            "output": found.outputs,
+            "probability": found.probabilities,
+        }
+        known = {name: column for name, column in columns.items() if column is not None}
+        answers = [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
+        aside = [asdict(one) for one in found.aside]
+        told = {"run": str(run), "data": data, "predictions": answers, "set_aside": aside}
+        result_line(told | _counted(found))
     else:
         sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found.outputs))
         if len(found.outputs) > 1 and (counted := _counted(found)):

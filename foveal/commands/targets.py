@@ -50,7 +50,7 @@ def write_captions(
     if attention is not None and attention.suffix != ".png":
         raise UserError(f"{attention}: where a model looked in a picture is drawn as .png; choose that")
     form, config = _kind(loaded).form, loaded.config.data
-    rows, examples = parts.read_questions(form, str(data), loaded.inputs, config, say)
+    rows, examples, _ = parts.read_questions(form, str(data), loaded.inputs, config, say)
     found = _written(loaded, [row.fields["source"] for row in rows], examples, drawing, searching, json)
     if attention is not None:
         looks = [_looked(loaded, examples, row, loaded.task.spell(one[0])) for row, one in enumerate(found)]

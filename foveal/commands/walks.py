@@ -54,7 +54,7 @@ def _asked(
 ) -> tuple[Examples, list[str], Sequence[str | None]]:
     """What is walked, the instructions, and the right paths, None where they are unknown."""
     if query is not None:
-        rows, examples = parts.read_questions(kind.form, query, loaded.inputs, loaded.config.data, say)
+        rows, examples, _ = parts.read_questions(kind.form, query, loaded.inputs, loaded.config.data, say)
         known = {
             row.place: spelled(row.fields["path"]) for row in answered(kind.form, query, loaded.config.data)
         }

@@ -28,30 +28,34 @@ Split = Callable[[str, Sequence[Columns]], Columns | str]
 sentence's words before it."""
 
 
-def read_tagged(path: Path, tags: str = "upos") -> Iterator[Row | Aside]:
+def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | Aside]:
     """Sentences as fields "tokens" and "tags": lists of texts, as many as one another.
 
     `tags` is a column of CoNLL-U (TAGS). In tables the columns are `tokens` and the one that `tags` names,
-    or `tags` if it names one of CoNLL-U: lists, or texts of words with spaces between.
+    or `tags` if it names one of CoNLL-U: lists, or texts of words with spaces between. Without, tags are not
+    looked at, and need not be there.
     Errors: UserError as in `read_rows`.
     """
     suffix = path.suffix.lower()
     if suffix == ".conllu":
-        if tags not in TAGS:
+        if tags is not None and tags not in TAGS:
             raise UserError(f"{path}: no tags '{tags}' in CoNLL-U{nearest(tags, TAGS)} (set data.tags=NAME)")
-        records = _sentences(path, partial(_universal, TAGS[tags]), 1, TAGS[tags])
+        tag = None if tags is None else TAGS[tags]
+        records = _sentences(path, partial(_universal, tag), 1, tag)
     elif suffix == ".conll":
-        records = _sentences(path, _plain, 0, -1)
+        tag = None if tags is None else -1
+        records = _sentences(path, partial(_plain, tag), 0, tag)
     elif suffix in SUFFIXES:
         mend = "words are in 'tokens', their tags in 'tags', or where data.tags=NAME says"
-        records = read_records(path, ["tokens", "tags" if tags in TAGS else tags], mend)
+        column = [] if tags is None else ["tags" if tags in TAGS else tags]
+        records = read_records(path, ["tokens", *column], mend)
     else:
         raise UserError(f"{path}: no tagged sentences (.conllu, .conll, {', '.join(SUFFIXES)})")
     yield from checked(str(path), records, as_words)
 
 
-def _sentences(path: Path, split: Split, word: int, tag: int) -> Iterator[Found]:
-    """Sentences whose words and tags stand in the columns `word` and `tag`."""
+def _sentences(path: Path, split: Split, word: int, tag: int | None) -> Iterator[Found]:
+    """Sentences whose words and tags, if these are wanted, stand in the columns `word` and `tag`."""
     for block in _blocks(path):
         words: list[Columns] = []
         for number, text, why in block:
@@ -63,10 +67,9 @@ def _sentences(path: Path, split: Split, word: int, tag: int) -> Iterator[Found]
                 words.append(columns)
         else:
             if words:
-                lists = {
-                    "tokens": [columns[word] for columns in words],
-                    "tags": [columns[tag] for columns in words],
-                }
+                lists = {"tokens": [columns[word] for columns in words]}
+                if tag is not None:
+                    lists["tags"] = [columns[tag] for columns in words]
                 yield f"line {block[0].number}", lists
 
 
@@ -84,7 +87,7 @@ def _blocks(path: Path) -> Iterator[list[Line]]:
             yield block
 
 
-def _universal(tag: int, text: str, words: Sequence[Columns]) -> Columns | str:
+def _universal(tag: int | None, text: str, words: Sequence[Columns]) -> Columns | str:
     """A line of CoNLL-U."""
     columns = text.rstrip("\r\n").split("\t")
     if text.startswith("#"):
@@ -96,17 +99,17 @@ def _universal(tag: int, text: str, words: Sequence[Columns]) -> Columns | str:
     following = str(len(words) + 1)
     if columns[0] != following:
         return f"word number '{columns[0]}' where {following} is next; mend it (a blank line ends a sentence)"
-    if columns[tag] == "_" and tag != TAGS["feats"]:
+    if tag is not None and columns[tag] == "_" and tag != TAGS["feats"]:
         return f"'{columns[1]}' has no tag ('_' in column {tag + 1}); fill it in"
     return columns
 
 
-def _plain(text: str, words: Sequence[Columns]) -> Columns | str:
+def _plain(tag: int | None, text: str, words: Sequence[Columns]) -> Columns | str:
     """A line of plain CoNLL. Before a sentence's first word, `# ` and several words are a comment."""
     columns = BETWEEN.split(text.strip(" \t\r\n"))
     if columns[0] == "-DOCSTART-" or (not words and text.startswith("# ") and len(columns) > 2):
         return []
-    if len(columns) < 2:
+    if len(columns) < 2 and tag is not None:
         return "one column where a word and its tag are needed; mend the line"
     if words and len(columns) != len(words[0]):
         return f"{len(columns)} columns where the sentence's first word has {len(words[0])}; mend the line"

@@ -58,7 +58,7 @@ def _wrong(count: int, longest: int) -> str:
     if count < FEWEST:
         return f"{_counted(count)}, and a clip needs {FEWEST}; give all of its frames"
     if count > longest:
-        return f"{count:,} frames, and data.longest={longest}: raise it, or cut the clip"
+        return f"{count:,} frames, and data.longest={longest}: train with more, or cut the clip"
     return ""
 
 

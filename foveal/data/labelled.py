@@ -74,9 +74,8 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         if isinstance(row, Aside):
             aside.append(row)
         else:
-            yield Row(
-                row.place, {"source": row.fields[config.column], "label": row.fields[config.label].strip()}
-            )
+            text, label = (row.fields[name].strip() for name in (config.column, config.label))
+            yield Row(row.place, {"source": text, "label": label})
 
 
 def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:

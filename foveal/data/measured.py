@@ -196,4 +196,4 @@ def _too_long(values: Values, longest: int) -> str:
     """Why a series is left out; empty if it is not."""
     if len(values) <= longest:
         return ""
-    return f"{len(values):,} steps, and data.longest={longest}: raise it, or cut the series"
+    return f"{len(values):,} steps, and data.longest={longest}: train with more, or cut the series"

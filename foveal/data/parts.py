@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
@@ -22,6 +22,8 @@ from foveal.data.splits import content, overlap, split_rows
 from foveal.data.tables import SUFFIXES
 
 PARTS = ("train", "valid", "test")
+SAID = 5
+"""So many rows that get no answer are named."""
 FORMS = {*SUFFIXES, *READERS}
 """Suffixes of the files that may be a part."""
 
@@ -110,7 +112,8 @@ def prepare_held_out(
     path = held_out_file(data, "test", say)
     encoded = form.encode(list(form.read(path, config, aside)), inputs, config, aside)
     if not len(encoded):
-        raise UserError(nothing_in("test", data, aside))
+        why = f"; the first: {aside[0].place}: {aside[0].why}" if aside else ""
+        raise UserError(f"{data}: no row that this run can be measured on{why}")
     if aside:
         say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
     left_out = of_targets(inputs, encoded)
@@ -118,17 +121,27 @@ def prepare_held_out(
     return encoded, encoded.facts | left_out | {"set_aside": len(aside)}
 
 
-def read_questions(form: Form, data: str, inputs: Any, config: DataConfig, say: Say) -> tuple[list[Row], Any]:
-    """The sources of DATA that can be used, and the columns that a model reads."""
+class Questions(NamedTuple):
+    """The sources that a model can read, what it reads of them, and those that it can't."""
+
+    rows: list[Row]
+    examples: Any
+    aside: list[Aside]
+
+
+def read_questions(form: Form, data: str, inputs: Any, config: DataConfig, say: Say) -> Questions:
+    """Those of DATA. Errors: UserError if there are none that can be read."""
     aside: list[Aside] = []
     found = [*form.read_questions(data, config, aside)]
     rows, examples = form.encode_questions(found, inputs, config, aside)
     if not rows:
         why = f": {aside[0].place}: {aside[0].why}" if aside else ""
         raise UserError(f"{data}: nothing that can be answered{why}")
-    if aside:
-        say(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].place}: {aside[0].why}")
-    return rows, examples
+    for one in aside[:SAID]:
+        say(f"set aside: {one.place}: {one.why}")
+    if len(aside) > SAID:
+        say(f"{data}: {len(aside):,} rows are set aside and get no answer")
+    return Questions(rows, examples, aside)
 
 
 def hashed(rows: Iterable[Any]) -> str:

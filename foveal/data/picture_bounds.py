@@ -79,7 +79,7 @@ def too_wide(size: tuple[int, int]) -> str:
 def too_long(size: tuple[int, int], frames: int, most: int) -> str:
     """Why an animation, or a video, of so many frames is not to be decoded; empty if it is."""
     if frames > most:
-        return f"{frames:,} frames, and data.longest={most}: raise it, or cut the clip"
+        return f"{frames:,} frames, and data.longest={most}: train with more, or cut the clip"
     width, height = size
     over = frames * width * height > OVER
     return f"{frames:,} frames of {width:,} x {height:,} pixels are too many; make it smaller" if over else ""

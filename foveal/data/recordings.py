@@ -128,10 +128,14 @@ def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: lis
 def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
     """A recording, or all in a folder; no texts are needed."""
     path = Path(data)
+    if not path.exists():
+        raise UserError(f"{data}: no such file or folder")
     files = [path] if path.is_file() else sorted(path.rglob("*"))
+    files = [file for file in files if file.suffix.lower() in SUFFIXES]
+    if not files:
+        raise UserError(f"{data}: no recordings in it ({', '.join(SUFFIXES)})")
     for file in files:
-        if file.suffix.lower() in SUFFIXES:
-            yield Row(str(file), {"source": str(file), "file": file})
+        yield Row(str(file), {"source": str(file), "file": file})
 
 
 def encode_questions(

@@ -17,6 +17,7 @@ from foveal.data.marks import framed
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row, keep
+from foveal.data.tables import SUFFIXES, columns_of
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
 TAGS = "tags.json"
@@ -34,16 +35,14 @@ class TagInputs:
 
         A word of which no character is known stands at the token behind it.
         """
-        space = len(self.source.encode_known(" ")[0])
+        space = self.source.encode_known(" ")[0]
         tokens, places = [], []
         at = 0
         for word in words:
             found = self.source.encode_known(f" {word}")[0]
             # Characters spell the space by itself; byte-pairs make it part of the word.
-            alone = (
-                space and len(found) > space and len(self.source.encode_known(word)[0]) == len(found) - space
-            )
-            places.append(at + (space if alone else 0))
+            alone = len(found) > len(space) and np.array_equal(found[: len(space)], space)
+            places.append(at + (len(space) if alone else 0))
             tokens.append(found)
             at += len(found)
         found = np.minimum(np.array(places, np.int64), at)
@@ -98,11 +97,18 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
 
 
 def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
-    """Sentences without tags: words with white space between; or those of a tagged file."""
-    if Path(data).suffix.lower() in (".conllu", ".conll"):
-        yield from read(data, config, aside)
+    """Sentences, words with white space between: a line each, or a column of a table; or those of a file as
+    for training, with tags or without."""
+    path = Path(data)
+    suffix = path.suffix.lower()
+    if suffix in (".conllu", ".conll") or (suffix in SUFFIXES and "tokens" in columns_of(path)):
+        for found in read_tagged(path, None):
+            if isinstance(found, Aside):
+                aside.append(found)
+            else:
+                yield Row(found.place, {"source": found.fields["tokens"]})
         return
-    for row in questions.read_questions(Path(data), config.column, aside):
+    for row in questions.read_questions(path, config.column, aside):
         yield Row(row.place, {"source": row.fields["source"].split()})
 
 

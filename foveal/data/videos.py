@@ -93,7 +93,7 @@ def _frames(
         if packet.size:  # the last has none, and brings the frames that were held back
             count += 1
             if count > most:
-                return f"more than {most} frames, and data.longest={most}: raise it, or cut the clip"
+                return f"more than {most} frames, and data.longest={most}: train with more, or cut the clip"
             if too_many := too_long(shape, count, most):
                 return too_many
             time = time if packet.pts is None else packet.pts

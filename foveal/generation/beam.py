@@ -17,7 +17,7 @@ from torch import Tensor
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
 from foveal.core.state import reorder, select
-from foveal.generation.decode import Head, Prompt, next_logits, prefill
+from foveal.generation.decode import Head, Prompt, limits_of, next_logits, prefill
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def length_penalty(length: int, alpha: float) -> float:
 def beam_search(
     head: Head,
     prompts: Sequence[Prompt],
-    limit: int,
+    limit: int | Sequence[int],
     *,
     beam: int,
     best: int = 1,
@@ -65,7 +65,8 @@ def beam_search(
     end: Collection[int] = (),
     chunk: int = 512,
 ) -> list[list[Hypothesis]]:
-    """The `best` hypotheses of each prompt, highest score first, of at most `limit` tokens.
+    """The `best` hypotheses of each prompt, highest score first, of at most `limit` tokens, one for all or
+    one for each.
 
     At each step the best `beam` continuations by log-probability stay, less the places of those that ended.
     Hypotheses still open at the limit are scored at that length. A prompt is done early only if no open
@@ -73,7 +74,8 @@ def beam_search(
 
     Raises `UserError` for numbers out of range.
     """
-    if limit < 1 or not 1 <= best <= beam:
+    limits = limits_of(limit, len(prompts))
+    if min(limits) < 1 or not 1 <= best <= beam:
         raise UserError(
             f"beam {beam}, best {best}, {limit} tokens: the beam must be at least as wide as the number of "
             "texts wanted, and all at least 1"
@@ -100,7 +102,7 @@ def beam_search(
                 if total < math.inf:  # else it has ended, and keeps its place
                     path = _Path(path, token, path.length + 1, total, token in end and total > -math.inf)
                 grown.append(path)
-            if _decided(grown, limit, best, alpha):
+            if _decided(grown, limits[prompt], best, alpha):
                 results[prompt] = _ranked(grown, alpha)[:best]
             else:
                 going_on[prompt] = grown

@@ -54,7 +54,7 @@ def generate(
     head: Head,
     prompts: Sequence[Prompt],
     texts: Sequence[str],
-    limit: int,
+    limit: int | Sequence[int],
     sampling: Sampling,
     *,
     samples: int = 1,
@@ -63,7 +63,8 @@ def generate(
     stop: Callable[[int, int], bool] = lambda row, token: False,
     chunk: int = 512,
 ) -> Iterator[Written]:
-    """Continue each prompt `samples` times by at most `limit` tokens; tokens are yielded as they come.
+    """Continue each prompt `samples` times by at most `limit` tokens, one for all or one for each; tokens are
+    yielded as they come.
 
     A row's tokens are those it would get alone: rows do not know each other, and the noise of a row is
     named by its prompt in `texts`, its sample number and the step. A row is over at a token in `end`, when
@@ -72,10 +73,11 @@ def generate(
 
     Raises `UserError` for an empty prompt or a limit or number of samples below 1.
     """
-    if limit < 1 or samples < 1:
+    limits = limits_of(limit, len(prompts))
+    if min(limits) < 1 or samples < 1:
         raise UserError(f"can't write {samples} samples of {limit} tokens: both must be at least 1")
     with torch.inference_mode():
-        features, state = prefill(head, prompts, memory, chunk, limit)
+        features, state = prefill(head, prompts, memory, chunk, max(limits))
         copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
         features, state = features[copies], select(state, copies)
     rows = list(range(len(prompts) * samples))
@@ -98,7 +100,7 @@ def generate(
                 reason = "end"
             elif stop(row, token):
                 reason = "stop"
-            elif step + 1 == limit:
+            elif step + 1 == limits[row // samples]:
                 reason = "limit"
             else:
                 live.append(place)
@@ -114,6 +116,11 @@ def generate(
                 seen = None if seen is None else seen[kept]
             features, state, _ = head(tokens[:, None], state)
             features = features[:, 0]
+
+
+def limits_of(limit: int | Sequence[int], prompts: int) -> Sequence[int]:
+    """One for each prompt."""
+    return [limit] * prompts if isinstance(limit, int) else limit
 
 
 def prefill(

@@ -193,6 +193,7 @@ def prompt_tokens(tokenizer: Tokenizer, prompt: str) -> Sequence[int] | npt.NDAr
     if prompt:
         return tokenizer.encode(prompt)
     try:
-        return tokenizer.encode("\n")
+        found = tokenizer.encode("\n")
     except UserError:
         return [0]
+    return found if len(found) else [0]  # words know no line ends

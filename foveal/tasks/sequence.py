@@ -92,7 +92,7 @@ class SequenceTask:
         return beam_search(
             self.model.head,
             prompts,
-            self._limit(batch),
+            self._limits(batch),
             beam=beam,
             best=best,
             alpha=alpha,
@@ -111,7 +111,7 @@ class SequenceTask:
             self.model.head,
             prompts,
             texts,
-            self._limit(batch),
+            self._limits(batch),
             sampling,
             samples=samples,
             memory=memory,
@@ -124,10 +124,10 @@ class SequenceTask:
                 drawn[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
         return [drawn[row : row + samples] for row in range(0, len(drawn), samples)]
 
-    def _limit(self, batch: ExampleBatch) -> int:
-        """The most tokens of a target, for all of the batch."""
-        lengths = batch.lengths.get("source")  # sources without are all of one size
-        return self.room.of(0 if lengths is None else int(lengths.max()))
+    def _limits(self, batch: ExampleBatch) -> list[int]:
+        """The most tokens of each target."""
+        lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))  # without, all are of one size
+        return [self.room.of(length) for length in lengths.int().tolist()]
 
     def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> list[Float[np.ndarray, "H T S"]]:
         """How much of each source token is read while each token of `written` is: by every head of every
@@ -148,7 +148,7 @@ class SequenceTask:
             self.model.head(inputs.to(memory.vectors.device), self.model.head.start(memory, len(written)))
         if not seen:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
-        weights = torch.cat([seen[name][0].float() for name in readers], 1).cpu().numpy()
+        weights = torch.cat([seen[name][0].float() for name in readers if name in seen], 1).cpu().numpy()
         whole = np.full(len(weights), weights.shape[3])
         sizes = zip(lengths.tolist(), batch.lengths.get("source", whole).tolist(), strict=True)
         return [row[:, :T, :S] for row, (T, S) in zip(weights, sizes, strict=True)]

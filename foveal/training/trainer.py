@@ -195,7 +195,7 @@ class Trainer:
         with torch.no_grad():
             try:
                 return self.task.preview(self.state.progress.step)
-            except RunFailed as failure:
+            except (RunFailed, UserError) as failure:
                 return f"no preview: {failure}"
 
     def save(self) -> None:

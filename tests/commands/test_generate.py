@@ -1,10 +1,14 @@
 """Writing text with a run."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from foveal.commands.generate import _prompts
+from foveal.core.errors import UserError
 from tests.commands.calling import call, refuse, succeed
 
 
@@ -119,6 +123,20 @@ def test_an_empty_stop_and_an_empty_input(finished: Path) -> None:
     assert "prompts.txt: no prompts: write one a line" in refuse(
         "generate", finished, "--input", "prompts.txt"
     )
+
+
+def test_only_a_line_end_ends_a_prompt() -> None:
+    """As in every file of sources; and what is read may be a pipe."""
+    text = "\ufeffthe cat\u2028sat\r\nthe \x0bdog\n"
+    Path("prompts.txt").write_text(text, newline="")
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor() as writer:
+        writer.submit(Path("pipe").write_text, text, newline="")
+        for path in ("prompts.txt", "pipe"):
+            assert _prompts(None, Path(path)) == ["the cat\u2028sat", "the \x0bdog"]
+    Path("prompts.txt").write_bytes(b"a\n\xff\n")
+    with pytest.raises(UserError, match=r"prompts\.txt, line 2: "):
+        _prompts(None, Path("prompts.txt"))
 
 
 def test_no_weights_yet(run: Path) -> None:

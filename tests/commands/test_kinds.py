@@ -110,6 +110,23 @@ def test_translate(preset: str) -> None:
     assert "this model reads one summary" not in told.err
 
 
+def test_attention_is_of_those_layers_that_attend() -> None:
+    write_pairs()
+    mixed = ("model.mixers=attentive,cross", "model.layers=2", "model.attentive.score=first")
+    train("pairs.tsv", "--model", "translate-gru", *mixed, steps=2)
+    succeed("generate", "run", "--prompt", "the cat", "--attention", "a.json")
+    assert len(json.loads(Path("a.json").read_text())) > 0
+
+
+def test_spaces_between_the_words_of_a_target_are_all_alike() -> None:
+    rows = "".join(f"{row}\t{row.replace(' ', '  ')}\n" for row in sentences(30))
+    Path("pairs.tsv").write_text("source\ttarget\n" + rows)
+    word = ("--model", "transduce", "data.tokenizer=word", "data.target_tokenizer=word")
+    train("pairs.tsv", *word, "--test", "pairs.tsv", steps=2)
+    told = json.loads(succeed("evaluate", "run", "--json").out)
+    assert all("  " not in row["reference"] for row in told["worst"])
+
+
 def test_the_bottleneck_has_no_attention_to_draw() -> None:
     write_pairs()
     train("pairs.tsv", "--model", "translate-gru", "model.attentive.score=summary", steps=2)
@@ -149,7 +166,7 @@ def test_classify() -> None:
     Path("more.txt").write_text("the red cat\n\nthe dog\n")
     told = succeed("predict", "run", "more.txt")
     assert told.out.count("\n") == 2
-    assert "1 rows are set aside" in told.err
+    assert "set aside: more.txt, line 2: empty" in told.err
     told = succeed("predict", "run", "labels.csv")
     assert set(told.out.split()) <= {"cat", "none"}
     assert told.out.count("\n") == 60
@@ -200,6 +217,12 @@ def test_tag() -> None:
     predictions = json.loads(succeed("predict", "run", "tags.conllu", "--json").out)["predictions"]
     for row in predictions:
         assert len(row["source"].split()) == len(row["output"].split())
+    Path("words.jsonl").write_text('{"tokens": ["the", "cat"]}\n{"tokens": []}\n{"tokens": ["a", "dog"]}\n')
+    told = json.loads(succeed("predict", "run", "words.jsonl", "--json").out)
+    assert [row["place"] for row in told["predictions"]] == ["words.jsonl, line 1", "words.jsonl, line 3"]
+    (aside,) = told["set_aside"]
+    assert aside["place"] == "words.jsonl, line 2"
+    assert aside["why"].startswith("no words")
 
 
 def test_transcribe() -> None:

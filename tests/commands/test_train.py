@@ -236,3 +236,10 @@ def test_a_run_from_another_begins_there_again(finished: Path, here: Path) -> No
         Path("two", name).write_text("")
     succeed("resume", "two")
     assert Path("one/model.safetensors").read_bytes() == Path("two/model.safetensors").read_bytes()
+
+
+def test_words_for_tokens() -> None:
+    """They know no line end for a preview to begin with."""
+    train("text.txt", "data.tokenizer=word", "--run", "run")
+    assert succeed("generate", "run", "--tokens", "5").out.split()
+    assert succeed("generate", "run", "--prompt", "the cat", "--tokens", "5").out.startswith("the cat")

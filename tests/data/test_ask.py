@@ -192,9 +192,8 @@ def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: AskForm) -> No
         (tmp_path / name).write_bytes(content)
     opened = form.open_inputs(tmp_path)
     assert opened.files() == found.inputs.files()
-    rows = parts.read_questions(form, data, CONFIG, print)
+    rows, asked_again, _ = parts.read_questions(form, data, opened, CONFIG, print)
     assert rows[4].fields["source"] == f"{data}/1.png: what is thing 1?"
-    asked_again = form.encode_questions(rows, opened, CONFIG)
     right = found.train.examples.columns.keys() - asked_again.columns.keys()
     assert right == {"target" if isinstance(form, ReplyForm) else "label"}
     every = [

@@ -121,9 +121,9 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
     alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
     assert found == {
         "a/film.mp4": "empty; get the file anew",
-        "a/long": "13 frames, and data.longest=12: raise it, or cut the clip",
+        "a/long": "13 frames, and data.longest=12: train with more, or cut the clip",
         "a/one": "1 frame, and a clip needs 2; give all of its frames",
-        "a/many.gif": "13 frames, and data.longest=12: raise it, or cut the clip",
+        "a/many.gif": "13 frames, and data.longest=12: train with more, or cut the clip",
         "b": alone,
         "pictures beside the folders": alone,
     }

@@ -192,7 +192,7 @@ def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
         HeldOutPictures(one.examples, ImageConfig(batch=20)).batch(0, 0) for one in (found.train, again)
     ]
     assert all(torch.equal(column, batches[1].columns[name]) for name, column in batches[0].columns.items())
-    _, pictures = parts.read_questions(FORM, data, opened, CONFIG, print)
+    _, pictures, _ = parts.read_questions(FORM, data, opened, CONFIG, print)
     asked = HeldOutPictures(pictures, ImageConfig(batch=20)).batch(0, 0)
     assert asked.columns.keys() == {"source"}
     assert (asked.lengths, asked.tokens) == ({}, 20)

@@ -188,3 +188,18 @@ def test_english_web_treebank(outside_data: Path) -> None:
     assert len(rows) == sum(line.startswith("# text = ") for line in lines)
     words = [line.split("\t")[1] for line in lines if line.split("\t")[0].isdecimal()]
     assert [word for row in rows if isinstance(row, Row) for word in row.fields["tokens"]] == words
+
+
+def test_tags_need_not_be_there_where_they_are_asked_for(tmp_path: Path) -> None:
+    """`_`, one column, or none: words alone."""
+    untagged = UNIVERSAL.replace("AUX", "_")
+    plain = "New\nYork\n\nIt\ncan\n"
+    for name, content, count in (("a.conllu", untagged, 2), ("a.conll", plain, 2)):
+        found = [*read_tagged(write(tmp_path / name, content), None)]
+        assert len(found) == count
+        assert all(isinstance(row, Row) and row.fields.keys() == {"tokens"} for row in found)
+    table = write(tmp_path / "a.jsonl", '{"tokens": ["New", "York"]}\n{"tokens": "It can"}\n')
+    assert [row.fields["tokens"] for row in read_tagged(table, None) if isinstance(row, Row)] == [
+        ["New", "York"],
+        ["It", "can"],
+    ]

@@ -202,7 +202,7 @@ def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
     assert opened.files() == found.inputs.files()
     again, facts = parts.prepare_held_out(form, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
-    _, asked = parts.read_questions(form, data, opened, CONFIG, print)
+    _, asked, _ = parts.read_questions(form, data, opened, CONFIG, print)
     assert (asked.frames == again.examples.frames).all()
     assert asked.columns.keys() == again.examples.columns.keys() - {"label", "target"}
     some = again.examples.some([6, 1])

@@ -221,13 +221,12 @@ def test_what_is_kept_reads_new_images_alike(tmp_path):
     every = HeldOutPictures(again.examples, ImageConfig(batch=20)).batch(0, 0).columns["source"]
     for place in PLACES:
         asked = write(tmp_path / place, flat | {"notes.txt": b"no picture"})
-        rows = parts.read_questions(FORM, asked, CONFIG, print)
+        rows, pictures, _ = parts.read_questions(FORM, asked, opened, CONFIG, print)
         assert [row.fields["source"] for row in rows] == [f"{asked}/{name}" for name in sorted(flat)]
-        pictures = FORM.encode_questions(rows, opened, CONFIG)
         batch = HeldOutPictures(pictures, ImageConfig(batch=20)).batch(0, 0)
         assert batch.columns.keys() == {"source"}
         assert (batch.columns["source"] == every).all()
-    (one,) = parts.read_questions(FORM, f"{data}/a/000.png", CONFIG, print)
+    ((one,), *_) = parts.read_questions(FORM, f"{data}/a/000.png", opened, CONFIG, print)
     assert one.fields["source"] == f"{data}/a/000.png"
     (tmp_path / "images.json").write_text("[")
     with pytest.raises(UserError, match=r"images\.json: damaged"):

@@ -90,7 +90,7 @@ def test_what_is_kept_reads_new_series_alike(tmp_path: Path, field: str) -> None
     assert np.array_equal(column(again, "source").values, column(found.train, "source").values)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     bare = write(tmp_path / "bare.jsonl", "")
-    _, examples = parts.read_questions(form, bare, opened, CONFIG, print)
+    _, examples, _ = parts.read_questions(form, bare, opened, CONFIG, print)
     assert set(examples.columns) == ({"source"} if field == "label" else {"source", "places"})
     asked = examples.columns["source"]
     assert isinstance(asked, Ragged)
@@ -123,7 +123,7 @@ def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
     more = write(tmp_path / "b.jsonl", rows=rows, names="abac")
     assert asides(data, more) == [
         "a value is missing or not finite; fill it in",
-        "16 steps, and data.longest=9: raise it, or cut the series",
+        "16 steps, and data.longest=9: train with more, or cut the series",
         "the label 'c' is not among those of training",
     ]
     steps = write(tmp_path / "a.jsonl", "labels")
@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
     )
     assert asides(steps, more, form=FORMS["labels"]) == ["the label 'c' is not among those of training"]
     data = write(tmp_path / "a.jsonl", rows=[*series(), np.ones((10, 2), np.float32)])
-    assert asides(data, data)[:1] == ["10 steps, and data.longest=9: raise it, or cut the series"]
+    assert asides(data, data)[:1] == ["10 steps, and data.longest=9: train with more, or cut the series"]
 
 
 def test_statistics_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
@@ -177,10 +177,10 @@ def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, fiel
         data = write(tmp_path / "b.jsonl", "", rows)
         with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):
             parts.read_questions(form, data, inputs, CONFIG, print)
-        data = write(tmp_path / "b.jsonl", "", [*rows, good])
-        (row,), examples = parts.read_questions(form, data, inputs, CONFIG, told.append)
-        assert (row.place, len(examples)) == (f"{data}, line 2", 1)
-        assert f"1 rows are set aside, the first: {data}, line 1: {why}" in told.pop()
+    data = write(tmp_path / "b.jsonl", "", [*rows, good])
+    (row,), examples, aside = parts.read_questions(form, data, inputs, CONFIG, told.append)
+    assert (row.place, len(examples), len(aside)) == (f"{data}, line 2", 1, 1)
+    assert told.pop().startswith(f"set aside: {data}, line 1: {why}")
 
 
 # What a file is for.

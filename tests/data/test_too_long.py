@@ -67,11 +67,22 @@ def test_a_longer_source_is_set_aside_where_it_is_asked_about(tmp_path: Path, ca
     config = DataConfig(tokenizer="character", longest=9, seconds=2, rate=RATE, bins=20)
     rows = [*form.read(training(tmp_path), config.model_copy(update={"longest": 99}), [])]
     inputs, told = form.make_inputs("data", rows, config), list[str]()
-    asked, examples = parts.read_questions(form, asking(tmp_path / "asked", 9), inputs, config, told.append)
-    assert (len(asked), len(examples)) == (2, 2)
+    asked, examples, aside = parts.read_questions(
+        form, asking(tmp_path / "asked", 9), inputs, config, told.append
+    )
+    assert (len(asked), len(examples), len(aside)) == (2, 2, 1)
     (line,) = told
-    assert line.startswith(f"{tmp_path}/asked: 1 rows are set aside, the first: ")
+    assert line.startswith(f"set aside: {tmp_path}/asked")
     assert re.search(why, line), line
+
+
+@pytest.mark.parametrize("name", ["nothing", "empty", "talk.m4a"])
+def test_where_there_are_no_recordings_that_is_said(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "talk.m4a").write_bytes(b"m4a")
+    why = "no such file or folder" if name == "nothing" else r"no recordings in it \(\.wav, .*\)"
+    with pytest.raises(UserError, match=f"{name}: {why}"):
+        parts.read_questions(recordings, str(tmp_path / name), None, DataConfig(), print)
 
 
 def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:

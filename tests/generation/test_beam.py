@@ -220,3 +220,16 @@ def test_what_can_be_mended() -> None:
         beam_search(Recurrence(), [[1]], 0, beam=1)
     with pytest.raises(RunFailed, match="not finite"):
         beam_search(Script(torch.tensor([[0.0, math.nan]])), [[1]], 3, beam=2)
+
+
+def test_each_prompt_may_have_a_limit_of_its_own() -> None:
+    """And writes what it would alone."""
+    head, limits = Recurrence(), [3, 9, 5]
+    found = beam_search(head, PROMPTS, limits, beam=3, best=2, alpha=0.6, end={2})
+    for prompt, limit, hypotheses in zip(PROMPTS, limits, found, strict=True):
+        (alone,) = beam_search(head, [prompt], limit, beam=3, best=2, alpha=0.6, end={2})
+        assert [one.tokens for one in hypotheses] == [one.tokens for one in alone]
+        assert [one.reason for one in hypotheses] == [one.reason for one in alone]
+        assert max(len(hypothesis.tokens) for hypothesis in hypotheses) <= limit
+    with pytest.raises(UserError, match="all at least 1"):
+        beam_search(head, PROMPTS, [3, 0, 5], beam=1)

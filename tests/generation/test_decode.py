@@ -197,3 +197,12 @@ def test_what_can_be_mended() -> None:
 def test_broken_weights_are_said(sampling: Sampling, bad: float) -> None:
     with pytest.raises(RunFailed, match="not finite"):
         list(generate(Script(torch.tensor([[0.0, bad, 0.0]])), [[1]], ["a"], 3, sampling))
+
+
+def test_each_prompt_may_have_a_limit_of_its_own() -> None:
+    """And writes what it would alone."""
+    head, limits = Recurrence(), [7, 2, 5, 3, 9, 4, 6, 8][: len(PROMPTS)]
+    found = rows(list(generate(head, PROMPTS, TEXTS, limits, Sampling(seed=1), samples=2)))
+    for at, (prompt, text, limit) in enumerate(zip(PROMPTS, TEXTS, limits, strict=True)):
+        alone = rows(list(generate(head, [prompt], [text], limit, Sampling(seed=1), samples=2)))
+        assert [found[2 * at], found[2 * at + 1]] == [alone[0], alone[1]]
