@@ -125,10 +125,11 @@ def prepare_again(run: Run, say: Callable[[str], None]) -> Prepared[Any, Any]:
         )
     given, before = Given(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
     prepared = kind_of(run.config).prepare(run.config, given, say, open_inputs(run))
-    for part, found in prepared.facts["parts"].items():
-        if part not in before or found["sha256"] != before[part]["sha256"]:
+    found = prepared.facts["parts"]
+    for part in before | found:
+        if part not in before or part not in found or found[part]["sha256"] != before[part]["sha256"]:
             raise UserError(
-                f"{given.data}: the {part} text has changed since {run.path} was made; restore it, "
+                f"{given.data}: what is for {part} has changed since {run.path} was made; restore it, "
                 "or train a new run"
             )
     return prepared

@@ -1,5 +1,6 @@
 """What a run gives another that begins from it, and a run its own beginning."""
 
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ def inputs_for(run: Run, config: Config) -> tuple[Any, Taken]:
 
     Labels to choose among are made from the new data in any case.
     """
-    inputs, same_task = open_inputs(run), config.task.name == run.config.task.name
+    inputs, same_task = _seen_at(open_inputs(run), config), config.task.name == run.config.task.name
     if same_task and not isinstance(kind_of(config), ChoosingKind):
         return inputs, NOTHING
     if not same_task and run.config.model.encoder.kind == "none":
@@ -38,6 +39,12 @@ def inputs_for(run: Run, config: Config) -> tuple[Any, Taken]:
     if isinstance(source, AskInputs) and not isinstance(kind_of(config), AskKind):
         source = source.statistics
     return None, Taken(source, getattr(inputs, "labels", ()))
+
+
+def _seen_at(inputs: Any, config: Config) -> Any:
+    """A run's inputs; of images at the size that they are to have now."""
+    pictured = is_dataclass(inputs) and "size" in {field.name for field in fields(inputs)}
+    return replace(inputs, size=config.data.image.size) if pictured else inputs
 
 
 def load_run_weights(run: Run, model: nn.Module) -> None:
@@ -80,7 +87,8 @@ def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
     features (Dosovitskiy et al. 2021, 3.1).
     """
     same_task, files = config.task.name == run.config.task.name, kind_of(config).input_files
-    whole = same_task and files(inputs) == files(open_inputs(run)) and not _headless(_weights(run))
+    alike = same_task and files(inputs) == files(_seen_at(open_inputs(run), config))
+    whole = alike and not _headless(_weights(run))
     if not whole and config.model.encoder.kind == "none":
         raise UserError(
             f"{run.path}: its labels are not those of the data, and it has no encoder that could do without "

@@ -38,7 +38,7 @@ from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
 from foveal.training.protocols import Batches
-from foveal.training.run import Run, check_place, default_path, open_run
+from foveal.training.run import Run, check_outside, check_place, default_path, open_run
 
 PRESETS: dict[TaskName, str] = {
     "language": "demo",
@@ -63,6 +63,8 @@ PRESETS: dict[TaskName, str] = {
     "navigate": "navigate",
 }
 """The preset of a task where none is given."""
+KEPT = ("tokenizer", "vocabulary", "target_tokenizer", "joint", "rate", "bins")
+"""Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
 SEEING = ("image", "patches", "frames", "volume")
 """Encoders of images."""
 SHEET, PICTURED = "contact_sheet.png", (Images, Captions, Unlabelled)
@@ -119,6 +121,7 @@ def train(
     config = settle(config, chosen)
     folder = run or default_path(data, model or (from_ or Path(preset)).name)
     check_place(folder)
+    check_outside(folder, data, valid, test)
     keep_freed_memory()
     with Signals() as signals:
         given = Given(data, valid, test)
@@ -130,7 +133,7 @@ def train(
             whole = begin_from(first, config, prepared.inputs, network)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
         _announce(data, config, origin, folder, prepared, network)
-        opened = new_run(folder, config, prepared, given, preset, chosen.type, network if begun else None)
+        opened = new_run(folder, config, prepared, given, preset, str(chosen), network if begun else None)
         if isinstance(prepared.train, PICTURED):
             sheet = contact_sheet(prepared.train.examples, training_order(config, prepared.train))
             durable.replace_file(folder / SHEET, sheet)
@@ -165,6 +168,7 @@ def _configured(
         say(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
     if first is not None:
         _check_model(first, config)
+        _check_kept(first, config, overrides)
     return config, preset
 
 
@@ -189,6 +193,16 @@ def _check_model(first: Run, config: Config) -> None:
         raise UserError(
             f"{first.path}: its encoder sees other images: leave out --model and data.image.* settings"
         )
+
+
+def _check_kept(first: Run, config: Config, overrides: tuple[str, ...]) -> None:
+    """UserError for a setting of what is kept with the weights of `first`: tokens and features are."""
+    same_task = config.task.name == first.config.task.name
+    kept = KEPT if same_task else KEPT[:2] if config.model.encoder.kind == "text" else ()
+    given = parse_overrides(overrides).get("data", {})
+    for name in kept:
+        if name in given and getattr(config.data, name) != getattr(first.config.data, name):
+            raise UserError(f"{first.path}: what data.{name} is for is kept with the weights: leave it out")
 
 
 def _sizes(stack: StackConfig) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from foveal.scores.report import aligned
 from foveal.training.depths import depths
 from foveal.training.interrupt import Interrupted, Signals
 from foveal.training.plan import parse_budget
-from foveal.training.run import check_place, default_path, open_run
+from foveal.training.run import check_outside, check_place, default_path, open_run
 from foveal.training.sealed import open_json, seal_json
 from foveal.training.trainer import FinishedError
 from foveal.training.watch import Watch
@@ -153,6 +153,7 @@ def _make(folder: Path, given: dict[str, Any]) -> None:
     kept = folder / GIVEN
     if not kept.is_file():
         check_place(folder)
+        check_outside(folder, given["data"], given["valid"], given["test"])
         with new_folder(folder) as new:
             write_new(new / GIVEN, seal_json(given))
     elif open_json(kept.read_bytes(), str(kept)) != given:

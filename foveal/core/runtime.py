@@ -57,8 +57,12 @@ def choose_device(name: str = "auto") -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         raise UserError(f"--device {name}: not a device; use cpu, cuda or cuda:0") from None
+    if device.type not in ("cpu", "cuda"):
+        raise UserError(f"--device {name}: models run on cpu or cuda; use one of them")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"--device {name}: this machine's PyTorch sees no CUDA device; use --device cpu")
+    if device.type == "cuda" and (device.index or 0) >= (there := torch.cuda.device_count()):
+        raise UserError(f"--device {name}: CUDA devices here are 0 to {there - 1}; use one of them")
     return device
 
 

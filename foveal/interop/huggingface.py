@@ -197,7 +197,9 @@ def _refuse_others(family: Family, config: ModelConfig, settings: Settings) -> N
 def _concerns(key: str, family: Family) -> bool:
     """Whether a setting is for this family's models: those of other mixers and layers are not."""
     section, dot, _ = key.partition(".")
-    return key != "projection_bias" and (not dot or section in (family.mixer, "positions"))
+    if key in ("projection_bias", "initialization", "pooling"):
+        return False
+    return not dot or section in (family.mixer, "positions")
 
 
 def _normal(config: ModelConfig) -> ModelConfig:

@@ -54,6 +54,8 @@ def _to_json(tokenizer: Tokenizer) -> str:
         fast = Fast(models.BPE(_numbered(byte_letters()), []))
         fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         fast.decoder = decoders.ByteLevel()
+    elif tokenizer.kind == "word":
+        raise UserError("data.tokenizer=word has no form of Hugging Face's that leaves unknown words out")
     else:
         return tokenizer.to_json()
     return str(fast.to_str())

@@ -59,7 +59,10 @@ def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Pre
     weights = {p.data_ptr(): p.nbytes for p in model.parameters()}
     activations = sum(size for pointer, size in kept.items() if pointer not in weights)
     total, weight = metrics["loss"]
-    return Preflight(total / weight, seconds, update, 4 * sum(weights.values()) + activations)
+    # Weights, and their average; of those that are trained a gradient and at most two moments.
+    copies = (1 + (config.training.average > 0)) * sum(weights.values())
+    copies += 3 * sum({p.data_ptr(): p.nbytes for p in model.parameters() if p.requires_grad}.values())
+    return Preflight(total / weight, seconds, update, copies + activations)
 
 
 def _update_seconds(model: nn.Module, config: Config) -> float:

@@ -5,6 +5,7 @@
 `config.toml` and `inputs/` (tokenizer, labels ...) never change; `run.json` has their hashes.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -88,6 +89,13 @@ def check_place(path: Path) -> None:
         raise UserError(f"{path}: no permission to write in {above}; choose another --run")
 
 
+def check_outside(path: Path, *data: str | None) -> None:
+    """UserError for a run in a folder of its data, where it would be read as data itself."""
+    for given in data:
+        if given and Path(given).is_dir() and path.resolve().is_relative_to(Path(given).resolve()):
+            raise UserError(f"{path} is in {given}, so it would be read as data: choose --run outside of it")
+
+
 def create_run(
     path: Path,
     config: Config,
@@ -162,12 +170,16 @@ def open_run(path: Path) -> Run:
 
 @contextmanager
 def held(run: Run) -> Iterator[None]:
-    """Only one process at a time is inside for each run, else UserError; a killed one lets go."""
-    with (run.path / "run.json").open("rb") as file:
+    """Only one process at a time is inside for each run, else UserError; a killed one lets go. A
+    file system without locks keeps nobody out."""
+    with (run.path / "run.json").open("r+b") as file:  # to be written, or NFS gives no lock
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{run.path}: another process is training it; wait for it, or stop it") from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):
+                raise
         yield
 
 

@@ -202,12 +202,15 @@ class Trainer:
         """Write a checkpoint of this moment, which is between two steps."""
         state = self.state
         if state.best is None:
-            with state.average.in_model() if state.average else nullcontext():
-                self._write_weights("last", None)
+            self._write_last()
         files = snapshot.to_files(state, self.model, self.folder.identity)
         path = checkpoint.save(self.folder.checkpoints, state.progress.step, files, self._newest)
         self._newest, self._saved_at = path, time.monotonic()
         self.reporter.saved(state.progress.step, path)
+
+    def _write_last(self) -> None:
+        with self.state.average.in_model() if self.state.average else nullcontext():
+            self._write_weights("last", None)
 
     def _write_weights(self, which: str, loss: float | None) -> bytes:
         facts = {
@@ -229,13 +232,15 @@ class Trainer:
         else:
             state.metrics.cut(0)
             state.samples.cut(0)
+        if state.best:
+            durable.replace_file(folder.weights, state.best)
+        elif found:
+            self._write_last()
         if state.progress.finished:
             raise FinishedError(
                 f"{folder.path}: finished after {state.progress.step} steps; train a new run with --from "
                 f"{folder.path} to go further"
             )
-        if state.best:
-            durable.replace_file(folder.weights, state.best)
         self.reporter.started(state.progress.step, state.plan, damaged)
 
     def _decide_plan(self) -> None:

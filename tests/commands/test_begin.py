@@ -35,6 +35,24 @@ def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     assert "the encoder of answers; the head is new" in told.err
 
 
+def test_a_run_of_captions_goes_on_with_larger_pictures() -> None:
+    """Which it sees whole."""
+    write_questions("shapes", count=20)
+    model = (
+        "--model",
+        "caption-bottleneck",
+        "data.column=answer",
+        "data.tokenizer=word",
+        "data.image.batch=20",
+    )
+    small = (*model, "model.width=16", "model.embedding=16")
+    succeed("train", "shapes", *small, "data.image.size=8", "--budget", "1steps", "--run", "first")
+    larger = ("--from", "first", "data.image.size=16", "--budget", "1steps", "--run", "second")
+    assert "all weights of first" in succeed("train", "shapes", *larger).err
+    kept = [json.loads(path.read_text()) for path in sorted(Path().glob("*/inputs/**/images.json"))]
+    assert [inputs["size"] for inputs in kept] == [8, 16]
+
+
 def test_a_run_without_an_encoder_goes_on_with_its_own_labels_alone() -> None:
     write_images()
     trained("squares", *GLIMPSE, run="first", steps=2)

@@ -1,0 +1,91 @@
+"""What a run keeps, and what is refused before anything is lost."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+from foveal.config import from_tables
+from foveal.config.files import to_toml
+from foveal.core.errors import UserError
+from foveal.core.runtime import choose_device
+from tests.commands.calling import TINY, refuse, succeed
+
+
+def test_a_run_in_its_own_data_is_refused(here: Path) -> None:
+    """There it would be read as data itself."""
+    line = refuse("train", ".", *TINY, "--budget", "2steps")
+    assert "runs/" in line
+    assert "is in ., so it would be read as data: choose --run outside of it" in line
+    assert not Path("runs").exists()
+    Path("held").mkdir()
+    Path("held/text.txt").write_text("the cat sat.\n" * 50)
+    assert "is in held" in refuse("train", "text.txt", *TINY, "--valid", "held", "--run", "held/run")
+    succeed("train", "held", *TINY, "--budget", "2steps", "--run", "run")
+
+
+def test_resume_gives_a_finished_run_its_weights_back(run: Path) -> None:
+    before = Path(run, "model.safetensors").read_bytes()
+    for content in (None, before[:99]):
+        Path(run, "model.safetensors").unlink()
+        if content is not None:
+            Path(run, "model.safetensors").write_bytes(content)
+        assert "finished after 20 steps" in refuse("resume", run)
+        assert Path(run, "model.safetensors").read_bytes() == before
+
+
+def test_settings_are_written_as_they_can_be_read() -> None:
+    odd = 'a\n\tb"\\\x08\x00\x7f\u2028é'
+    config = from_tables({"data": {"column": odd}})
+    assert from_tables(tomllib.loads(to_toml(config))).data.column == odd
+
+
+def test_a_part_that_is_gone_is_noticed(here: Path) -> None:
+    Path("data").mkdir()
+    for part in ("train", "valid", "test"):
+        rows = "".join(f"{part} {n} {'cat' * (n % 3)}\t{n % 2}\n" for n in range(40))
+        Path(f"data/{part}.tsv").write_text("text\tlabel\n" + rows)
+    succeed(
+        "train",
+        "data",
+        "--budget",
+        "2steps",
+        "--run",
+        "run",
+        "model.encoder.width=8",
+        "data.tokenizer=character",
+    )
+    Path("data/test.tsv").unlink()
+    assert "what is for test has changed since run was made" in refuse("evaluate", "run")
+
+
+@pytest.mark.parametrize("setting", ["data.tokenizer=byte", "data.vocabulary=300"])
+def test_the_tokens_of_a_run_to_begin_from_stay(finished: Path, setting: str) -> None:
+    line = refuse("train", "text.txt", "--from", finished, setting, "--budget", "2steps")
+    name = setting.partition("=")[0]
+    assert f"what {name} is for is kept with the weights: leave it out" in line
+
+
+def test_a_device_that_no_model_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="models run on cpu or cuda"):
+        choose_device("meta")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choose_device("cuda:1").index == 1
+    with pytest.raises(UserError, match="CUDA devices here are 0 to 1"):
+        choose_device("cuda:2")
+
+
+def test_words_are_not_exported(here: Path) -> None:
+    tiny = (
+        "--model",
+        "mamba",
+        "model.width=16",
+        "model.layers=1",
+        "model.projection_bias=false",
+        "data.context=16",
+    )
+    succeed("train", "text.txt", *tiny, "data.tokenizer=word", "--budget", "2steps", "--run", "words")
+    assert "data.tokenizer=word has no form of Hugging Face's" in refuse("export", "words", "folder")
+    assert not Path("folder").exists()
