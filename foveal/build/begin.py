@@ -87,7 +87,7 @@ def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
     features (Dosovitskiy et al. 2021, 3.1).
     """
     same_task, files = config.task.name == run.config.task.name, kind_of(config).input_files
-    alike = same_task and files(inputs) == files(_seen_at(open_inputs(run), config))
+    alike = same_task and files(inputs) == files(open_inputs(run))
     whole = alike and not _headless(_weights(run))
     if not whole and config.model.encoder.kind == "none":
         raise UserError(

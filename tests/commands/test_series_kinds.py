@@ -73,10 +73,9 @@ def test_a_label_for_each_series() -> None:
     assert (other["examples"], other["accuracy"]) == (40, 1.0)
     bare = [{"values": values.tolist()} for values, _ in slopes(6, seed=1)]
     Path("bare.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in bare))
-    assert predictions("run", "bare.jsonl") == [
-        {"source": f"bare.jsonl, line {number}", "output": ("up", "down")[number % 2 - 1]}
-        for number in range(1, 7)
-    ]
+    found = predictions("run", "bare.jsonl")
+    assert [row["output"] for row in found] == 3 * ["up", "down"]
+    assert [row["place"] for row in found] == [f"bare.jsonl, line {number}" for number in range(1, 7)]
 
 
 def test_a_label_for_each_step() -> None:
