@@ -18,11 +18,11 @@ APP = cyclopts.App(
 )
 
 COMMANDS = {
-    "train": "Train a model on text, pairs, labelled or tagged texts, series, or a named data set.",
+    "train": "Train a model on text, pairs, labels, recordings, series, pictures, clips, maps, or a named data set.",
     "resume": "Go on with a run that was stopped, exactly where it was.",
     "evaluate": "Measure a run on its held-out data, or on other data.",
-    "generate": "Write text with a trained run, the target for a source, or what the gaps of a text hide.",
-    "predict": "Write a run's answer for each row of a file.",
+    "generate": "Write with a trained run: on from a text, for a source, of a picture, or into gaps; or draw.",
+    "predict": "Write a run's answer for each row, picture, recording, clip or map.",
     "inspect": "Look inside a run, or a model before its training.",
     "transfer": "Compare ways to train on from a run, on your own images.",
     "import": "Make a run of a model folder of Hugging Face's, or of published weights.",
@@ -42,7 +42,10 @@ EXAMPLES = {
         "foveal generate runs/notes-demo-1 --prompt 'It was' --tokens 200 --temperature 0.8",
         "foveal generate translator --input sources.txt --beam 5",
     ),
-    "predict": ("foveal predict runs/reviews-classify-1 more.csv",),
+    "predict": (
+        "foveal predict runs/reviews-classify-1 more.csv",
+        "foveal predict runs/photos-images-1 photo.jpg --json",
+    ),
     "inspect": ("foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png",),
 }
 """Of the commands that take most, shown in their help."""
