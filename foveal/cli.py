@@ -18,10 +18,10 @@ APP = cyclopts.App(
 )
 
 COMMANDS = {
-    "train": "Train a model on text, pairs, labels, recordings, series, pictures, clips, maps, or a named data set.",
+    "train": "Train a model on text, pairs, labels, recordings, series, pictures, clips or maps.",
     "resume": "Go on with a run that was stopped, exactly where it was.",
     "evaluate": "Measure a run on its held-out data, or on other data.",
-    "generate": "Write with a trained run: on from a text, for a source, of a picture, or into gaps; or draw.",
+    "generate": "Write with a run: on from a text, for a source, of a picture, into gaps; or draw.",
     "predict": "Write a run's answer for each row, picture, recording, clip or map.",
     "inspect": "Look inside a run, or a model before its training.",
     "transfer": "Compare ways to train on from a run, on your own images.",

@@ -44,8 +44,8 @@ def predict(
     run
         The run folder.
     data
-        A text file with one source a line, or a table with a column of them; a picture, a recording or a clip,
-        a folder or zip of them; maps. Answers in it are not looked at.
+        A text file with one source a line, or a table with a column of them; a picture, recording or clip, a
+        folder or zip of them; maps. Answers in it are not looked at.
     question
         What to ask about the picture DATA; several, --question ... --question ..., are a talk.
     choice
