@@ -47,7 +47,7 @@ def read_video(file: File, size: int, channels: int, most: int) -> list[Pixels |
     try:
         import av
     except ImportError:
-        raise UserError(f"{file}: a video, and PyAV is missing: pip install 'foveal[video]'") from None
+        raise UserError(f"{file}: a video, and PyAV is missing: pip install av") from None
     try:
         given = READING | DECODING
         with av.open(io.BytesIO(content), "r", options=given, metadata_errors="replace") as film:

@@ -201,5 +201,5 @@ def test_what_can_not_be_used_is_set_aside() -> None:
 def test_without_its_reader_a_video_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     content = film(clip(0, 3))
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(UserError, match=r"film\.mp4: .* PyAV is missing: pip install 'foveal\[video\]'"):
+    with pytest.raises(UserError, match=r"film\.mp4: .* PyAV is missing: pip install av"):
         seen(content)
