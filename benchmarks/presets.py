@@ -114,7 +114,8 @@ def page(every: list[Trained]) -> str:
     dirty = ", ".join(one.name for one in every if one.result["dirty"])
     return f"""# The presets after three minutes
 
-Every language model's preset as it is, on tiny Shakespeare (the first 90 % of the text to train on, the last 10 % held out):
+Every language model's preset as it is, on tiny Shakespeare (the first 90 % of the text to train on, the
+last 10 % held out):
 
     foveal train train.txt --valid valid.txt --model lstm --budget 3m
 

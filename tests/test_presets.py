@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from foveal.build import kind_of
-from foveal.commands.train import PRESETS
+from foveal.commands.configured import PRESETS
 from foveal.config import TaskName, load_config, preset_names
 from foveal.models.language import language_model
 from foveal.models.stack import MIXERS

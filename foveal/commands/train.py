@@ -19,54 +19,24 @@ from foveal.build import (
     settle,
     training_order,
 )
+from foveal.commands.configured import configured
 from foveal.commands.console import duration, facts_table, say, size
 from foveal.commands.models import parts_of
 from foveal.commands.report import train_and_report
-from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
+from foveal.config import Config, TaskName
 from foveal.core import durable
-from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
 from foveal.data.captions import Captions
 from foveal.data.images import Images
-from foveal.data.infer import NAMING, infer_task
-from foveal.data.picture_files import is_pictures
 from foveal.data.prepared import NOTHING, Prepared
 from foveal.data.unlabelled import Unlabelled
 from foveal.inspection.contact_sheet import contact_sheet
-from foveal.models.convnets import NETWORKS, made_for
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
 from foveal.training.preflight import Preflight, preflight
 from foveal.training.protocols import Batches
-from foveal.training.run import Run, check_outside, check_place, default_path, open_run
+from foveal.training.run import check_outside, check_place, default_path, open_run
 
-PRESETS: dict[TaskName, str] = {
-    "language": "demo",
-    "translate": "translate",
-    "transduce": "transduce",
-    "transcribe": "listen",
-    "classify": "classify",
-    "tag": "tag",
-    "mask": "mask",
-    "series": "series",
-    "steps": "steps",
-    "images": "images",
-    "glimpse": "glimpse",
-    "draw": "draw",
-    "caption": "caption",
-    "clips": "clips",
-    "frames": "frames",
-    "narrate": "narrate",
-    "answer": "answer",
-    "reply": "reply",
-    "choose": "choose",
-    "navigate": "navigate",
-}
-"""The preset of a task where none is given."""
-KEPT = ("tokenizer", "vocabulary", "target_tokenizer", "joint", "rate", "bins")
-"""Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
-SEEING = ("image", "patches", "frames", "volume")
-"""Encoders of images."""
 SHEET, PICTURED = "contact_sheet.png", (Images, Captions, Unlabelled)
 
 
@@ -116,7 +86,7 @@ def train(
         Print one JSON object with the result on standard output.
     """
     first = None if from_ is None else open_run(from_)
-    config, preset = _configured(data, overrides, task, model, first, budget)
+    config, preset = configured(data, overrides, task, model, first, budget)
     chosen = choose_device(device)
     config = settle(config, chosen)
     folder = run or default_path(data, model or (from_ or Path(preset)).name)
@@ -133,88 +103,14 @@ def train(
             whole = begin_from(first, config, prepared.inputs, network)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
         _announce(data, config, origin, folder, prepared, network)
+        if run is None and folder.exists():
+            folder = default_path(data, model or (from_ or Path(preset)).name)
+            say(f"another training has taken that place: this run is {folder}")
         opened = new_run(folder, config, prepared, given, preset, str(chosen), network if begun else None)
         if isinstance(prepared.train, PICTURED):
             sheet = contact_sheet(prepared.train.examples, training_order(config, prepared.train))
             durable.replace_file(folder / SHEET, sheet)
         train_and_report(opened, network, prepared, signals, json)
-
-
-def _configured(
-    data: str,
-    overrides: tuple[str, ...],
-    task: TaskName | None,
-    model: str | None,
-    first: Run | None,
-    budget: str | None,
-) -> tuple[Config, str]:
-    """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
-    else the task's, which is seen from DATA where none is said."""
-    if model in NETWORKS and model not in preset_names():
-        size = f"data.image.size={made_for(model)[1]}"
-        raise UserError(f"{model} is no preset: leave out --model, set model.encoder.network={model} {size}")
-    named = _named(overrides)
-    if task == "classify" and is_pictures(data):
-        task = "images"
-    preset = model or (
-        PRESETS[task or infer_task(data, named)] if first is None else str(first.path / "config.toml")
-    )
-    settings = [f"training.budget={budget}"] if budget else []
-    settings += [f"task.name={task}"] if task else []
-    config = load_config(preset, [*overrides, *settings])
-    parse_budget(config.training.budget)
-    read = NAMING[config.task.name]
-    if unread := [f"data.{name}" for name in named if name not in read]:
-        say(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
-    if first is not None:
-        _check_model(first, config)
-        _check_kept(first, config, overrides)
-    return config, preset
-
-
-def _named(overrides: tuple[str, ...]) -> dict[str, object]:
-    """The settings among them that name columns, without their `data.`."""
-    given = parse_overrides(overrides).get("data")
-    names = {name for settings in NAMING.values() for name in settings}
-    return {key: value for key, value in given.items() if key in names} if isinstance(given, dict) else {}
-
-
-def _check_model(first: Run, config: Config) -> None:
-    """UserError if the weights of `first` do not fit: all of them for its own task, else the encoder's."""
-    own, old = config.model, first.config.model
-    same_task = config.task.name == first.config.task.name
-    fits = _sizes(own.encoder) == _sizes(old.encoder) and (not same_task or _sizes(own) == _sizes(old))
-    if not fits:
-        part, settings = ("model", "model.*") if same_task else ("encoder", "model.encoder.*")
-        raise UserError(
-            f"{first.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
-        )
-    if _seen(config) != _seen(first.config):
-        raise UserError(
-            f"{first.path}: its encoder sees other images: leave out --model and data.image.* settings"
-        )
-
-
-def _check_kept(first: Run, config: Config, overrides: tuple[str, ...]) -> None:
-    """UserError for a setting of what is kept with the weights of `first`: tokens and features are."""
-    same_task = config.task.name == first.config.task.name
-    kept = KEPT if same_task else KEPT[:2] if config.model.encoder.kind == "text" else ()
-    given = parse_overrides(overrides).get("data", {})
-    for name in kept:
-        if name in given and getattr(config.data, name) != getattr(first.config.data, name):
-            raise UserError(f"{first.path}: what data.{name} is for is kept with the weights: leave it out")
-
-
-def _sizes(stack: StackConfig) -> dict[str, Any]:
-    """What a stack's weights depend on, an encoder before it aside."""
-    return stack.model_dump(exclude={"dropout", "encoder"})
-
-
-def _seen(config: Config) -> tuple[int, int]:
-    """What of images the weights of an encoder depend on: convolutions and patches go over any size, but
-    what is made of a frame are all places of its map."""
-    image, kind = config.data.image, config.model.encoder.kind
-    return image.channels if kind in SEEING else 0, image.size if kind in ("frames", "volume") else 0
 
 
 def _announce(

@@ -6,6 +6,7 @@ whole sequence in one product), and the state before; it returns the state after
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int
@@ -106,6 +107,11 @@ SHUT = 1e4
 """A gate's input that makes its sigmoid exactly 0 (negative) or 1 (positive) in every precision."""
 
 
+@cache
+def _has_bfloat16() -> bool:
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
 def fused_lstm(
     x: Float[Tensor, "B T D"],
     h: Float[Tensor, "B H"],
@@ -117,7 +123,14 @@ def fused_lstm(
 
     The kernel knows no lengths, and returns only the last cell state. So the padding is made an input of
     its own, which shuts the input gate and opens the forget gate: `c_t = 1 * c_(t-1) + 0 * g`, exactly.
+
+    On processors without AVX-512 oneDNN has none in bfloat16: there it computes in float32.
     """
+    precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
+    if x.device.type == "cpu" and precision == torch.bfloat16 and not _has_bfloat16():
+        with torch.autocast("cpu", enabled=False):
+            found = fused_lstm(x.float(), h.float(), c.float(), [part.float() for part in weights], lengths)
+        return found[0].to(precision), found[1].to(precision), found[2].to(precision)
     if lengths is not None:
         H = h.shape[1]
         W_x, *others = weights

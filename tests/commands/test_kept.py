@@ -2,10 +2,12 @@
 
 import tomllib
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
 
+from foveal.commands import train
 from foveal.config import from_tables
 from foveal.config.files import to_toml
 from foveal.core.errors import UserError
@@ -23,6 +25,19 @@ def test_a_run_in_its_own_data_is_refused(here: Path) -> None:
     Path("held/text.txt").write_text("the cat sat.\n" * 50)
     assert "is in held" in refuse("train", "text.txt", *TINY, "--valid", "held", "--run", "held/run")
     succeed("train", "held", *TINY, "--budget", "2steps", "--run", "run")
+
+
+def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None:
+    def elsewhere(*given: object) -> None:
+        Path("runs/text-demo-1").mkdir(parents=True)
+        announce(*given)
+
+    announce = train._announce
+    with patch("foveal.commands.train._announce", elsewhere):
+        told = succeed("train", "text.txt", *TINY, "--budget", "2steps")
+    assert "another training has taken that place: this run is runs/text-demo-2" in told.err
+    assert Path("runs/text-demo-2/model.safetensors").is_file()
+    assert not [*Path("runs/text-demo-1").iterdir()]
 
 
 def test_resume_gives_a_finished_run_its_weights_back(run: Path) -> None:

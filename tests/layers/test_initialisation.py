@@ -19,6 +19,7 @@ from foveal.layers.mamba import Mamba
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.ops import recurrence
 
 D, H = 40, 64
 
@@ -161,6 +162,22 @@ def test_a_state_keeps_its_precision_under_autocast(cell):
         y, state = mixer(torch.randn(2, 5, D), state)
     assert all(part.dtype == torch.float32 for part in state.values())
     assert y.isfinite().all()
+
+
+def test_an_lstm_in_bfloat16_where_the_processor_has_no_kernel_for_it(monkeypatch):
+    """It computes in float32, and gives what it is asked for."""
+    monkeypatch.setattr(recurrence, "_has_bfloat16", lambda: False)
+    mixer, x, lengths = Recurrent(LSTM(D, H)), torch.randn(2, 5, D), torch.tensor([5, 3])
+    exact, after = mixer(x, lengths=lengths)
+    with autocast(torch.device("cpu"), "bfloat16"):
+        y, state = mixer(x, lengths=lengths)
+    assert y.dtype == torch.bfloat16
+    torch.testing.assert_close(y.float(), exact, rtol=0, atol=2**-8)
+    torch.testing.assert_close(state, after, rtol=0, atol=2**-7)
+    y.sum().backward()
+    assert all(weight.grad is not None for weight in mixer.parameters())
+    whole, _ = mixer.bfloat16()(x.bfloat16())
+    assert whole.dtype == torch.bfloat16
 
 
 def test_widths_that_do_not_fit():

@@ -1,0 +1,117 @@
+"""The settings of a training: those that are asked for, over a preset's or a run's."""
+
+from typing import Any
+
+from foveal.commands.console import say
+from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
+from foveal.core.errors import UserError
+from foveal.data.infer import NAMING, infer_task
+from foveal.data.picture_files import is_pictures
+from foveal.models.convnets import NETWORKS, made_for
+from foveal.training.plan import parse_budget
+from foveal.training.run import Run
+
+PRESETS: dict[TaskName, str] = {
+    "language": "demo",
+    "translate": "translate",
+    "transduce": "transduce",
+    "transcribe": "listen",
+    "classify": "classify",
+    "tag": "tag",
+    "mask": "mask",
+    "series": "series",
+    "steps": "steps",
+    "images": "images",
+    "glimpse": "glimpse",
+    "draw": "draw",
+    "caption": "caption",
+    "clips": "clips",
+    "frames": "frames",
+    "narrate": "narrate",
+    "answer": "answer",
+    "reply": "reply",
+    "choose": "choose",
+    "navigate": "navigate",
+}
+"""The preset of a task where none is given."""
+KEPT = ("tokenizer", "vocabulary", "target_tokenizer", "joint", "rate", "bins")
+"""Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
+SEEING = ("image", "patches", "frames", "volume")
+"""Encoders of images."""
+
+
+def configured(
+    data: str,
+    overrides: tuple[str, ...],
+    task: TaskName | None,
+    model: str | None,
+    first: Run | None,
+    budget: str | None,
+) -> tuple[Config, str]:
+    """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
+    else the task's, which is seen from DATA where none is said."""
+    if model in NETWORKS and model not in preset_names():
+        size = f"data.image.size={made_for(model)[1]}"
+        raise UserError(f"{model} is no preset: leave out --model, set model.encoder.network={model} {size}")
+    named = _named(overrides)
+    if task == "classify" and is_pictures(data):
+        task = "images"
+    preset = model or (
+        PRESETS[task or infer_task(data, named)] if first is None else str(first.path / "config.toml")
+    )
+    settings = [f"training.budget={budget}"] if budget else []
+    settings += [f"task.name={task}"] if task else []
+    config = load_config(preset, [*overrides, *settings])
+    parse_budget(config.training.budget)
+    read = NAMING[config.task.name]
+    if unread := [f"data.{name}" for name in named if name not in read]:
+        say(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
+    if first is not None:
+        _check_model(first, config)
+        _check_kept(first, config, overrides)
+    return config, preset
+
+
+def _named(overrides: tuple[str, ...]) -> dict[str, object]:
+    """The settings among them that name columns, without their `data.`."""
+    given = parse_overrides(overrides).get("data")
+    names = {name for settings in NAMING.values() for name in settings}
+    return {key: value for key, value in given.items() if key in names} if isinstance(given, dict) else {}
+
+
+def _check_model(first: Run, config: Config) -> None:
+    """UserError if the weights of `first` do not fit: all of them for its own task, else the encoder's."""
+    own, old = config.model, first.config.model
+    same_task = config.task.name == first.config.task.name
+    fits = _sizes(own.encoder) == _sizes(old.encoder) and (not same_task or _sizes(own) == _sizes(old))
+    if not fits:
+        part, settings = ("model", "model.*") if same_task else ("encoder", "model.encoder.*")
+        raise UserError(
+            f"{first.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
+        )
+    if _seen(config) != _seen(first.config):
+        raise UserError(
+            f"{first.path}: its encoder sees other images: leave out --model and data.image.* settings"
+        )
+
+
+def _check_kept(first: Run, config: Config, overrides: tuple[str, ...]) -> None:
+    """UserError for a setting of what is kept with the weights of `first`: tokens and features are."""
+    same_task = config.task.name == first.config.task.name
+    kept = KEPT if same_task else KEPT[:2] if config.model.encoder.kind == "text" else ()
+    given = parse_overrides(overrides).get("data", {})
+    for name in kept:
+        if name in given and getattr(config.data, name) != getattr(first.config.data, name):
+            raise UserError(f"{first.path}: what data.{name} is for is kept with the weights: leave it out")
+
+
+def _sizes(stack: StackConfig) -> dict[str, Any]:
+    """What a stack's weights depend on, an encoder before it aside."""
+    return stack.model_dump(exclude={"dropout", "encoder"})
+
+
+def _seen(config: Config) -> tuple[int, int]:
+    """What of images the weights of an encoder depend on: convolutions and patches go over any size, but
+    what is made of a frame are all places of its map."""
+    image, kind = config.data.image, config.model.encoder.kind
+    return image.channels if kind in SEEING else 0, image.size if kind in ("frames", "volume") else 0
