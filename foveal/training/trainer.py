@@ -177,7 +177,8 @@ class Trainer:
                 progress.stale = 0 if best else progress.stale + 1
                 if best:
                     progress.best_step, progress.best_loss = progress.step, means["loss"]
-                    state.best = self._write_weights("best", means["loss"])
+                    state.best = self._sealed_weights("best", means["loss"])
+                    durable.replace_file(self.folder.weights, state.best)
                 record = {"kind": "evaluation", "step": progress.step, **means}
                 state.metrics.write(record)
                 self.reporter.evaluated(record, progress.best_step)
@@ -202,25 +203,23 @@ class Trainer:
         """Write a checkpoint of this moment, which is between two steps."""
         state = self.state
         if state.best is None:
-            self._write_last()
+            durable.replace_file(self.folder.weights, self._last_weights())
         files = snapshot.to_files(state, self.model, self.folder.identity)
         path = checkpoint.save(self.folder.checkpoints, state.progress.step, files, self._newest)
         self._newest, self._saved_at = path, time.monotonic()
         self.reporter.saved(state.progress.step, path)
 
-    def _write_last(self) -> None:
+    def _last_weights(self) -> bytes:
         with self.state.average.in_model() if self.state.average else nullcontext():
-            self._write_weights("last", None)
+            return self._sealed_weights("last", None)
 
-    def _write_weights(self, which: str, loss: float | None) -> bytes:
+    def _sealed_weights(self, which: str, loss: float | None) -> bytes:
         facts = {
             "which": f"{which} average" if self.state.average else which,
             "step": self.state.progress.step,
             "loss": loss,
         }
-        content = seal_tensors(weights_of(self.model), facts)
-        durable.replace_file(self.folder.weights, content)
-        return content
+        return seal_tensors(weights_of(self.model), facts)
 
     def _resume(self) -> None:
         state, folder = self.state, self.folder
@@ -232,10 +231,9 @@ class Trainer:
         else:
             state.metrics.cut(0)
             state.samples.cut(0)
-        if state.best:
-            durable.replace_file(folder.weights, state.best)
-        elif found:
-            self._write_last()
+        weights = state.best or (self._last_weights() if found else b"")
+        if weights and not (folder.weights.is_file() and folder.weights.read_bytes() == weights):
+            durable.replace_file(folder.weights, weights)
         if state.progress.finished:
             raise FinishedError(
                 f"{folder.path}: finished after {state.progress.step} steps; train a new run with --from "

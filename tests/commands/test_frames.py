@@ -117,7 +117,8 @@ def test_one_label_by_3d_convolutions() -> None:
     assert "encoder 2 x 3D convolution, width 16; " in told.err
     assert json.loads(told.out)["accuracy"] > 0.9
     assert predictions("run", "films/down")[:2] == [
-        {"source": f"films/down/{number}.gif", "output": "down"} for number in (0, 10)
+        {"place": name, "source": name, "output": "down"}
+        for name in ("films/down/0.gif", "films/down/10.gif")
     ]
     shown = json.loads(succeed("inspect", "run", "filmstrip", "--query", "films", "--json").out)
     assert all(one["right"] == Path(one["source"]).parent.name for one in shown["clips"])
@@ -144,7 +145,8 @@ def test_a_text() -> None:
     lines = succeed("generate", "run", "--input", "one.gif").out.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("it goes ")
-    assert predictions("run", "one.gif") == [{"source": "one.gif", "output": lines[0]}]
+    (found,) = predictions("run", "one.gif")
+    assert (found["source"], found["output"]) == ("one.gif", lines[0])
     assert "reads clips: give --input CLIP, no --prompt" in refuse("generate", "run", "--prompt", "a")
     picture = ("--input", "one.gif", "--attention", "a.png")
     assert "--attention: run reads clips; leave it out" in refuse("generate", "run", *picture)
