@@ -17,7 +17,7 @@ def counted(rows: Iterable[T], count: int, what: str, say: Say) -> Iterator[T]:
     began = last = time.monotonic()
     for number, row in enumerate(rows):
         now = time.monotonic()
-        if now > last + LINES:
+        if number and now > last + LINES:
             last = now
             left = (now - began) / number * (count - number)
             say(f"{number:,} of {count:,} {what}, about {left:.0f} s left")

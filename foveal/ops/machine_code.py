@@ -45,7 +45,7 @@ def _made_for(module: str) -> str:
     """What the machine code depends on: its source, the translator, the processor."""
     import llvmlite.binding as llvm
 
-    sources = (KERNELS / f"{module}.py", KERNELS / "simd.py", Path(__file__))
+    sources = (KERNELS / f"{module}.py", *sorted((KERNELS / "simd").glob("*.py")), Path(__file__))
     facts = [
         *(path.read_bytes() for path in sources),
         *(fact.encode() for fact in (version("numba"), version("llvmlite"), llvm.get_process_triple())),

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from foveal.layers.grid_convolution import Conv2d
 from foveal.ops import winograd
 from foveal.ops.dispatch import recorded_paths, reference_only
-from foveal.ops.kernels import simd
+from foveal.ops.kernels.simd import product
 from foveal.ops.machine_code import address_of
 from foveal.ops.winograd import convolution3x3
 
@@ -69,7 +69,7 @@ def test_it_equals_the_direct_convolution(sizes, threads):
 def test_however_many_sums_the_registers_have_room_for(sums, monkeypatch, tmp_path):
     """The code of another processor than this."""
     monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path))
-    monkeypatch.setattr(simd, "_sums_at_once", lambda: sums)
+    monkeypatch.setattr(product, "_sums_at_once", lambda: sums)
     for kernel in (winograd._forward, winograd._backward):
         monkeypatch.setattr(kernel, "_address", address_of(kernel.module, kernel.name))
     test_it_equals_the_direct_convolution(SIZES[0], 1)

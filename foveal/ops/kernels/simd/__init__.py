@@ -1,0 +1,50 @@
+"""What a kernel is written in: vectors of 16 float32, so that it says what is done at once.
+
+A loop over single numbers is made into vector instructions only where the compiler can prove that no two
+arrays overlap; here nothing has to be proved. On machines with narrower registers a vector is several.
+"""
+
+from foveal.ops.kernels.simd.exponential import exp, exp2, sigmoid, tanh
+from foveal.ops.kernels.simd.lanes import (
+    LANES,
+    floats,
+    fma,
+    get,
+    inlined,
+    load,
+    maximum,
+    put,
+    spread,
+    step,
+    store,
+    swap,
+    total,
+    word,
+    words,
+)
+from foveal.ops.kernels.simd.noise import kept
+from foveal.ops.kernels.simd.product import products
+
+__all__ = [
+    "LANES",
+    "exp",
+    "exp2",
+    "floats",
+    "fma",
+    "get",
+    "inlined",
+    "kept",
+    "load",
+    "maximum",
+    "products",
+    "put",
+    "sigmoid",
+    "spread",
+    "step",
+    "store",
+    "swap",
+    "tanh",
+    "total",
+    "word",
+    "words",
+]
