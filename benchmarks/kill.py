@@ -61,6 +61,7 @@ _context.set_forkserver_preload(HEAVY)
 
 def start(folder: Path, arguments: list[str], target: Any = None) -> BaseProcess:
     """`foveal ARGUMENTS` in `folder`, in a process that has torch already; what it says is in said.txt."""
+    own_cache(folder / "cache")
     process = _context.Process(target=target or command, args=(folder, arguments))
     process.start()
     return process
@@ -96,6 +97,18 @@ def story(lines: int = 200, seed: int = 1) -> str:
     """Lines of random words: 21 different characters, about 38 a line."""
     choose = random.Random(seed)
     return "".join(" ".join(choose.choices(WORDS.split(), k=9)) + ".\n" for _ in range(lines))
+
+
+def own_cache(folder: Path) -> Path:
+    """A cache with nothing in it but this machine's kernels, whose translation takes longer than a run."""
+    from foveal.core.cache import cache_folder
+
+    kernels = cache_folder() / "kernels"
+    kernels.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "kernels").exists():
+        (folder / "kernels").symlink_to(kernels.resolve())
+    return folder
 
 
 def new_folder(parent: Path, name: str) -> Path:

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from benchmarks.kill import own_cache
 from examples.own_cell import MinimalGated, main
 from foveal.training.interrupt import Interrupted
 from foveal.training.trainer import Trainer
@@ -16,7 +17,7 @@ SETTINGS = ("model.width=48", "training.budget=60steps", "data.context=32", "dat
 
 @pytest.fixture
 def text(tmp_path, monkeypatch):
-    monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
     path = tmp_path / "text.txt"
     path.write_text("The cat sat on the mat. The dog ate the hat.\n" * 300, encoding="utf-8")
     return path

