@@ -10,6 +10,7 @@ from foveal.build import (
     Given,
     build_model,
     build_task,
+    fit_first,
     kind_of,
     load,
     prepare_again,
@@ -97,15 +98,17 @@ def _untrained(
     config: Config, starts: list[str], data: str | None, device: torch.device
 ) -> dict[str, list[Activations]]:
     """Each as the first step of a training would see it, on the same batch."""
-    if data is not None:
-        prepared = kind_of(config).prepare(config, Given(data), say)
-        inputs, batch = prepared.inputs, _mixed(config, prepared.train)
-    else:
+    prepared = None if data is None else kind_of(config).prepare(config, Given(data), say)
+    if prepared is None:
         inputs, batch = _random_images(config)
+    else:
+        inputs, batch = prepared.inputs, _mixed(config, prepared.train)
     rows = {}
     for start in starts:
         again = from_tables(config.model_dump(), {"model": {"initialization": start}})
         model = build_model(again, inputs, device).train()
+        if prepared is not None:
+            fit_first(again, model, prepared)
         rows[start] = _seen(model, build_task(again, model, inputs), batch, again)
     return rows
 

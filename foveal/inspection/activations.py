@@ -1,9 +1,10 @@
 """Statistics of a model's activations, layer by layer, on one batch: what its first weights, or the trained
 ones, make of the size of things (LeCun et al. 1998; Glorot and Bengio 2010, figures 2 to 8).
 
-Every call of an activation function is seen, whether it is a module or a function inside one; of stacks of
-mixers the output of each block, too. Calls behind the same layer, as of a loop over time, are taken together.
-Pictures are drawn by `activations_picture`.
+Every call of an activation function is seen, whether it is a module or a function inside one. Gates that a
+kernel would hide are seen too: such layers run as their equations are written. Of stacks of mixers the output
+of each block is seen. Calls behind the same layer, as of a loop over time, are taken together. Pictures are
+drawn by `activations_picture`.
 """
 
 import math
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from foveal.layers.block import Block
+from foveal.ops.dispatch import reference_only
 
 BINS = 64
 SATURATED = 0.1
@@ -24,9 +26,12 @@ DEVIATIONS = 5
 """What is drawn, to both sides of the mean."""
 BLOCK = "block"
 RECTIFIERS = ("relu", "relu6")
+FUSED = ("Elman", "LSTM", "GRU", "gate", "depthwise")
+"""Operations with activation functions inside of their kernels."""
 CAVEAT = (
-    "one batch; gradient: of its mean loss; saturated: a slope below a tenth of the steepest; dead: zero for "
-    "every example, each place of a map counted; a rectifier's bin at zero is cut in the picture"
+    "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "
+    "steepest; dead: zero for every example, each place of a map counted; a rectifier's bin at zero is "
+    "cut in the picture"
 )
 _NAMES = ("relu", "sigmoid", "tanh", "leaky_relu", "elu", "gelu", "silu", "hardtanh")
 _FUNCTIONS = {
@@ -81,7 +86,7 @@ def activations_of(model: nn.Module, loss: Callable[[], Tensor]) -> list[Activat
         if isinstance(module, Block):
             hooks += [module.register_forward_hook(watch.left(name))]
     try:
-        with torch.enable_grad(), watch:
+        with torch.enable_grad(), reference_only(*FUSED), watch:
             value = loss()
     finally:
         for hook in hooks:

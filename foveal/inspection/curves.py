@@ -10,6 +10,8 @@ from foveal.core.durable import replace_file
 
 SMOOTHED_POINTS = 40
 """The smoothed curve looks back over about this part of the run: 1/40."""
+BEGINNING = 20
+"""The first 1/20 may fall from far above the rest."""
 
 
 def read_log(path: Path, kind: str) -> list[dict[str, Any]]:
@@ -64,8 +66,7 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str
             arrowprops={"arrowstyle": "-", "color": "#c2410c"},
         )
     if y:
-        floor = min(y + [record["loss"] for record in held_out])
-        losses.set_ylim(floor - 0.1, min(max(y), floor + 2.2) + 0.1)
+        losses.set_ylim(*_reach(x, y, held_out))
     losses.set_ylabel("share of the reward missed" if rewarded else f"loss in nats per {choice}")
     losses.set_title(title, loc="left")
     losses.grid(alpha=0.25)
@@ -79,3 +80,12 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str
     content = io.BytesIO()
     figure.savefig(content, dpi=130)
     replace_file(picture, content.getvalue())
+
+
+def _reach(x: list[int], y: list[float], held_out: list[dict[str, Any]]) -> tuple[float, float]:
+    """What is drawn: all that was held out and the smoothed curve, but for how a training begins."""
+    begun = len(y) // BEGINNING
+    told = [record["loss"] for record in held_out if record["step"] >= x[begun]]
+    high, low = max(smoothed(y)[begun:] + told), min(y + told)
+    margin = 0.05 * (high - low) or 0.1
+    return low - margin, high + margin

@@ -132,7 +132,7 @@ class _Products(torch.autograd.Function):
         if bias is None:
             scores = torch.bmm(q, k.mT).mul_(scale)
         else:
-            shared = bias.expand(B, H, T, S).reshape(B * H, T, S) if bias.shape[0] > 1 else bias[0]
+            shared = bias.expand(B, H, T, S).reshape(B * H, T, S) if bias.shape[:2] != (1, 1) else bias[0]
             scores = torch.baddbmm(shared, q, k.mT, alpha=scale)
         weights = scores.softmax(-1)
         ctx.save_for_backward(q, k, v, weights)

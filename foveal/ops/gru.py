@@ -40,7 +40,7 @@ def kernel_gru(
     W_x, W_h, b_x, b_h = weights
     B, T, _ = x.shape
     H = h.shape[1]
-    lengths = torch.full((B,), T) if lengths is None else lengths.contiguous()
+    lengths = torch.full((B,), T) if lengths is None else lengths.long().contiguous()
     # Time first, so that a step is contiguous.
     projected = F.linear(x.transpose(0, 1).contiguous(), W_x, b_x + F.pad(b_h[: 2 * H], (0, H))).float()
     h, b_n = h.float(), b_h[2 * H :].contiguous()

@@ -37,8 +37,9 @@ def linear(
     x: Float[Tensor, "*B K"], weight: Float[Tensor, "M K"], bias: Float[Tensor, " M"] | None = None
 ) -> Float[Tensor, "*B M"]:
     """`x W^T + bias`."""
+    fits = x.shape[-1] == weight.shape[1]  # else torch says so
     few = x.numel() <= FEW * x.shape[-1] and not torch.is_grad_enabled()
-    if few and _pays(x, weight) and choose("linear", "few", _forward.usable(x, weight)):
+    if fits and few and _pays(x, weight) and choose("linear", "few", _forward.usable(x, weight)):
         return _few(x, weight, bias)
     return F.linear(x, weight, bias)
 

@@ -87,8 +87,7 @@ def fused_elman(
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
     """torch's kernel for `elman_step`; `weights` is `[W_x, W_h, b_x, b_h]`."""
-    run = torch.rnn_relu if relu else torch.rnn_tanh
-    y, last = run(x, h[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+    y, last = _run(torch.rnn_relu if relu else torch.rnn_tanh, x, h[None], weights)
     return y, last[0] if lengths is None else after_length(h, y, lengths)
 
 
@@ -99,7 +98,7 @@ def fused_gru(
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
     """torch's kernel for `gru_step_after`; `weights` is `[W_x, W_h, b_x, b_h]`."""
-    y, last = torch.gru(x, h[None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+    y, last = _run(torch.gru, x, h[None], weights)
     return y, last[0] if lengths is None else after_length(h, y, lengths)
 
 
@@ -123,14 +122,7 @@ def fused_lstm(
 
     The kernel knows no lengths, and returns only the last cell state. So the padding is made an input of
     its own, which shuts the input gate and opens the forget gate: `c_t = 1 * c_(t-1) + 0 * g`, exactly.
-
-    On processors without AVX-512 oneDNN has none in bfloat16: there it computes in float32.
     """
-    precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
-    if x.device.type == "cpu" and precision == torch.bfloat16 and not _has_bfloat16():
-        with torch.autocast("cpu", enabled=False):
-            found = fused_lstm(x.float(), h.float(), c.float(), [part.float() for part in weights], lengths)
-        return found[0].to(precision), found[1].to(precision), found[2].to(precision)
     if lengths is not None:
         H = h.shape[1]
         W_x, *others = weights
@@ -139,7 +131,24 @@ def fused_lstm(
         padding = ~present(lengths, x.shape[1])[:, :, None]
         x = torch.cat([zero_padding(x, lengths), padding.to(x.dtype)], 2)
         weights = [torch.cat([W_x, column.flatten(0, 1)], 1), *others]
-    y, last, cell = torch.lstm(
-        x, (h[None], c[None]), weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
-    )
+    y, last, cell = _run(torch.lstm, x, (h[None], c[None]), weights)
     return y, last[0] if lengths is None else after_length(h, y, lengths), cell[0]
+
+
+def _run(
+    run: Callable[..., tuple[Tensor, ...]], x: Float[Tensor, "B T D"], state: State, weights: list[Tensor]
+) -> tuple[Tensor, ...]:
+    """torch's `run` of one layer.
+
+    In float32 where its kernel has no bfloat16: oneDNN's LSTM on processors without AVX-512, and all of
+    cuDNN's, for which autocast takes float16 instead, where small gradients are lost.
+    """
+    kind = x.device.type
+    precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+    missing = kind != "cpu" or (run is torch.lstm and not _has_bfloat16())
+    if precision == torch.bfloat16 and missing:
+        with torch.autocast(kind, enabled=False):
+            single = map_state(lambda part: part.float(), state)
+            found = _run(run, x.float(), single, [part.float() for part in weights])
+        return tuple(part.to(precision) for part in found)
+    return run(x, state, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)

@@ -22,9 +22,9 @@ def rotate(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float
     The product of a turned query and a turned key depends on the distance of their positions alone.
     """
     half = x.shape[-1] // 2
-    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
-    frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=exact) / half)
-    angles = positions[:, :, None].to(exact) * frequencies
+    # In float64: places may be counted on through millions, of which float32 knows the angles too coarsely.
+    frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=torch.float64) / half)
+    angles = positions[:, :, None] * frequencies
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     if not choose("rotary", "kernel", half % LANES == 0 and _by_rows(x) and _kernel.usable(x)):
         return turn(x, cos, sin)

@@ -57,7 +57,7 @@ def convolution3x3(
 def _usable(x: Tensor, weight: Tensor, padding: int) -> bool:
     """Where the kernels can compute, and are faster than torch's convolution."""
     (N, C, H, W), D = x.shape, len(weight)
-    if C % 8 or D % 8 or min(C, D) < LANES or min(H, W) + 2 * padding < 3 or padding > 2:
+    if C % 8 or D % 8 or min(_share(C), _share(D)) < LANES or min(H, W) + 2 * padding < 3 or padding > 2:
         return False
     h, w = _sides(x, padding)
     tiles = _tiles(N, h, w)
@@ -136,6 +136,7 @@ def _filters_gradient(x: Tensor, dy: Tensor, padding: int) -> Tensor:
     return dweight.permute(1, 3, 0, 2, 4).reshape(D, C, 3, 3)
 
 
+@cache
 def _share(channels: int) -> int:
     """The most of them, a multiple of 8 that divides all, for one task."""
     return max(some for some in range(8, SQUARE + 1, 8) if channels % some == 0)

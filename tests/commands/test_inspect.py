@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image
 
+from foveal.commands import activations
 from tests.commands.calling import TINY, refuse, succeed
 from tests.commands.test_images import train, write_images
 
@@ -54,6 +56,14 @@ def test_a_run_and_other_data() -> None:
     assert Path("run.png").is_file()
     own = looked("resnet-20", "activations", "data.image.size=12", "--data", "squares")["own"]
     assert [layer["name"] for layer in own] == [layer["name"] for layer in found]
+
+
+def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, usual = [], activations.fit_first
+    monkeypatch.setattr(activations, "fit_first", lambda *given: begun.append(usual(*given)))
+    small = ("data.image.size=16", "data.image.batch=16", "--initialization", "own,kaiming")
+    looked("airbench", "activations", *small, "--data", write_images())
+    assert begun == [True, True]
 
 
 def test_a_language_model(run: Path) -> None:

@@ -1,4 +1,4 @@
-"""The README's commands run, in its order: on small data, with small models, fewer steps and a clock that runs fast."""
+"""The README's commands run, in its order: on small data, small models, few steps, a clock that runs fast."""
 
 import re
 import shlex

@@ -17,7 +17,7 @@ from foveal.layers.block import Block
 from foveal.layers.feedforward import MLP
 from foveal.layers.initialization import initialize
 from foveal.layers.memory_attention import FullAttention
-from foveal.layers.recurrent import Elman, Recurrent
+from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.models.convnets import image_encoder
 
 WIDTH, EXAMPLES = 400, 100
@@ -154,6 +154,15 @@ def test_a_loop_over_time_is_one():
     assert sum(found.counts) == x.numel()
     assert found.dead == 1 / 4
     assert found.mean == pytest.approx((3 * 2 + 3 * 1) / 24)
+
+
+@pytest.mark.parametrize(("cell", "gates"), [(LSTM, {"sigmoid", "tanh"}), (GRU, {"sigmoid", "tanh"})])
+def test_gates_that_a_kernel_would_hide(cell, gates):
+    (x, model), functions = (torch.randn(3, 5, 16), Recurrent(cell(16, 16))), {}
+    for one in activations_of(model, lambda: model(x)[0].sum()):
+        functions[one.function] = sum(one.counts)
+    assert set(functions) == gates
+    assert functions["sigmoid"] >= 2 * 3 * 5 * 16
 
 
 def test_stacks_show_their_blocks():

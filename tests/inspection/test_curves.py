@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from foveal.inspection.curves import draw_curves
+from foveal.inspection.curves import _reach, draw_curves
 
 
 def test_axes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,3 +27,22 @@ def test_axes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert losses.get_ylabel() == "loss in nats per image"
     assert (rates.get_ylabel(), rates.get_xlabel()) == ("rate", "step (of 16 images)")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_high_beginning_does_not_press_the_rest_flat() -> None:
+    x, y = [*range(1, 101)], [200.0, *([100.0] * 49), *([95.0] * 50)]
+    told = [{"step": 2, "loss": 150.0}, {"step": 50, "loss": 101.0}, {"step": 100, "loss": 97.0}]
+    low, high = _reach(x, y, told)
+    assert 94 < low < 95
+    assert 101 < high < 125
+
+
+def test_what_is_held_out_is_seen_however_far_it_is_from_the_training() -> None:
+    x, y = [*range(1, 101)], [3 / n for n in range(1, 101)]
+    low, high = _reach(x, y, [{"step": 30, "loss": 2.5}, {"step": 90, "loss": 9.0}])
+    assert low < 0.03
+    assert high > 9
+
+
+def test_a_loss_that_stays() -> None:
+    assert _reach([1, 2], [1.0, 1.0], []) == (0.9, 1.1)

@@ -102,13 +102,14 @@ def test_any_layout(which, window):
     same(outcome(attention, parts, *settings), outcome(attention_reference, parts, *settings), 1e-10)
 
 
-@pytest.mark.parametrize("masked", ["no", "keys", "pairs"])
+@pytest.mark.parametrize("masked", ["no", "keys", "pairs", "pairs of heads"])
 @pytest.mark.parametrize(("causal", "window"), [(False, 0), (True, 0), (True, 5)])
 def test_plain_products_equal_the_equation(masked, causal, window):
     T = 40
     pairs = torch.rand(B, 1, T, T) < 0.4
     pairs[0, :, 2] = False
-    visible = {"keys": mask_of_keys(T), "pairs": pairs}.get(masked)
+    heads = torch.rand(1, H, T, T) < 0.6
+    visible = {"keys": mask_of_keys(T), "pairs": pairs, "pairs of heads": heads}.get(masked)
     exact = draw(T, T, torch.float64)
     settings = (visible, causal, window)
     expected = outcome(attention_reference, exact, *settings)

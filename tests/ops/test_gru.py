@@ -121,6 +121,13 @@ def test_tasks_share_the_rows(monkeypatch, lengths):
     close(shared, alone)
 
 
+def test_lengths_of_any_whole_numbers():
+    x, h, *weights = drawn(4, 6, 16)
+    lengths = torch.tensor([5, 2, 6, 0])
+    expected = gru.kernel_gru(x, h, weights, lengths)
+    assert all(map(torch.equal, gru.kernel_gru(x, h, weights, lengths.int()), expected))
+
+
 def test_lower_precision():
     """bfloat16 in the products alone: near the float32 result, and the state is float32."""
     mixer, x = Recurrent(GRU(D, 64)), torch.randn(8, 20, D, requires_grad=True)

@@ -1,5 +1,7 @@
 """The path for a few vectors equals torch's product, and is taken for a few vectors alone."""
 
+import inspect
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -52,3 +54,10 @@ def test_taken_for_a_few_without_gradients():
             with reference_only():
                 linear(torch.randn(FEW, 16), weight)
     assert ran == ["linear:reference"] * 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("width", [8, 24, 32])
+def test_a_width_that_does_not_fit_is_torchs_error(width):
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        inspect.unwrap(linear)(torch.randn(2, width), torch.randn(5, 16))

@@ -58,3 +58,13 @@ def test_positions_first_and_heads_apart():
         y = rotate(x, torch.arange(5)[None])
     assert ran == ["rotary:reference"]
     torch.testing.assert_close(y, rotate(x.contiguous(), torch.arange(5)[None]))
+
+
+def test_places_of_millions_are_told_apart():
+    """A product depends on the distance alone, wherever it is."""
+    q, k = torch.randn(2, 1, 1, 1, 32)
+    products = []
+    for place in (0, 3_000_000, 2**24 + 1):
+        turned = [rotate(x, torch.tensor([[at]])) for x, at in ((q, place + 5), (k, place))]
+        products.append((turned[0] * turned[1]).sum())
+    torch.testing.assert_close(products[1:], products[:1] * 2, rtol=1e-5, atol=1e-5)

@@ -18,6 +18,7 @@ FAST, REFERENCE = ["convolution3x3:winograd"], ["convolution3x3:reference"]
 SIZES = [
     (7, 32, 64, 13, 11, 1),
     (9, 24, 64, 31, 31, 1),
+    (16, 144, 16, 9, 9, 1),
     (70, 64, 24, 7, 9, 1),
     (20, 40, 48, 12, 9, 0),
     (18, 256, 160, 8, 8, 1),
@@ -113,6 +114,10 @@ def test_images_do_not_know_each_other():
         lambda x, weight: (x[:, :, :5, :5], weight),  # four tiles of 25 places, 39 % of them filled
         lambda x, weight: (x[:, :20], weight[:, :20]),  # no multiple of 8
         lambda x, weight: (x[:, :8], weight[:, :8]),  # less than a vector
+        lambda x, weight: (
+            torch.randn(20, 136, 12, 12),
+            torch.randn(32, 136, 3, 3),
+        ),  # shares of 8
     ],
 )
 def test_torch_computes_the_rest(change):
