@@ -1,6 +1,7 @@
 """The options of `foveal generate`: how text is drawn, and how it is searched for."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -52,12 +53,26 @@ class Searching:
     """The beam's preference for longer texts (alpha of Wu et al. 2016); 0 if not given, 1 for targets."""
 
 
-DRAWING, SEARCHING = Drawing(), Searching()
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Looking:
+    """A picture of what was read."""
+
+    attention: Path | None = None
+    """Write what was read of the source at each word: a .png, .html or .json; of pictures a .png; of drawings
+    the canvas after each step, a .png."""
+    head: str | None = None
+    """Of --attention: one head, as 2.1 for the first of the second layer that reads, not the mean of all."""
+
+
+DRAWING, SEARCHING, LOOKING = Drawing(), Searching(), Looking()
 """What is done if nothing is said."""
 
 
-def check(tokens: int | None, drawing: Drawing, searching: Searching) -> None:
+def check(tokens: int | None, drawing: Drawing, searching: Searching, looking: Looking) -> None:
     """Raise UserError for options that are out of range, or contradict each other with any run."""
+    if looking.head is not None and looking.attention is None:
+        raise UserError("--head belongs to --attention: give a file for it, or leave it out")
     greedy = drawing.sampling.greedy
     if searching.beam and drawing != DRAWING:
         raise UserError(

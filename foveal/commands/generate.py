@@ -7,14 +7,22 @@ from cyclopts import Parameter
 
 from foveal.build import load
 from foveal.commands.continuations import write_continuations
-from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, check
+from foveal.commands.decoding import DRAWING, LOOKING, SEARCHING, Drawing, Looking, Searching, check
 from foveal.commands.drawings import write_drawings
 from foveal.commands.gaps import fill_gaps
-from foveal.commands.targets import write_captions, write_targets
+from foveal.commands.targets import write_seen, write_targets
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.data.aligned import lines_of
 from foveal.training.interrupt import Signals
+
+SEEN = {
+    "caption": "pictures",
+    "narrate": "clips",
+    "transcribe": "recordings",
+    "reply": "questions about pictures",
+}
+"""What is read by runs that write of something other than texts."""
 
 
 def generate(
@@ -26,7 +34,7 @@ def generate(
     tokens: int | None = None,
     drawing: Drawing = DRAWING,
     searching: Searching = SEARCHING,
-    attention: Path | None = None,
+    looking: Looking = LOOKING,
     out: Path | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -41,13 +49,10 @@ def generate(
         The text to continue, a new line if not given; the source to write a target for; or for a masked
         language model a text with [MASK] for each token to guess.
     input_
-        A UTF-8 file with one prompt a line; for captions a picture, for narrate a
-        clip, or a folder or zip of them.
+        A UTF-8 file with one prompt a line; a picture, a recording or a clip, or a folder or zip of them; or
+        a table of questions about pictures.
     tokens
         How many tokens to write at most; 500 if not given, or as many as learned positions leave.
-    attention
-        Write what was read of the source at each word: a .png, .html or .json; of pictures a .png;
-        of drawings the canvas after each step, a .png.
     out
         Where --samples drawings go: a .png of all, or a folder to be made with a .png each.
     device
@@ -55,7 +60,7 @@ def generate(
     json
         Print one JSON object on standard output.
     """
-    check(tokens, drawing, searching)
+    check(tokens, drawing, searching, looking)
     with Signals():
         loaded = load(run, choose_device(device))
         plain = drawing == DRAWING and tokens is None
@@ -63,30 +68,28 @@ def generate(
             raise UserError(f"--out: {run} writes text, on standard output; leave it out")
         match loaded.config.task.name:
             case "language":
-                if attention is not None:
+                if looking.attention is not None:
                     raise UserError(f"--attention: {run} is a language model, which reads no source")
                 write_continuations(loaded, _prompts(prompt, input_), tokens, drawing, searching, json)
-            case "translate" | "transduce" | "caption" | "narrate" as task:
+            case "translate" | "transduce" | "caption" | "narrate" | "transcribe" | "reply" as task:
                 if drawing.stop or tokens is not None:
                     raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
-                if task in ("translate", "transduce"):
-                    write_targets(loaded, _prompts(prompt, input_), drawing, searching, attention, json)
+                if task not in SEEN:
+                    write_targets(loaded, _prompts(prompt, input_), drawing, searching, looking, json)
                 elif input_ is None or prompt is not None:
-                    seen = "clip" if task == "narrate" else "picture"
-                    raise UserError(f"{run} reads {seen}s: give --input {seen.upper()}, no --prompt")
-                elif task == "narrate" and attention is not None:
-                    raise UserError(f"--attention: {run} reads clips; leave it out")
+                    raise UserError(f"{run} reads {SEEN[task]}: give --input PATH, no --prompt")
                 else:
-                    write_captions(loaded, input_, drawing, searching, attention, json)
+                    write_seen(loaded, input_, drawing, searching, looking, json)
             case "mask":
-                if not plain or attention is not None or searching != Searching(best=searching.best):
+                if not plain or looking != LOOKING or searching != Searching(best=searching.best):
                     raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")
                 fill_gaps(loaded, _prompts(prompt, input_), searching.best, json)
             case "draw":
                 given = Drawing(seed=drawing.seed, samples=drawing.samples)
-                if (prompt, input_, tokens, drawing, searching) != (None, None, None, given, SEARCHING):
+                others = (prompt, input_, tokens, drawing, searching, looking.head)
+                if others != (None, None, None, given, SEARCHING, None):
                     raise UserError(f"{run} draws: leave out all but --samples, --seed, --out, --attention")
-                write_drawings(loaded, drawing.samples, drawing.seed, out, attention, json)
+                write_drawings(loaded, drawing.samples, drawing.seed, out, looking.attention, json)
             case other:
                 raise UserError(f"{run} answers what it reads (task {other}): foveal predict {run} DATA")
 

@@ -1,26 +1,19 @@
-"""`foveal generate` with a run that writes targets for sources: translations, sounds, moves, captions."""
+"""`foveal generate` with a run that writes targets for sources: translations, moves, captions, speech."""
 
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from foveal.build import Loaded, kind_of
 from foveal.build.writing import ALPHA, BEAM, WritingKind
 from foveal.commands.console import ERROR, result_line, say
-from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Searching, written
-from foveal.core.durable import replace_file
+from foveal.commands.decoding import DRAWING, SEARCHING, Drawing, Looking, Searching, written
+from foveal.commands.reading import check_reading, draw_reading
 from foveal.core.errors import UserError
 from foveal.data import parts
-from foveal.data.buckets import gather
 from foveal.data.examples import Examples, Ragged
-from foveal.data.images import Pictures
-from foveal.data.pairs import PairInputs
 from foveal.generation.beam import Hypothesis
-from foveal.inspection.alignment import Alignment, align_words, words, write_alignment
-from foveal.inspection.image_attention_picture import Looked, draw
 from foveal.tasks.sequence import SequenceTask
 
 
@@ -29,33 +22,24 @@ def write_targets(
     sources: list[str],
     drawing: Drawing,
     searching: Searching,
-    attention: Path | None,
+    looking: Looking,
     json: bool,
 ) -> None:
-    """Print the best targets of each source, or drawn ones, a line each; and the attention of the first."""
+    """Print the best targets of each source, or drawn ones, a line each; and what was read for the best."""
     examples = _examples(loaded, sources)
     found = _written(loaded, sources, examples, drawing, searching, json)
-    if attention is not None:
-        rows = [
-            _alignment(loaded.task, loaded.inputs, examples, row, one[0]) for row, one in enumerate(found)
-        ]
-        write_alignment(attention, rows)
-        say(f"attention: {attention}")
+    draw_reading(loaded, examples, found, looking)
 
 
-def write_captions(
-    loaded: Loaded, data: Path, drawing: Drawing, searching: Searching, attention: Path | None, json: bool
+def write_seen(
+    loaded: Loaded, data: Path, drawing: Drawing, searching: Searching, looking: Looking, json: bool
 ) -> None:
-    """The same of a picture, or of all of a folder or zip."""
-    if attention is not None and attention.suffix != ".png":
-        raise UserError(f"{attention}: where a model looked in a picture is drawn as .png; choose that")
+    """The same of what is in a file, a folder or a zip: pictures, recordings, clips, questions."""
+    check_reading(loaded, looking)
     form, config = _kind(loaded).form, loaded.config.data
     rows, examples, _ = parts.read_questions(form, str(data), loaded.inputs, config, say)
     found = _written(loaded, [row.fields["source"] for row in rows], examples, drawing, searching, json)
-    if attention is not None:
-        looks = [_looked(loaded, examples, row, loaded.task.spell(one[0])) for row, one in enumerate(found)]
-        replace_file(attention, draw(looks))
-        say(f"attention: {attention}")
+    draw_reading(loaded, examples, found, looking)
 
 
 def _kind(loaded: Loaded) -> WritingKind:
@@ -119,36 +103,6 @@ def _examples(loaded: Loaded, sources: list[str]) -> Examples:
                 f"source {number} has {len(row)} tokens, the model reads at most {longest}: cut it"
             )
     return Examples({"source": Ragged.from_rows(rows)})
-
-
-def _alignment(
-    task: SequenceTask, inputs: PairInputs, examples: Examples, row: int, best: Hypothesis
-) -> Alignment:
-    """Between the words of a source and of its likeliest target, their stops included."""
-    batch = gather(examples, np.array([row]))
-    (weights,) = task.alignment(batch, [list(best.tokens)])
-    source = _pieces(inputs.source.pieces, batch.columns["source"][0].tolist())
-    return align_words(source, _pieces(inputs.target.pieces, best.tokens), weights)
-
-
-def _looked(loaded: Loaded, pictures: Pictures, row: int, tokens: list[int]) -> Looked:
-    """Where in a picture each word of its text was found: the mean of all heads, and of a word's tokens."""
-    task: SequenceTask = loaded.task
-    pixels = np.broadcast_to(pictures.centre(row), (*pictures.centre(row).shape[:2], 3))
-    if not tokens:
-        return Looked(pixels, (0, 0), np.zeros((0, 0)), ())
-    batch = _kind(loaded).gathered(pictures, np.array([row]))
-    grids = ((part, part.grid) for part in task.memory(batch).segments if part.grid is not None)
-    part, grid = next(grids)
-    (weights,) = task.alignment(batch, [tokens])
-    names, starts = words(_pieces(loaded.inputs.target.pieces, tokens))
-    read = np.add.reduceat(weights.mean(0)[:, part.start : part.start + part.length], starts)
-    sizes = np.diff(starts, append=len(tokens))
-    return Looked(pixels, grid, read / sizes[:, None], names)
-
-
-def _pieces(known: tuple[bytes, ...], tokens: Any) -> list[bytes]:
-    return [known[token] if token < len(known) else b"<stop>" for token in tokens]
 
 
 def _samples(

@@ -33,16 +33,29 @@ class Alignment:
     source: tuple[str, ...]
     target: tuple[str, ...]
     weights: Float[np.ndarray, "H T S"]
+    heads: tuple[str, ...]
+    """Their names."""
 
-    def view(self, head: int | None) -> Float[np.ndarray, "T S"]:
-        """The weights of one head, or the mean of all."""
-        return self.weights.mean(0) if head is None else self.weights[head]
+    def view(self, head: str | None) -> Float[np.ndarray, "T S"]:
+        """The weights of one head, or the mean of all. Errors: UserError for one that is not there."""
+        return self.weights.mean(0) if head is None else self.weights[number_of(head, self.heads)]
+
+
+def number_of(head: str, heads: Sequence[str]) -> int:
+    """Errors: UserError for one that is not there."""
+    if head not in heads:
+        raise UserError(f"--head {head}: there is no such head; there are {', '.join(heads)}")
+    return heads.index(head)
 
 
 def align_words(
-    source: Sequence[Piece], target: Sequence[Piece], weights: Float[np.ndarray, "H T S"]
+    source: Sequence[Piece],
+    target: Sequence[Piece],
+    weights: Float[np.ndarray, "H T S"],
+    heads: Sequence[str] = (),
 ) -> Alignment:
-    """Weights between pieces (T target, S source) as weights between words.
+    """Weights between pieces (T target, S source) as weights between words; heads without names are numbers
+    from 1 on.
 
     What is read of a word is the sum over its pieces; what a word reads, the mean over its pieces. A piece
     begins a word if white space is in front of it or ends the piece before, or if it is of a script without
@@ -50,10 +63,18 @@ def align_words(
     """
     if not source or not target:
         raise UserError("there is nothing to align: the source or the target has no tokens; leave it out")
-    (sources, starts), (targets, rows) = words(source), words(target)
-    read = np.add.reduceat(weights.astype(np.float64), starts, axis=2)
-    sizes = np.diff(rows, append=len(target))
-    return Alignment(sources, targets, np.add.reduceat(read, rows, axis=1) / sizes[:, None])
+    sources, starts = words(source)
+    targets, read = by_words(target, np.add.reduceat(weights.astype(np.float64), starts, axis=2))
+    return Alignment(sources, targets, read, tuple(heads) or tuple(str(1 + i) for i in range(len(weights))))
+
+
+def by_words(
+    target: Sequence[Piece], weights: Float[np.ndarray, "H T S"]
+) -> tuple[tuple[str, ...], Float[np.ndarray, "H W S"]]:
+    """The words of a target, and what each reads: the mean over its pieces."""
+    texts, starts = words(target)
+    sizes = np.diff(starts, append=len(target))
+    return texts, np.add.reduceat(weights.astype(np.float64), starts, axis=1) / sizes[:, None]
 
 
 def words(pieces: Sequence[Piece]) -> tuple[tuple[str, ...], Int[np.ndarray, " W"]]:
@@ -70,17 +91,17 @@ def words(pieces: Sequence[Piece]) -> tuple[tuple[str, ...], Int[np.ndarray, " W
     return tuple(map(_shown, _joined(spelt, starts))), np.array(starts)
 
 
-def write_alignment(path: Path, examples: Sequence[Alignment], head: int | None = None) -> None:
+def write_alignment(path: Path, examples: Sequence[Alignment], head: str | None = None) -> None:
     """Write the examples as a picture (.png), a page (.html) or numbers (.json), as `path` ends.
 
-    `head` is the one drawn (counted from 0), by default the mean of all; .html and .json have them all.
+    `head` is the one drawn, by default the mean of all; .html and .json have them all.
     Errors: UserError for another suffix, no examples, or no such head.
     """
     if not examples:
         raise UserError(f"{path}: there are no examples to draw; give at least one")
-    heads = min(len(example.weights) for example in examples)
-    if head is not None and not 0 <= head < heads:
-        raise UserError(f"{path}: there is no head {head}; heads are 0 to {heads - 1}")
+    if head is not None:
+        for example in examples:
+            number_of(head, example.heads)
     if path.suffix == ".json":
         content = _json(examples)
     elif path.suffix == ".png":
@@ -98,7 +119,12 @@ def write_alignment(path: Path, examples: Sequence[Alignment], head: int | None 
 
 def _json(examples: Sequence[Alignment]) -> bytes:
     content = [
-        {"source": example.source, "target": example.target, "weights": example.weights.tolist()}
+        {
+            "source": example.source,
+            "target": example.target,
+            "heads": example.heads,
+            "weights": example.weights.tolist(),
+        }
         for example in examples
     ]
     return json.dumps({"examples": content}, ensure_ascii=False, allow_nan=False).encode() + b"\n"

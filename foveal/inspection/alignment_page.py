@@ -106,7 +106,7 @@ for (const figure of document.querySelectorAll("figure")) {
 """
 
 
-def page(examples: Sequence[Alignment], head: int | None) -> bytes:
+def page(examples: Sequence[Alignment], head: str | None) -> bytes:
     """The file's content; `head` is the view that is shown first, None the mean."""
     hashed = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
@@ -128,11 +128,11 @@ word was read while the target word was written. Weights say where was read, not
 """.encode()
 
 
-def _figure(number: int, example: Alignment, head: int | None) -> str:
-    heads = len(example.weights)
+def _figure(number: int, example: Alignment, head: str | None) -> str:
+    heads = len(example.heads)
     views = {f"mean of {heads} heads": example.view(None)} if heads > 1 else {}
-    views |= {f"head {i}": example.view(i) for i in range(heads)}
-    name = list(views)[0 if head is None else head - heads]
+    views |= {f"head {name}": example.view(name) for name in example.heads}
+    name = next(iter(views)) if head is None else f"head {head}"
     most = float(views[name].max())
     options = "".join(f"<option{' selected' if other == name else ''}>{other}</option>" for other in views)
     columns = "".join(f'<th scope="col"><bdi>{escape(word)}</bdi></th>' for word in example.source)

@@ -38,7 +38,7 @@ FONTS = (
 """Where letters are looked for, in this order; one that no installed font has is drawn as a box."""
 
 
-def draw(examples: Sequence[Alignment], head: int | None) -> bytes:
+def draw(examples: Sequence[Alignment], head: str | None) -> bytes:
     """The PNG's content; `head` None draws the mean. Errors: UserError for more than fits a picture."""
     from matplotlib.figure import Figure
 
@@ -71,7 +71,7 @@ def _cell(words: int) -> float:
     return min(max(min(SIDE / words, CELL), SMALL_CELL), LONGEST_SIDE / words)
 
 
-def _draw_one(axes: "Axes", example: Alignment, head: int | None, cell: float) -> None:
+def _draw_one(axes: "Axes", example: Alignment, head: str | None, cell: float) -> None:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.font_manager import FontProperties, fontManager
 

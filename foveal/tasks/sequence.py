@@ -1,7 +1,7 @@
 """Sequence to sequence: from a source in any form, by an encoder, a target token by token."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +27,14 @@ from foveal.layers.moe import Aux
 from foveal.models.encoder import Encoded
 from foveal.ops.padding import present
 from foveal.tasks.shown import Shown
+
+
+class Reading(NamedTuple):
+    """How a memory was read: heads by name, as 2.1 for the first of the second layer that reads it, and the
+    weights of each example, of T tokens and as many vectors of the memory as it has."""
+
+    heads: list[str]
+    weights: list[Float[np.ndarray, "H T S"]]
 
 
 class SequenceTask:
@@ -129,9 +137,9 @@ class SequenceTask:
         lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))  # without, all are of one size
         return [self.room.of(length) for length in lengths.int().tolist()]
 
-    def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> list[Float[np.ndarray, "H T S"]]:
-        """How much of each source token is read while each token of `written` is: by every head of every
-        layer that reads the memory, exactly."""
+    def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> Reading:
+        """How much of each of the memory's vectors is read while each token of `written` is: by every head of
+        every layer that reads the memory, exactly."""
         targets, lengths = Ragged.from_rows([np.array(tokens) for tokens in written]).padded(
             np.arange(len(written))
         )
@@ -148,10 +156,12 @@ class SequenceTask:
             self.model.head(inputs.to(memory.vectors.device), self.model.head.start(memory, len(written)))
         if not seen:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
-        weights = torch.cat([seen[name][0].float() for name in readers if name in seen], 1).cpu().numpy()
-        whole = np.full(len(weights), weights.shape[3])
-        sizes = zip(lengths.tolist(), batch.lengths.get("source", whole).tolist(), strict=True)
-        return [row[:, :T, :S] for row, (T, S) in zip(weights, sizes, strict=True)]
+        layers = [seen[name][0].float() for name in readers if name in seen]
+        heads = [f"{1 + i}.{1 + h}" for i, layer in enumerate(layers) for h in range(layer.shape[1])]
+        places = torch.arange(memory.mask.shape[1], device=memory.mask.device)
+        last = (memory.mask * (1 + places)).amax(1)  # joined memories may have holes before it
+        rows = zip(torch.cat(layers, 1).cpu().numpy(), lengths.tolist(), last.tolist(), strict=True)
+        return Reading(heads, [row[:, :T, :S] for row, T, S in rows])
 
     def preview(self, step: int) -> str | None:
         """A few held-out sources, and what the model makes of them now."""

@@ -130,6 +130,10 @@ def test_a_talk_about_one_picture() -> None:
             table.writerows(["7.png", question, " ".join(said[:at])] for at, question in enumerate(questions))
         rows = predictions(run, "talk")
         assert [one["output"] for one in rows] == [one["output"] for one in talk]
+    written = json.loads(succeed("generate", "replies", "--input", "talk", "--best", "2", "--json").out)
+    assert [one["text"] for one in written["samples"]][::2] == [one["output"] for one in rows]
+    told = refuse("generate", "replies", "--input", "talk", "--attention", "a.png")
+    assert "reads pictures with questions, of which there is no such picture" in told
     assert "--question: it is empty" in refuse("predict", "run", "shapes/7.png", "--question", " ")
     assert "nothing.png: can't be read" in refuse("predict", "run", "nothing.png", "--question", "what?")
 

@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 
 from foveal.build import kind_of, load
 from foveal.build.telling import by_content
-from foveal.commands import targets
+from foveal.commands import reading
 from foveal.core.tap import capture
 from foveal.data.marks import Marks
 from foveal.inspection.image_attention_picture import DPI, GAP, SIDE, Looked, draw
@@ -154,7 +154,7 @@ def test_texts_are_written_for_pictures(attending: Path) -> None:
     assert succeed(*drawing).out == succeed(*drawing).out
     assert succeed(*drawing).out.count("\n") == 3
     for wrong in (("--prompt", "a"), ()):
-        assert "reads pictures: give --input PICTURE" in refuse("generate", "run", *wrong)
+        assert "reads pictures: give --input PATH" in refuse("generate", "run", *wrong)
     assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
     assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
     assert "for runs of images" in refuse("evaluate", "run", "--views", "ten")
@@ -172,7 +172,7 @@ def test_where_it_looked_is_drawn(
         drawn.extend(looks)
         return draw(looks)
 
-    monkeypatch.setattr(targets, "draw", noted)
+    monkeypatch.setattr(reading, "draw", noted)
     given = ("generate", "run", "--input", "shapes/4.png", "--attention", tmp_path / "out.png")
     assert "out.png" in succeed(*given).err
     with Image.open(tmp_path / "out.png") as picture:
@@ -225,6 +225,8 @@ def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
 def test_what_can_not_be_drawn(attending: Path, learnt: Callable[[str], Learnt]) -> None:
     given = ("--input", "shapes/4.png", "--attention")
     assert "is drawn as .png" in refuse("generate", "run", *given, "a.html")
+    told = call("generate", "run", *given, "a.png", "--head", "3.1")
+    assert "--head 3.1: there is no such head; there are 1.1" in told.last
     told = call("generate", learnt("bottleneck").folder / "run", *given, "a.png")
     assert (told.code, told.out.count("\n")) == (2, 1)
     assert "no attention to show" in told.err

@@ -147,9 +147,11 @@ def test_a_text() -> None:
     assert lines[0].startswith("it goes ")
     (found,) = predictions("run", "one.gif")
     assert (found["source"], found["output"]) == ("one.gif", lines[0])
-    assert "reads clips: give --input CLIP, no --prompt" in refuse("generate", "run", "--prompt", "a")
+    assert "reads clips: give --input PATH, no --prompt" in refuse("generate", "run", "--prompt", "a")
     picture = ("--input", "one.gif", "--attention", "a.png")
-    assert "--attention: run reads clips; leave it out" in refuse("generate", "run", *picture)
+    assert "--attention: run reads clips, of which there is no such picture" in refuse(
+        "generate", "run", *picture
+    )
     assert "output  it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
     films: dict[str, Any] = dict(np.load("films.npz"))
     films["text"][::2] = "a block moves"

@@ -242,8 +242,25 @@ def test_transcribe() -> None:
         "missing",
     }
     assert succeed("predict", "run", "tones/1.wav").out.count("\n") == 1
-    assert "foveal predict run DATA" in refuse("generate", "run", "--prompt", "a")
+    assert "reads recordings: give --input PATH" in refuse("generate", "run", "--prompt", "a")
     assert "silent.wav: silent" in refuse("predict", "run", "tones/silent.wav")
+
+
+def test_what_was_heard_is_written_by_beam_or_by_chance_and_drawn() -> None:
+    write_tones("tones")
+    train("tones", "model.encoder.layers=2", "data.batch_tokens=2000", steps=4)
+    given = ("generate", "run", "--input", "tones/1.wav")
+    (alone,) = succeed("predict", "run", "tones/1.wav").out.splitlines()
+    several = succeed(*given, "--best", "3", "--attention", "heard.json").out.splitlines()
+    assert (len(several), several[0]) == (3, alone)
+    (heard,) = json.loads(Path("heard.json").read_text())["examples"]
+    frames = 100 * soundfile.info("tones/1.wav").duration
+    assert abs(len(heard["source"]) - frames / 2) <= 2, "a second layer reads every other frame"
+    assert heard["source"][:2] == ["0.00 s", "0.02 s"]
+    assert np.allclose(np.array(heard["weights"]).sum(2), 1, atol=1e-4)
+    assert succeed(*given, "--temperature", "2", "--samples", "3").out.count("\n") == 3
+    succeed(*given, "--attention", "heard.png")
+    assert "--head belongs to --attention" in refuse(*given, "--head", "1.1")
 
 
 def test_settings_that_name_columns_say_the_task() -> None:

@@ -260,13 +260,14 @@ def test_written_alone_as_in_a_batch(head: str) -> None:
 
 def test_attention_is_shown_exactly() -> None:
     """Weights of every head of every layer; each target token's sum to 1 over the source."""
-    for head, heads in (("transformer", 4), ("gru additive", 1)):
+    for head, heads in (("transformer", ["1.1", "1.2", "2.1", "2.2"]), ("gru additive", ["1.1"])):
         task, batch = made("bi-gru", head), batch_of()
         task.model.eval()
         written = [[1], [0, 2, 1], [3], [2, 2]]
-        shown = task.alignment(batch, written)
+        names, shown = task.alignment(batch, written)
+        assert names == heads
         for weights, tokens, length in zip(shown, written, batch.lengths["source"].tolist(), strict=True):
-            assert weights.shape == (heads, len(tokens), length)
+            assert weights.shape == (len(heads), len(tokens), length)
             assert abs(weights.sum(2) - 1).max() < 1e-5
 
 

@@ -21,7 +21,12 @@ HOSTILE = "</td></table><script>alert(1)</script>"
 def example(rows: int = 3, columns: int = 4, heads: int = 2) -> Alignment:
     weights = np.random.default_rng(0).dirichlet(np.full(columns, 0.3), (heads, rows))
     source = tuple(f"source{i}" for i in range(columns))
-    return Alignment(source, tuple(f"target{i}" for i in range(rows)), weights)
+    return named(source, tuple(f"target{i}" for i in range(rows)), weights)
+
+
+def named(source: tuple[str, ...], target: tuple[str, ...], weights: np.ndarray) -> Alignment:
+    """Its heads are those of a layer."""
+    return Alignment(source, target, weights, tuple(f"1.{1 + head}" for head in range(len(weights))))
 
 
 @pytest.mark.parametrize(
@@ -69,10 +74,11 @@ def test_nothing_to_align() -> None:
 
 
 def test_json_has_words_and_weights_exactly(tmp_path: Path) -> None:
-    one = Alignment(("für", HOSTILE), ("你", '"\n'), example(2, 2).weights)
+    one = named(("für", HOSTILE), ("你", '"\n'), example(2, 2).weights)
     write_alignment(tmp_path / "a.json", [one, example()])
     first, second = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["examples"]
     assert (first["source"], first["target"]) == (["für", HOSTILE], ["你", '"\n'])
+    assert first["heads"] == ["1.1", "1.2"]
     assert (np.array(first["weights"]) == one.weights).all()
     assert (np.array(second["weights"]) == example().weights).all()
 
@@ -87,7 +93,7 @@ def test_a_picture_shows_where_the_weight_is(tmp_path: Path) -> None:
     for place, (row, column) in {"upper": (0, 5), "lower": (5, 0)}.items():
         weights = np.zeros((1, 6, 6))
         weights[0, row, column] = 1
-        write_alignment(tmp_path / f"{place}.png", [Alignment(("w",) * 6, ("w",) * 6, weights)])
+        write_alignment(tmp_path / f"{place}.png", [named(("w",) * 6, ("w",) * 6, weights)])
     upper, lower = (picture(tmp_path / f"{place}.png") for place in ("upper", "lower"))
     assert upper.shape == lower.shape
     rows, columns = np.nonzero((upper - lower).mean(-1) < -0.5)
@@ -124,7 +130,7 @@ def test_a_picture_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("suffix", ["png", "html", "json"])
 def test_no_word_is_too_strange(word: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.{suffix}"
-    write_alignment(path, [Alignment((word, "b"), (word,), np.array([[[0.25, 0.75]]]))])
+    write_alignment(path, [named((word, "b"), (word,), np.array([[[0.25, 0.75]]]))])
     assert path.stat().st_size > 0
 
 
@@ -154,7 +160,7 @@ def test_a_page_shows_the_mean_without_javascript(tmp_path: Path) -> None:
     page = Page(tmp_path / "a.html")
     mean = given.view(None)
     assert [float(text) for text in page.texts["td"]] == pytest.approx(mean.flatten(), abs=6e-4)
-    assert page.texts["option"] == ["mean of 2 heads", "head 0", "head 1"]
+    assert page.texts["option"] == ["mean of 2 heads", "head 1.1", "head 1.2"]
     cells = [cell for cell in page.attributes("td") if cell]
     shades = [float((cell["style"] or "").removeprefix("--w:")) for cell in cells]
     assert shades == pytest.approx(mean.flatten() / mean.max(), abs=6e-4)
@@ -163,12 +169,12 @@ def test_a_page_shows_the_mean_without_javascript(tmp_path: Path) -> None:
 
 def test_a_page_has_every_head(tmp_path: Path) -> None:
     given = [example(3, 4, heads=3), example(2, 2, heads=1)]
-    write_alignment(tmp_path / "a.html", given, head=0)
+    write_alignment(tmp_path / "a.html", given, head="1.1")
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     first, second = map(json.loads, re.findall(r'<script type="application/json">(.*)</script>', text))
     np.testing.assert_allclose(first, [given[0].view(None), *given[0].weights], atol=6e-5)
     np.testing.assert_allclose(second, given[1].weights, atol=6e-5)
-    assert "<option selected>head 0</option>" in text
+    assert "<option selected>head 1.1</option>" in text
     assert float(Page(tmp_path / "a.html").texts["td"][0]) == pytest.approx(
         given[0].weights[0, 0, 0], abs=6e-4
     )
@@ -176,7 +182,7 @@ def test_a_page_has_every_head(tmp_path: Path) -> None:
 
 def test_hostile_text_is_text(tmp_path: Path) -> None:
     strange = (HOSTILE, "'\" onmouseover=alert(1) x='", "&lt;b&gt;", "${alert(1)}")
-    write_alignment(tmp_path / "a.html", [Alignment(strange, strange, np.full((2, 4, 4), 0.25))])
+    write_alignment(tmp_path / "a.html", [named(strange, strange, np.full((2, 4, 4), 0.25))])
     page = Page(tmp_path / "a.html")
     assert len(page.attributes("script")) == 2  # the numbers, and ours
     assert len(page.attributes("table")) == 1
@@ -201,8 +207,8 @@ def test_what_cannot_be_written_is_one_plain_line(tmp_path: Path) -> None:
         write_alignment(path, [example()])
     with pytest.raises(UserError, match=r"a\.png: there are no examples to draw"):
         write_alignment(tmp_path / "a.png", [])
-    with pytest.raises(UserError, match=r"there is no head 2; heads are 0 to 1"):
-        write_alignment(tmp_path / "a.png", [example()], head=2)
+    with pytest.raises(UserError, match=r"--head 2.1: there is no such head; there are 1.1, 1.2"):
+        write_alignment(tmp_path / "a.png", [example()], head="2.1")
     assert not list(tmp_path.iterdir())
 
 
