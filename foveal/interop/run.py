@@ -16,6 +16,7 @@ from foveal.interop.folder import CONFIG, read_json
 from foveal.interop.huggingface import BERT, Foreign, read
 from foveal.interop.network import ForeignNetwork
 from foveal.interop.preprocessor import read_seen
+from foveal.interop.published import PUBLISHED, folder_of, source_of
 from foveal.interop.resnet import read_resnet
 from foveal.interop.tokenizer import read_tokenizer
 from foveal.interop.vit import read_vit
@@ -25,8 +26,6 @@ from foveal.training.sealed import seal_tensors
 
 OF_IMAGES = {"resnet": read_resnet, "convnext": read_convnext, "vit": read_vit}
 """By model_type, what reads a network for images."""
-PUBLISHED = (efficientnet.NAME,)
-"""Names of weights."""
 RATE = 1e-4
 """The learning rate with which a text model's config goes on: its weights are trained already."""
 BATCH_TOKENS, CONTEXT = 4096, 128
@@ -41,14 +40,17 @@ def import_run(folder: Path, path: Path, say: Say) -> tuple[Run, Foreign | Forei
     UserError, and nothing written, if either can't be used.
     """
     check_place(path)
+    source = str(folder.absolute())
     if not folder.exists():
-        if str(folder) in PUBLISHED:
-            weights = efficientnet.WEIGHTS
-            network, inputs = efficientnet.read_efficientnet(efficientnet.folder_of(say))
-            return _network(path, f"{weights.package}=={weights.version}", network.name, network, inputs)
-        known = nearest(str(folder), PUBLISHED)
-        raise UserError(f"{folder}: no such folder, and no published weights of that name{known}")
-    source, model_type = str(folder.absolute()), read_json(folder / CONFIG).get("model_type")
+        name = str(folder)
+        if name not in PUBLISHED:
+            known = nearest(name, PUBLISHED)
+            raise UserError(f"{folder}: no such folder, and no published weights of that name{known}")
+        source, folder = source_of(name), folder_of(name, say)
+        if name == efficientnet.NAME:
+            network, inputs = efficientnet.read_efficientnet(folder)
+            return _network(path, source, network.name, network, inputs)
+    model_type = read_json(folder / CONFIG).get("model_type")
     if isinstance(model_type, str) and model_type in OF_IMAGES:
         network = OF_IMAGES[model_type](folder)
         return _network(path, source, model_type, network, read_seen(folder, network))

@@ -145,7 +145,8 @@ def open_run(path: Path) -> Run:
         beside = [str(found.parent) for place in (path.parent, RUNS) for found in place.glob("*/run.json")]
         raise UserError(f"{path}: no such run{nearest(str(path), set(beside)) if beside else ''}")
     if not facts_path.is_file():
-        raise UserError(f"{path}: not a run of Foveal's: it has no run.json")
+        mend = f", but a config.json: foveal import {path}" if (path / "config.json").is_file() else ""
+        raise UserError(f"{path}: not a run of Foveal's: it has no run.json{mend}")
     facts = open_json(facts_path.read_bytes(), str(facts_path))
     if not isinstance(facts.get("format"), int) or not isinstance(facts.get("files"), dict):
         raise UserError(f"{path}: not a run of Foveal's: its run.json is of something else")

