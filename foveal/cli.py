@@ -100,8 +100,10 @@ def _verdict(error: Exception) -> tuple[int, str]:
         return 1, str(error)
     if isinstance(error, OSError) and error.filename:
         return 2 if isinstance(error, PermissionError) else 1, f"{error.filename}: {error.strerror}"
-    if more := re.search(r"tried to allocate (\S+ \w+)", str(error)):  # torch's words, on a CPU and on CUDA
-        return 2, f"not enough memory for {more[1]}: take a smaller model, data.context or data.batch_tokens"
+    more = re.search(r"(?:tried|unable) to allocate (\S+ \w+)", str(error), re.IGNORECASE)
+    if more or isinstance(error, MemoryError):  # torch's words on a CPU and on CUDA, and numpy's
+        room = f" for {more[1]}" if more else ""
+        return 2, f"not enough memory{room}: take a smaller model, data.context or data.batch_tokens"
     kind = type(error).__name__
     return 1, f"{kind}: {error} (a fault of foveal's: --debug shows where)"
 

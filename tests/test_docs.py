@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
+from foveal.models.convnets import NETWORKS
 from foveal.models.language import READERS
 from foveal.models.stack import MIXERS
 
@@ -76,7 +77,7 @@ def test_commands_are_understood(page: Path | str) -> None:
         _, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
         given = bound.arguments
         preset = given.get("model")
-        assert preset is None or preset in preset_names() or preset.endswith(".toml"), command
+        assert preset is None or preset in [*preset_names(), *NETWORKS] or preset.endswith(".toml"), command
         load_config(preset if preset in preset_names() else "demo", given.get("overrides", ()))
 
 

@@ -33,13 +33,14 @@ def settle(config: Config, device: torch.device) -> Config:
 
 
 def build_model(config: Config, inputs: Any, device: torch.device) -> nn.Module:
-    """The model with its first weights, a function of the config and its seed; some frozen, if it says so."""
+    """The model with its first weights, a function of the config and its seed, on every device the same; some
+    frozen, if it says so."""
     seed_everything(config.training.seed, "weights")
-    model = kind_of(config).model(config, inputs).to(device)
+    model = kind_of(config).model(config, inputs)
     head = model.get_submodule("head") if hasattr(model, "head") else model
     initialize(model, config.model.initialization, head.get_submodule("projection"))
     freeze(model, config.training.freeze)
-    return model
+    return model.to(device)
 
 
 def build_task(config: Config, model: nn.Module, inputs: Any, shown: Any = None) -> Task:
@@ -128,8 +129,9 @@ def prepare_again(run: Run, say: Callable[[str], None]) -> Prepared[Any, Any]:
     found = prepared.facts["parts"]
     for part in before | found:
         if part not in before or part not in found or found[part]["sha256"] != before[part]["sha256"]:
+            data = getattr(given, part, None) or given.data
             raise UserError(
-                f"{given.data}: what is for {part} has changed since {run.path} was made; restore it, "
+                f"{data}: what is for {part} has changed since {run.path} was made; restore it, "
                 "or train a new run"
             )
     return prepared

@@ -49,19 +49,20 @@ def configured(
     budget: str | None,
 ) -> tuple[Config, str]:
     """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
-    else the task's, which is seen from DATA where none is said."""
-    if model in NETWORKS and model not in preset_names():
-        size = f"data.image.size={made_for(model)[1]}"
-        raise UserError(f"{model} is no preset: leave out --model, set model.encoder.network={model} {size}")
+    else the task's, which is seen from DATA where none is said. A network's name is `images` with it."""
     named = _named(overrides)
     if task == "classify" and is_pictures(data):
         task = "images"
-    preset = model or (
-        PRESETS[task or infer_task(data, named)] if first is None else str(first.path / "config.toml")
-    )
     settings = [f"training.budget={budget}"] if budget else []
     settings += [f"task.name={task}"] if task else []
-    config = load_config(preset, [*overrides, *settings])
+    if model in NETWORKS and model not in preset_names():
+        if task not in (None, "images"):
+            raise UserError(f"--model {model} labels images; to {task}, set model.encoder.network={model}")
+        preset, published = "images", of_network(model)
+    else:
+        begun = None if first is None else str(first.path / "config.toml")
+        preset, published = model or begun or PRESETS[task or infer_task(data, named)], []
+    config = load_config(preset, [*published, *overrides, *settings])
     parse_budget(config.training.budget)
     read = NAMING[config.task.name]
     if unread := [f"data.{name}" for name in named if name not in read]:
@@ -69,7 +70,14 @@ def configured(
     if first is not None:
         _check_model(first, config)
         _check_kept(first, config, overrides)
-    return config, preset
+    return config, model or preset
+
+
+def of_network(name: str) -> list[str]:
+    """The settings of a network by its own name, for images as it was published for."""
+    channels, size, _ = made_for(name)
+    image = f"data.image.channels={channels}", f"data.image.size={size}"
+    return [f"model.encoder.network={name}", *image]
 
 
 def _named(overrides: tuple[str, ...]) -> dict[str, object]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from foveal.build.images import ImageKind
+from foveal.commands.configured import of_network
 from foveal.commands.console import result_line
 from foveal.config import Config, load_config, nearest, preset_names
 from foveal.core.errors import UserError
@@ -26,9 +27,7 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
     over it."""
     if name not in NETWORKS:
         raise UserError(f"unknown preset or network '{name}'{nearest(name, [*preset_names(), *NETWORKS])}")
-    channels, size, _ = made_for(name)
-    seen = f"data.image.channels={channels}", f"data.image.size={size}"
-    return load_config("images", [f"model.encoder.network={name}", *seen, *settings])
+    return load_config("images", [*of_network(name), *settings])
 
 
 def describe_layers(config: Config, given: str | None, classes: int | None, json: bool) -> None:

@@ -12,6 +12,7 @@ from foveal.commands.console import OUTPUT, facts_table, result_line
 from foveal.commands.layers import describe_layers, network_config
 from foveal.config import ASKING, Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
 from foveal.core.errors import UserError
+from foveal.models.convnets import NETWORKS
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
@@ -45,6 +46,8 @@ def list_(*, json: Json = False) -> None:
     for name, facts in rows.items():
         table.add_row(name, facts["task"], facts["mixers"], facts["layers"], f"{facts['parameters']:,}")
     OUTPUT.print(table)
+    names = [name for name in NETWORKS if name not in rows]
+    OUTPUT.print(f"\nnetworks for images, as published (--model, describe): {', '.join(names)}")
 
 
 @app.command

@@ -93,8 +93,8 @@ def train_and_report(
     config, picture = run.config, run.path / "curves.png"
     kind = kind_of(config)
     unit = kind.describe(config, data).unit
-    held_out = data.valid if data.test is None else data.test
-    task = build_task(config, model, data.inputs, data.valid if held_out is None else held_out)
+    held_out = data.held_out
+    task = build_task(config, model, data.inputs, held_out if data.valid is None else data.valid)
     valid = None if data.valid is None else held_out_order(config, data.valid)
     budget = parse_budget(config.training.budget)
     screen = Screen(budget.amount if budget.unit == "seconds" else None, unit)

@@ -68,8 +68,8 @@ def train(
     task
         What to learn; the model's, or seen from DATA and the settings that name its columns.
     model
-        A preset from `foveal models`, or the path of a TOML file; the task's own, or what --from is, if not
-        given.
+        A preset or network from `foveal models`, or the path of a TOML file; the task's own, or what --from
+        is, if not given.
     from_
         A run whose weights and tokenizer to start from; for another task or other labels its encoder's.
     valid

@@ -58,6 +58,8 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
 
 
 UNSMOOTHED: dict[TaskName, str] = {
+    "language": "the score of a language model is its loss",
+    "mask": "the score of a language model is its loss",
     "choose": "the choices are each row's own",
     "glimpse": "what counts is whether the answer is right",
     "draw": "there is no label",
@@ -183,6 +185,8 @@ def _texts_fit(config: Config) -> None:
             f"data.batch_tokens={data.batch_tokens} is less than one row of "
             f"data.context={data.context} tokens"
         )
+    if data.restart and (config.task.name, data.order) != ("language", "streams"):
+        raise ValueError("data.restart is of streams of text: set data.restart=0, or data.order=streams")
     windowless = "attention" in model.mixers and model.attention.window == 0
     if config.task.name == "language" and data.order == "streams" and windowless:
         raise ValueError(
@@ -226,5 +230,9 @@ def _losses_fit(config: Config) -> None:
         raise ValueError(f"task.signal=reinforce: {task.name} walks nowhere; leave it out")
     if task.name == "navigate" and config.model.attentive.look == "hard":
         raise ValueError("a walk draws its moves, not where it looks: set model.attentive.look=soft")
+    if task.name != "language" and (task.loss, task.positions) != ("mean", "all"):
+        raise ValueError(
+            f"task.loss, task.positions: not of {task.name}, of a language model; leave them out"
+        )
     if task.loss == "sum" and task.positions == "last":
         raise ValueError("task.loss=sum adds up a chunk's positions; with task.positions=last use mean")

@@ -1,12 +1,12 @@
 """The user's cache: what can be made again at any time, so that it is made only once."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from foveal.core.errors import UserError
+from foveal.core.locks import lock
 
 
 def cache_folder() -> Path:
@@ -22,11 +22,11 @@ def locked(path: Path) -> Iterator[None]:
     """Only one process at a time is inside for each `path`, whose folder is made; a killed one lets go."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.with_name(f".{path.name}.lock").open("w")
+        file = path.with_name(f".{path.name}.lock").open("w")
     except OSError as error:
         raise UserError(
             f"{path.parent}: can't write the cache: {error.strerror}; set FOVEAL_CACHE to another folder"
         ) from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file:
+        lock(file.fileno(), wait=True)
         yield

@@ -4,6 +4,7 @@ Every write that matters goes through these few functions (and they through `os`
 them, replay every prefix, and make any of them fail.
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foveal.core.errors import RunFailed
+from foveal.core.locks import lock
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -48,21 +50,37 @@ def replace_file(path: Path, content: bytes) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill; it appears at `path`, complete, when the block ends, and not at all if it fails.
 
-    The files inside are to be written with `write_new`. `path` must not exist.
+    The files inside are to be written with `write_new`. `path` must not exist. Errors: RunFailed where it
+    can't be written, or another process is making it.
     """
     temporary = path.with_name(f".{path.name}.part")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        with named_disk_errors(path):
-            os.makedirs(temporary)
+    with named_disk_errors(path), _only_here(temporary):
+        try:
             yield temporary
             for folder, _, _ in os.walk(temporary, topdown=False):
                 sync_folder(Path(folder))
             os.rename(temporary, path)
             sync_folder(path.parent)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def _only_here(folder: Path) -> Iterator[None]:
+    """An empty folder that only this process fills. What one that was killed has left in it is removed."""
+    os.makedirs(folder, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        held = lock(descriptor, wait=False)
+        # Between the two lines above another process may have finished: then the folder is elsewhere.
+        if not held or not folder.exists() or not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+            raise FileExistsError(errno.EEXIST, "another process is making it")
+        for found in folder.iterdir():
+            shutil.rmtree(found) if found.is_dir() else os.unlink(found)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

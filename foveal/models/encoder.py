@@ -15,7 +15,6 @@ from foveal.encoders.vectors import VectorEncoder
 from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.moe import Aux
-from foveal.layers.norm import make_norm
 from foveal.models.stack import (
     SAME_WIDTH,
     Mixers,
@@ -36,6 +35,8 @@ class EncoderMixers(Mixers):
 
     def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
         if kind == "attention":
+            if self.config.attention.window:
+                raise ConfigError(f"{self.section}.attention.window: an encoder sees all; leave it out")
             return FullAttention(width, self.config.attention.heads, self.config.positions.kind == "rotary")
         if not self.config.bidirectional:
             return super().make(kind, d_in, width, layer)
@@ -91,8 +92,7 @@ def audio_encoder(config: EncoderConfig, bins: int) -> PyramidEncoder | ConvEnco
     if config.kind == "pyramid":
         return PyramidEncoder(bins, config.width, config.layers, config.dropout)
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, LONGEST_SOUND)
-    last = make_norm(config.norm if config.norm_place == "pre" else "none", config.width)
-    return ConvEncoder(bins, stack, config.width, last, summary_of(config))
+    return ConvEncoder(bins, stack, config.width, make_last_norm(config), summary_of(config))
 
 
 def summary_of(config: ReaderConfig) -> Summary:

@@ -18,6 +18,10 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 
 
+class NewerError(UserError):
+    """A checkpoint of a version to come."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """The files of a checkpoint, all verified."""
@@ -44,7 +48,7 @@ def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None
             for name, content in files.items()
         }
         durable.write_new(part / MANIFEST, seal_json({"format": FORMAT, "files": listed}))
-    for other in folder.iterdir():
+    for other in _in_order(folder):  # what else is there is not ours
         if other not in (path, previous):
             shutil.rmtree(other, ignore_errors=True)
     return path
@@ -59,6 +63,8 @@ def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     for path in reversed(_in_order(folder)):
         try:
             return Checkpoint(path, _verified(path)), damaged
+        except NewerError:
+            raise  # to go on from an older one would lose it
         except UserError as error:
             damaged.append(str(error))
     if damaged:
@@ -79,8 +85,10 @@ def _in_order(folder: Path) -> list[Path]:
 
 def _verified(path: Path) -> dict[str, bytes]:
     manifest = open_json(_read(path / MANIFEST), str(path / MANIFEST))
+    if not isinstance(manifest.get("format"), int) or not isinstance(manifest.get("files"), dict):
+        raise UserError(f"{path / MANIFEST}: not of a checkpoint")
     if manifest["format"] > FORMAT:
-        raise UserError(f"{path}: written by a newer version of Foveal: upgrade it to go on")
+        raise NewerError(f"{path}: written by a newer version of Foveal: upgrade it to go on")
     files = {}
     for name, facts in manifest["files"].items():
         if not re.fullmatch(r"\w+\.(safetensors|json)", name):

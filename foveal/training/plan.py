@@ -19,7 +19,7 @@ EVALUATIONS = 12
 FIRST_EVALUATION = 16
 CALIBRATION = 10
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "step": 1.0, "epoch": 1.0, "token": 1.0}
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
 
 

@@ -6,7 +6,6 @@
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -23,8 +22,9 @@ from foveal import __version__
 from foveal.config import Config, ConfigError, from_tables, nearest, to_toml
 from foveal.core import durable
 from foveal.core.errors import RunFailed, UserError
+from foveal.core.locks import lock
 from foveal.training.plan import Plan
-from foveal.training.sealed import open_json, seal_json
+from foveal.training.sealed import fields_of, open_json, seal_json
 
 FORMAT = 1
 WEIGHTS = "model.safetensors"
@@ -71,7 +71,7 @@ class Run:
         path = self.path / "plan.json"
         if not path.exists():
             return None
-        return Plan(**open_json(path.read_bytes(), str(path)))
+        return fields_of(Plan, open_json(path.read_bytes(), str(path)), str(path))
 
     def write_plan(self, plan: Plan) -> None:
         """Through to the disk: from now on only steps count."""
@@ -132,7 +132,8 @@ def create_run(
                 (part / name).parent.mkdir(parents=True, exist_ok=True)
                 durable.write_new(part / name, content)
     except RunFailed as failure:
-        if isinstance(failure.__cause__, (PermissionError, FileExistsError, NotADirectoryError)):
+        taken = (FileExistsError, NotADirectoryError, PermissionError)
+        if isinstance(failure.__cause__, taken) or getattr(failure.__cause__, "errno", 0) == errno.ENOTEMPTY:
             raise UserError(f"{failure}; choose another --run") from None
         raise
     return Run(path, config, facts)
@@ -171,16 +172,10 @@ def open_run(path: Path) -> Run:
 
 @contextmanager
 def held(run: Run) -> Iterator[None]:
-    """Only one process at a time is inside for each run, else UserError; a killed one lets go. A
-    file system without locks keeps nobody out."""
+    """Only one process at a time is inside for each run, else UserError; a killed one lets go."""
     with (run.path / "run.json").open("r+b") as file:  # to be written, or NFS gives no lock
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{run.path}: another process is training it; wait for it, or stop it") from None
-        except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):
-                raise
+        if not lock(file.fileno(), wait=False):
+            raise UserError(f"{run.path}: another process is training it; wait for it, or stop it")
         yield
 
 

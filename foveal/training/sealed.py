@@ -5,7 +5,8 @@ Nothing is ever unpickled: tensors are safetensors, all else is JSON.
 
 import hashlib
 import json
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import safetensors.torch
 from safetensors import SafetensorError
@@ -13,6 +14,9 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 
+HEADER = 1 << 24
+"""Bytes of a header at most: of some hundred thousand tensors."""
+T = TypeVar("T")
 _BLANK = "0" * 64
 _OPENING = b'{\\"sha256\\":\\"'
 
@@ -52,6 +56,8 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
     """The inverse of `seal_tensors`, in storage of their own; `name` is for the error."""
     length = int.from_bytes(content[:8], "little")
     try:
+        if length > HEADER:
+            raise ValueError
         header = json.loads(content[8 : 8 + length])
         facts = json.loads(header["__metadata__"]["foveal"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -98,3 +104,11 @@ def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str)
 
 def _kind(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+
+
+def fields_of(kind: type[T], table: dict[str, Any], name: str) -> T:
+    """A dataclass from a table of all its fields; UserError, with `name`, if one is missing or unknown."""
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    if odd := sorted(known ^ table.keys()):
+        raise UserError(f"{name}: {', '.join(odd)}: this version of Foveal writes other fields")
+    return kind(**table)

@@ -15,7 +15,15 @@ from foveal.training.average import Average
 from foveal.training.log import Log
 from foveal.training.optim import Optimizer
 from foveal.training.plan import Plan
-from foveal.training.sealed import load_weights, open_json, open_tensors, seal_json, seal_tensors, weights_of
+from foveal.training.sealed import (
+    fields_of,
+    load_weights,
+    open_json,
+    open_tensors,
+    seal_json,
+    seal_tensors,
+    weights_of,
+)
 
 
 @dataclass
@@ -86,14 +94,13 @@ def from_files(training: Training, model: nn.Module, run: str, path: Path, files
         raise UserError(f"{path}: no {', '.join(sorted(missing))}")
 
     state = open_json(files["state.json"], str(path / "state.json"))
-    if missing := asdict(Progress()).keys() - state["progress"].keys():
-        raise UserError(f"{path / 'state.json'}: no {', '.join(sorted(missing))}")
     if state["run"] != run:
         raise UserError(f"{path}: a checkpoint of another run; take it away")
-    plan = state["plan"] and Plan(**state["plan"])
+    name = str(path / "state.json")
+    plan = state["plan"] and fields_of(Plan, state["plan"], name)
     if plan and plan != training.plan:
         raise UserError(f"{path}: made under another plan.json than the one that is there; restore it")
-    progress = Progress(**state["progress"])
+    progress = fields_of(Progress, state["progress"], name)
     if (progress.best_step is None) != ("best.safetensors" not in files):
         raise UserError(f"{path}: best.safetensors does not fit state.json")
 

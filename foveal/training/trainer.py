@@ -132,7 +132,8 @@ class Trainer:
         progress.step += 1
         progress.tokens += tokens
         progress.seconds += seconds
-        self.pace.times.append(seconds)
+        if state.plan is None:
+            self.pace.times.append(seconds)
         progress.refused = progress.refused + 1 if done.culprit else 0
         record = {
             "kind": "refused" if done.culprit else "step",

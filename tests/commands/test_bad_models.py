@@ -47,6 +47,35 @@ def test_a_model_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None
     assert f"not enough memory for {4 << 60} bytes: take a smaller model" in line
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has"), " for 2.00 GiB"),
+        (MemoryError("Unable to allocate 14.9 GiB for an array with shape (2, 3)"), " for 14.9 GiB"),
+        (MemoryError(), ""),
+    ],
+)
+def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch, error: Exception, told: str) -> None:
+    def full(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("foveal.commands.train.build_model", full)
+    assert f"foveal: not enough memory{told}: take a smaller model" in refuse("train", "text.txt", *TINY)
+
+
+IGNORED = {
+    "task.smoothing=0.1": "task.smoothing: the score of a language model is its loss",
+    "data.order=windows data.restart=0.1": "data.restart is of streams of text",
+    "--task mask task.positions=last": "task.loss, task.positions: not of mask",
+}
+
+
+@pytest.mark.parametrize("given", IGNORED)
+def test_settings_that_would_do_nothing(given: str) -> None:
+    model = ("--model", "mask") if "mask" in given else TINY
+    assert IGNORED[given] in refuse("train", "text.txt", *model, *given.split())
+
+
 LEARNED = ("--model", "attention", "model.positions.kind=learned")
 
 

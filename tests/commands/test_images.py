@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import foveal
 from foveal.tasks.classify import ClassifyTask
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -135,8 +136,6 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
 
 def test_what_can_not_be_learned() -> None:
     write_images()
-    line = refuse("train", "squares", "--model", "resnet-18")
-    assert "set model.encoder.network=resnet-18 data.image.size=224" in line
     assert "data.image.size=12 is not a multiple" in refuse(
         "train", "squares", *SMALL, *PATCHES, "model.encoder.patch=5"
     )
@@ -198,3 +197,18 @@ def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
         "train", "text.txt", "--budget", "1steps", "--run", "writer", "data.context=8", "data.batch_tokens=64"
     )
     assert "--views is for runs of images" in refuse("evaluate", "writer", "--views", "ten")
+
+
+def test_a_network_by_its_name() -> None:
+    """Of images as it was published for, if nothing else is said."""
+    told = succeed(
+        "train", write_images(count=20), "--model", "lenet-5", "data.image.batch=4", "--budget", "1steps"
+    )
+    assert "runs/squares-lenet-5-1" in told.err
+    config = foveal.load("runs/squares-lenet-5-1").config
+    assert config.model.encoder.network == "lenet-5"
+    assert (config.data.image.size, config.data.image.channels) == (32, 1)
+    succeed("train", "squares", "--model", "resnet-20", *SMALL, "--budget", "1steps", "--run", "small")
+    assert foveal.load("small").config.data.image.size == 12
+    told = refuse("train", "squares", "--task", "caption", "--model", "resnet-18")
+    assert "labels images; to caption, set model.encoder.network=resnet-18" in told

@@ -127,6 +127,23 @@ def test_spaces_between_the_words_of_a_target_are_all_alike() -> None:
     assert all("  " not in row["reference"] for row in told["worst"])
 
 
+def test_previews_are_of_what_chooses_the_weights() -> None:
+    """The test part is looked at once, at the end."""
+    rows = [f"{row}\t{row[::-1]}\n" for row in sentences(40)]
+    for name, some in (("train", rows[:30]), ("valid", rows[30:35]), ("test", rows[35:])):
+        Path(f"{name}.tsv").write_text("source\ttarget\n" + "".join(some))
+    train("train.tsv", "--model", "transduce", "--valid", "valid.tsv", "--test", "test.tsv", steps=2)
+    samples = Path("run/samples.jsonl").read_text()
+    assert rows[30].split("\t")[0] in samples
+    assert rows[35].split("\t")[0] not in samples
+
+
+def test_an_encoder_has_no_window() -> None:
+    write_pairs()
+    window = "model.encoder.attention.window=3"
+    assert "an encoder sees all; leave it out" in refuse("train", "pairs.tsv", "--model", "translate", window)
+
+
 def test_the_bottleneck_has_no_attention_to_draw() -> None:
     write_pairs()
     train("pairs.tsv", "--model", "translate-gru", "model.attentive.score=summary", steps=2)

@@ -159,6 +159,7 @@ def test_models() -> None:
         assert abs(listed[name]["parameters"] - 1_050_000) < 50_000
     shown = succeed("models").out
     assert all(name in shown for name in preset_names())
+    assert "resnet-50" in shown
 
 
 def test_data() -> None:

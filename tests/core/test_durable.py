@@ -1,9 +1,12 @@
 """Files appear whole or not at all, whatever fails."""
 
+import errno
+import fcntl
 import os
 
 import pytest
 
+from foveal.core import cache
 from foveal.core.durable import digest, new_folder, replace_file, write_new
 from foveal.core.errors import RunFailed
 
@@ -130,3 +133,29 @@ def test_order_of_the_calls(tmp_path, monkeypatch):
 def test_digest(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     assert digest(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_two_at_once_do_not_fill_one_folder(tmp_path):
+    """The second is told, and leaves the first alone; what a killed one left is used up."""
+    path = tmp_path / "run"
+    (tmp_path / ".run.part" / "deep").mkdir(parents=True)
+    (tmp_path / ".run.part" / "old").write_bytes(b"old")
+    with new_folder(path) as first:
+        write_new(first / "a", b"first")
+        taken = pytest.raises(RunFailed, match="run: can't write: another process is making it")
+        with taken, new_folder(path) as second:
+            write_new(second / "a", b"second")
+        assert names(first) == ["a"]
+    assert (path / "a").read_bytes() == b"first"
+    assert names(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP])
+def test_a_file_system_without_locks(tmp_path, monkeypatch, number):
+    def without(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", without)
+    with new_folder(tmp_path / "run"), cache.locked(tmp_path / "data"):
+        pass
+    assert (tmp_path / "run").is_dir()

@@ -65,9 +65,14 @@ class Recorder:
 
     replace = rename
 
-    def makedirs(self, path: Path) -> None:
-        self._note("mkdir", str(path))
-        os.makedirs(path)
+    def makedirs(self, path: Path, exist_ok: bool = False) -> None:
+        if not (exist_ok and path.is_dir()):
+            self._note("mkdir", str(path))
+        os.makedirs(path, exist_ok=exist_ok)
+
+    def unlink(self, path: Path) -> None:
+        self._note("unlink", str(path), can_fail=False)
+        os.unlink(path)
 
     def rmtree(self, path: Path, ignore_errors: bool = False) -> None:
         """Removing must work on a full disk."""

@@ -290,7 +290,19 @@ def test_a_newer_format_is_refused(two: Path) -> None:
     from foveal.training.sealed import seal_json
 
     (two / "4" / "manifest.json").write_bytes(seal_json(manifest | {"format": 2}))
-    assert "newer version of Foveal" in load_newest(two)[1][0]
+    with pytest.raises(UserError, match="newer version of Foveal"):
+        load_newest(two)
+
+
+def test_what_is_no_checkpoint_stays(two: Path) -> None:
+    shutil.copytree(two / "4", two / "4.keep")
+    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4")
+    assert {path.name for path in two.iterdir()} == {"4", "4.keep", "9"}
+
+
+def test_a_header_beyond_all_measure_is_refused() -> None:
+    with pytest.raises(UserError, match="not a safetensors file of Foveal's"):
+        open_tensors((2**30).to_bytes(8, "little") + b"{" * 100, "model.safetensors")
 
 
 def test_every_flipped_byte_of_the_kept_weights_is_found(two: Path) -> None:
