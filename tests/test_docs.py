@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
+from foveal.core.tap import SITES
 from foveal.models.convnets import NETWORKS
 from foveal.models.language import READERS
 from foveal.models.stack import MIXERS
@@ -86,6 +87,11 @@ def test_commands_are_found() -> None:
     found = [command for page in PAGES for command in commands(page)]
     assert "foveal generate first" in found
     assert {command.split()[1] for command in found} >= COMMANDS.keys()
+
+
+def test_every_tap_is_told() -> None:
+    page = (ROOT / "docs/taps.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE) == list(SITES.items())
 
 
 def test_every_mixer_and_preset_has_its_place() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 SITES = {
     "weights": "attention's weights after the softmax (B, H, T, S), recomputed from queries and keys; "
-    "hard attention's are 1 at the place it looked at",
+    "hard attention's are 1 at the place it looked at; of a classifier's pooling T = H = 1",
     "hidden": "a recurrent mixer's outputs (B, T, D)",
     "delta": "Mamba's time steps (B, T, E)",
     "receptance": "RWKV's gate after the sigmoid (B, T, D)",

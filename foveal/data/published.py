@@ -61,7 +61,7 @@ def spellings(files: Files) -> Parts:
 
 
 def reviews(files: Files) -> Parts:
-    """Texts labelled negative or positive, of columns `text`, `label` (0 or 1) and `source`.
+    """Texts and their labels, negative or positive, of a table with columns `text`, `label` and `source`.
 
     Repeated texts are left out. Of each label in each source every tenth is for
     the test, and every twentieth for validation.

@@ -63,5 +63,5 @@ class Classifier(Tapped):
         assert self.query is not None
         scores = vectors @ self.query
         weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(1).where(mask, 0.0)
-        self.tap("weights", lambda: weights)
+        self.tap("weights", lambda: weights[:, None, None])
         return (weights[:, None].to(vectors.dtype) @ vectors).squeeze(1)

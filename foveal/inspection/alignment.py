@@ -5,7 +5,6 @@ Bahdanau et al. (2015), figure 3. Pictures of them are in `alignment_picture` an
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from jaxtyping import Float, Int
 
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
+from foveal.data.scripts import without_spaces
 
 Piece = str | bytes
 """What a token stands for. Bytes may be part of a character."""
@@ -22,8 +22,6 @@ MARK = re.compile(r" ?</?\w+>")
 """A token that stands for no text, such as `<stop>`: a word by itself."""
 BEFORE_A_WORD = (" ", "Ġ", "▁")
 """White space in front of a word, as it is and as tokenizers write it."""
-WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-"""How the Unicode names of letters begin whose words have no space between them."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ def _begins_word(text: str, before: str) -> bool:
         text.startswith(BEFORE_A_WORD)
         or (before.endswith(" ") and not before.isspace())
         or bool(MARK.fullmatch(text) or MARK.fullmatch(before))
-        or unicodedata.name(text[:1] or " ", "").startswith(WITHOUT_SPACES)
+        or without_spaces(text)
     )
 
 

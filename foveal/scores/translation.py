@@ -11,20 +11,25 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from foveal.data.scripts import bleu_tokenizer
 from foveal.scores.score import Score, check_pairs
 
 ORDER, BETA = 6, 2
 """chrF's longest character n-gram, and how much recall weighs."""
+SEEN = 1000
+"""References whose script is looked at."""
 
 
-def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str = "13a") -> Score:
+def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None = None) -> Score:
     """BLEU in 0 to 100 (Papineni et al. 2002). `each`: sentence BLEU of the n-grams a sentence has.
 
-    `tokenize` is sacrebleu's: "13a" for languages with spaces, "zh" or "char" for those without.
+    `tokenize` is sacrebleu's: "13a" for languages with spaces, "zh" or "char" for those without, which is
+    seen from the references where nothing is said.
     """
     from sacrebleu.metrics.bleu import BLEU
 
     check_pairs(references, outputs)
+    tokenize = tokenize or bleu_tokenizer(references[:SEEN])
     corpus = BLEU(tokenize=tokenize, force=True)  # unforced, it writes advice to standard error
     alone = BLEU(tokenize=tokenize, force=True, effective_order=True)
     value = corpus.corpus_score(outputs, [references]).score

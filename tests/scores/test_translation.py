@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
+from foveal.data.scripts import bleu_tokenizer
 from foveal.scores.translation import bleu, chrf
 
 WORDS = ["the", "a", "cat", "sat", "on", "mat", ",", ".", "and", "very", "small", "Größe", "3.5", "isn't"]
@@ -83,9 +84,23 @@ def test_identical_is_100_and_nothing_is_0(score, peer) -> None:
     assert score(["", ""], ["", ""]).value == 0
 
 
-def test_bleu_without_spaces_needs_its_tokenizer() -> None:
+def test_bleu_without_spaces_takes_its_tokenizer() -> None:
     references, outputs = ["我喜欢在公园里看小猫"], ["我喜欢在公园里看小狗"]
-    assert bleu(references, outputs).value == 0
-    score = bleu(references, outputs, tokenize="zh")
+    assert bleu(references, outputs, tokenize="13a").value == 0
+    score = bleu(references, outputs)
     assert score.value > 80
     assert "tok:zh" in score.signature
+
+
+@pytest.mark.parametrize(
+    ("text", "tokenizer"),
+    [
+        ("公園で子猫を見るのが好きです", "char"),
+        ("ฉันชอบดูลูกแมวในสวน", "char"),
+        ("Ich heiße 王", "13a"),
+        ("12 + 3 = 15", "13a"),
+        ("", "13a"),
+    ],
+)
+def test_the_tokenizer_of_a_script(text: str, tokenizer: str) -> None:
+    assert bleu_tokenizer([text]) == tokenizer
