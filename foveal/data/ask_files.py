@@ -1,4 +1,4 @@
-"""Where questions about images are: folders and zips with a table, or Parquet. Each image is kept once."""
+"""Where questions about images are: folders and zips with a table, or tables. Each image is kept once."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ from foveal.core.errors import UserError
 from foveal.data.decoded import decoded
 from foveal.data.fields import Fields, as_texts, no_text
 from foveal.data.folders import FILE, TABLES, open_folder, read_folder
-from foveal.data.picture_files import table_of, unnamed_pictures
-from foveal.data.picture_sets import COLUMNS, picture_fields
+from foveal.data.picture_files import named, table_of, unnamed_pictures
+from foveal.data.picture_sets import picture_column, picture_fields
 from foveal.data.rows import Aside, Row, checked
 from foveal.data.tables import columns_of, read_records
 
@@ -26,8 +26,8 @@ def read_asked(data: str, wanted: Sequence[str], config: DataConfig, aside: list
     their columns are called, the config says. Errors: UserError for what concerns all of it.
     """
     path = Path(data)
-    single = path.suffix.lower() == ".parquet" and path.is_file()
-    table = path if single else table_of(open_folder(data))
+    pictures = picture_column(path)
+    table = table_of(open_folder(data)) if pictures is None else path
     if table is None:
         raise UserError(f"{data}: no {' or '.join(TABLES)} in it, which say the questions; make one")
     known, columns = columns_of(table), {field: str(getattr(config, field)) for field in wanted}
@@ -36,7 +36,7 @@ def read_asked(data: str, wanted: Sequence[str], config: DataConfig, aside: list
             raise UserError(f"{table}: no column '{column}' among {', '.join(known)}; set data.{field}=NAME")
     if config.history != "none" and config.history in known:
         columns["history"] = config.history
-    rows = _in_parquet(path, columns) if single else _in_folder(data, columns)
+    rows = _in_folder(data, columns) if pictures is None else _in_table(path, pictures, columns)
     return decoded(rows, config.image, aside)
 
 
@@ -51,16 +51,14 @@ def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
         yield from unnamed_pictures(folder)
 
 
-def _in_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
-    column = next((name for name in COLUMNS if name in columns_of(path)), COLUMNS[0])
+def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
     read = _reader(columns)
 
     def asked(row: Fields) -> Fields | str:
-        picture, found = picture_fields(row, column, None, []), read(row)
+        picture, found = picture_fields(path, row, column, None, []), read(row)
         return picture if isinstance(picture, str) else found if isinstance(found, str) else found | picture
 
-    for row in checked(str(path), read_records(path, [column, *columns.values()]), asked):
-        yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
+    return named(checked(str(path), read_records(path, [column, *columns.values()]), asked))
 
 
 def _reader(columns: Mapping[str, str]) -> Texts:

@@ -10,6 +10,7 @@ from foveal.data.folders import TABLES, open_folder
 from foveal.data.frames_files import are_clips, columns_at
 from foveal.data.parts import part_files
 from foveal.data.picture_files import is_archive, is_pictures, table_of
+from foveal.data.picture_sets import picture_column
 from foveal.data.rows import Row
 from foveal.data.series import is_series, read_series
 from foveal.data.tables import SUFFIXES, columns_of
@@ -80,7 +81,7 @@ def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
 def _picture_task(data: str, named: Mapping[str, object]) -> TaskName:
     """By the table: questions and answers; a text for each where a folder's has one and no label."""
     path = Path(part_files(data)["train"])
-    single = path.suffix.lower() == ".parquet"
+    single = picture_column(path) is not None
     if path.is_file() and not is_archive(path) and not single:
         return "images"
     table = path if single else table_of(open_folder(str(path)))
@@ -92,7 +93,7 @@ def _picture_task(data: str, named: Mapping[str, object]) -> TaskName:
     if {question, answer} <= found:
         return "choose" if choices in found else "answer"
     text, label = str(named.get("column", "text")), str(named.get("label", "label"))
-    return "caption" if text in found and label not in found and not single else "images"
+    return "caption" if text in found and label not in found else "images"
 
 
 def _clip_task(data: str, named: Mapping[str, object]) -> TaskName:

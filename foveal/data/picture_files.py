@@ -31,10 +31,11 @@ SOME = 100
 def labelled_pictures(data: str, label: str) -> Iterator[Row | Aside]:
     """Each picture at a path: `image` (a file, its bytes, or an array), its `name` and its `label`.
 
-    `label` is the column of a folder's table, or of Parquet. Errors: UserError for what concerns all of it.
+    `label` is the column of a folder's table, or of a table of pictures. Errors: UserError for what concerns
+    all of it.
     """
     if is_set(data):
-        yield from _named(checked(data, pictures_in(data, label), _with_text))
+        yield from named(checked(data, pictures_in(data, label), _with_text))
         return
     folder = open_folder(data)
     yield from _in_folder(folder, "label" if table_of(folder) is None else label)
@@ -55,7 +56,7 @@ def unlabelled_pictures(data: str) -> Iterator[Row | Aside]:
     path, sets = Path(data), part_sets(data)
     if sets or is_set(data):
         for one in sets.values() or [data]:
-            yield from _named(checked(one, pictures_in(one, None), _as_is))
+            yield from named(checked(one, pictures_in(one, None), _as_is))
         return
     if path.is_file() and not is_archive(path):
         files: Iterator[File] = iter([path])
@@ -135,10 +136,13 @@ def _as_is(fields: Fields) -> Fields:
     return fields
 
 
-def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
-    """With where it is as the name of each."""
+def named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
+    """With its file as the name of each, or where it is in one of many."""
     for row in rows:
-        yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
+        if isinstance(row, Row):
+            image = row.fields["image"]
+            row = Row(row.place, row.fields | {"name": str(image) if isinstance(image, Path) else row.place})
+        yield row
 
 
 def table_of(folder: File) -> File | None:

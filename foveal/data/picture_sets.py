@@ -1,4 +1,4 @@
-"""Many labelled pictures in a file: IDX (the form of MNIST), NumPy arrays, Parquet."""
+"""Many labelled pictures in a file: IDX (the form of MNIST), NumPy arrays, tables."""
 
 import gzip
 import json
@@ -19,7 +19,8 @@ from foveal.core.errors import UserError
 from foveal.data.fields import Fields, Found
 from foveal.data.folders import PARTS
 from foveal.data.picture_bounds import is_bomb
-from foveal.data.pictures import eight_bits, white_of
+from foveal.data.pictures import SUFFIXES, eight_bits, white_of
+from foveal.data.tables import SUFFIXES as TABLES
 from foveal.data.tables import columns_of, read_records
 from foveal.data.text import open_file
 
@@ -29,7 +30,7 @@ IDX_PARTS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
 NPZ_NAMES = (("x_{}", "y_{}"), ("{}_images", "{}_labels"))
 """What the arrays of a part are called; where there are no parts, `images` and `labels`."""
 COLUMNS = ("image", "img")
-"""Names of the column of pictures in Parquet, its values `{"bytes": ...}` or the bytes."""
+"""Names of a table's column of pictures: in Parquet `{"bytes": ...}` or the bytes; or names of files."""
 
 
 def part_sets(data: str) -> dict[str, str]:
@@ -58,25 +59,37 @@ def part_sets(data: str) -> dict[str, str]:
 def is_set(data: str) -> bool:
     """Whether there are pictures in the file."""
     path = Path(data)
-    if path.suffix.lower() == ".parquet" and path.is_file():
-        try:
-            return any(column in COLUMNS for column in columns_of(path))
-        except UserError:
-            return False  # whose reader says what is wrong
+    if picture_column(path):
+        return True
     if path.suffix.lower() == ".npz" and path.is_file():
         return "images" in _array_names(path)
     return path.parent.suffix.lower() == ".npz" or bool(IDX.fullmatch(path.name))
 
 
-def pictures_in(data: str, label: str | None) -> Iterator[Found]:
-    """Each picture: where it is, and `image`, its levels of 8 bits or its file's bytes, and `label`.
+def picture_column(path: Path) -> str | None:
+    """The column of a table with pictures, or in text with names of their files; None if there is none."""
+    if path.suffix.lower() not in TABLES or not path.is_file():
+        return None
+    try:
+        column = next((name for name in COLUMNS if name in columns_of(path)), None)
+        if column is None or path.suffix.lower() == ".parquet":
+            return column
+        rows = (found[column] for _, found in read_records(path, [column]) if isinstance(found, dict))
+        first = next(rows, None)
+    except UserError:
+        return None  # whose reader says what is wrong
+    return column if isinstance(first, str) and first.lower().endswith(SUFFIXES) else None
 
-    `label` is its column in Parquet; labels are left out if it is None. Errors: UserError for what concerns
+
+def pictures_in(data: str, label: str | None) -> Iterator[Found]:
+    """Each picture: where it is, and `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
+
+    `label` is its column in a table; labels are left out if it is None. Errors: UserError for what concerns
     the whole file.
     """
     path = Path(data)
-    if path.suffix.lower() == ".parquet":
-        return _parquet(path, label)
+    if column := picture_column(path):
+        return _table(path, column, label)
     if IDX.fullmatch(path.name):
         images = _idx(path)
         return _rows(path, images, _idx(_labels_beside(path)) if label else None)
@@ -166,20 +179,26 @@ def _npz(path: Path, part: str, labelled: bool) -> Iterator[Found]:
     yield from _rows(path, images, labels)
 
 
-def _parquet(path: Path, label: str | None) -> Iterator[Found]:
-    known = columns_of(path)
-    column = next((name for name in COLUMNS if name in known), COLUMNS[0])
+def _table(path: Path, column: str, label: str | None) -> Iterator[Found]:
     classes = _classes(path, label)
     for place, found in read_records(path, [column, label] if label else [column]):
-        yield place, found if isinstance(found, str) else picture_fields(found, column, label, classes)
+        yield (
+            place,
+            found if isinstance(found, str) else picture_fields(path, found, column, label, classes),
+        )
 
 
-def picture_fields(found: Fields, column: str, label: str | None, classes: list[str]) -> Fields | str:
-    """The bytes of the file as `image`, and the `label` if its column is given; or why there are none."""
+def picture_fields(
+    table: Path, found: Fields, column: str, label: str | None, classes: list[str]
+) -> Fields | str:
+    """As `image` a picture's bytes, or its file, named from the table's folder on, and the `label`, if its
+    column is given; or why there are none."""
     held, number = found[column], found[label] if label else None
     content = held.get("bytes") if isinstance(held, dict) else held
-    if not isinstance(content, bytes):
-        return f"'{column}' holds no bytes of a picture; save the pictures in the table"
+    if isinstance(content, str) and content:
+        content = table.parent / content
+    elif not isinstance(content, bytes):
+        return f"'{column}' holds no bytes of a picture, nor its file; save the pictures in the table"
     if classes and isinstance(number, int):
         if not 0 <= number < len(classes):
             return f"'{label}' is {number}, and there are {len(classes)} classes; mend the row"
@@ -189,6 +208,8 @@ def picture_fields(found: Fields, column: str, label: str | None, classes: list[
 
 def _classes(path: Path, label: str | None) -> list[str]:
     """The names of the classes, where Hugging Face's datasets has left them in the file."""
+    if path.suffix.lower() != ".parquet":
+        return []
     import pyarrow.parquet
 
     try:

@@ -15,6 +15,7 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import parts
 from foveal.data.images import ImageForm
+from foveal.data.infer import infer_task
 from foveal.data.picture_files import is_pictures
 
 Image = pytest.importorskip("PIL.Image")
@@ -204,7 +205,7 @@ def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
     assert sum(map(len, (found.train, found.valid, found.test))) == 30
     assert [(row.place, row.why.split(";")[0]) for row in found.aside] == [
         (f"{path}, row 31", "empty"),
-        (f"{path}, row 32", "'image' holds no bytes of a picture"),
+        (f"{path}, row 32", "'image' holds no bytes of a picture, nor its file"),
         (f"{path}, row 33", "'label' is empty"),
     ]
     assert "no column 'kind' among 'image', 'label'" in refusal(path, label="kind")
@@ -212,3 +213,38 @@ def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
     assert "'image' holds no bytes of a picture" in refusal(path)
     table(path, "image", [{"bytes": value} for value in values], [0, 1, 7] * 10, ["cat", "dog"])
     assert "'label' is 7, and there are 2 classes" in {row.why.split(";")[0] for row in prepared(path).aside}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_a_table_of_files(tmp_path, suffix):
+    """Named from its folder on; what is not there, or no name, is set aside."""
+    pictures = levels(20, 3)
+    (tmp_path / "photos").mkdir()
+    for number, picture in enumerate(pictures):
+        (tmp_path / f"photos/{number}.png").write_bytes(png(picture))
+    rows = [(f"photos/{number}.png", ("cat", "dog")[number % 2]) for number in range(20)]
+    rows += [("photos/99.png", "cat"), ("", "cat")]
+    path, between = tmp_path / f"a{suffix}", "," if suffix == ".csv" else "\t"
+    lines = [json.dumps({"image": image, "label": label}) for image, label in rows]
+    if suffix != ".jsonl":
+        lines = [f"image{between}label", *(between.join(row) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    assert is_pictures(str(path))
+    assert infer_task(str(path), {}) == "images"
+    found = prepared(path, channels=3)
+    assert sum(map(len, (found.train, found.valid, found.test))) == 20
+    assert [row.why.split(";")[0].split(":")[0] for row in found.aside] == [
+        "can't be read",
+        "'image' holds no bytes of a picture, nor its file",
+    ]
+    assert asked(path, found.inputs) == 20
+
+
+def test_a_table_of_texts_with_an_image_somewhere_is_none_of_pictures(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"text": "a", "image": "https://example.org/"}) + "\n")
+    assert infer_task(str(path), {}) == "language"
+    path.write_text(json.dumps({"text": "a", "image": "a.png"}) + "\n")
+    assert infer_task(str(path), {}) == "caption"
+    path.write_text(json.dumps({"question": "a", "answer": "b", "image": "a.png"}) + "\n")
+    assert infer_task(str(path), {}) == "answer"
