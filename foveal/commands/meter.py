@@ -2,13 +2,21 @@
 
 import time
 
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
 
-from foveal.commands.console import ERROR, Left, duration
+from foveal.commands.console import ERROR, duration
 from foveal.training.watch import Watch
 
 QUICK, LINES = 2.0, 10.0
 """Seconds: what is done sooner is not shown; and from one line to the next where there is no terminal."""
+
+
+class Left(ProgressColumn):
+    """Time left: by the budget until it is a plan, then by steps."""
+
+    def render(self, task: Task) -> Text:
+        return Text(str(task.fields["left"]), style="cyan")
 
 
 class Meter:

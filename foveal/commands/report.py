@@ -13,7 +13,6 @@ from foveal.build import build_task, held_out_order, kind_of, load_run_weights, 
 from foveal.build.kind import Judged
 from foveal.commands.console import (
     ERROR,
-    Screen,
     besides,
     duration,
     facts_table,
@@ -23,6 +22,7 @@ from foveal.commands.console import (
 )
 from foveal.commands.meter import Meter
 from foveal.commands.models import parts_of
+from foveal.commands.screen import Screen
 from foveal.config import Config, TaskName
 from foveal.data.prepared import Prepared
 from foveal.inspection.curves import draw_curves

@@ -98,7 +98,7 @@ UNLEARNT: dict[Callable[[], None], str] = {
     texts: "3 can't be used, the first: data, a/1.jpg: no picture that can be read",
     folders_called_pictures: "a folder of a label without files",
     a_line_end_in_a_label: "have the label 'blue'",
-    nulls: "the first is row 1: 'image' holds no bytes of a picture, nor its file; save the pictures in the table",
+    nulls: "the first is row 1: 'image' holds no bytes of a picture, nor its file; save",
     a_zip_in_a_zip: "data.zip: no metadata.csv or metadata.jsonl in it",
     an_empty_zip: "data.zip: no metadata.csv or metadata.jsonl in it",
 }

@@ -3,7 +3,12 @@
 import io
 from contextlib import redirect_stderr
 
-from foveal.commands.console import Screen, duration
+import numpy as np
+import pytest
+
+from foveal.commands import screen
+from foveal.commands.console import duration
+from foveal.commands.screen import Screen
 
 
 def shown(text: str) -> list[str]:
@@ -50,3 +55,18 @@ def test_what_fits_is_left_whole() -> None:
     (line,) = shown("no arrow " * 50)
     assert line.endswith(" ...")
     assert 140 < len(line) <= 160
+
+
+def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "most_memory", lambda: 2_340_000_000)
+    told, shown = io.StringIO(), Screen(10.0, "tokens")
+    monkeypatch.setattr(shown, "_last_line", -100.0)
+    with redirect_stderr(told):
+        shown.step({"step": 4, "loss": 1.5, "tokens_per_second": 1234.0, "seconds": 2.5})
+    assert told.getvalue() == "step 4  loss 1.500  1,234 tokens/s  2.3 GB  8 s left\n"
+
+
+def test_memory_is_of_this_process() -> None:
+    before = screen.most_memory()
+    held = np.ones(1 << 25)
+    assert held.nbytes < screen.most_memory() < before + 2 * held.nbytes
