@@ -8,33 +8,34 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.layers.attention import SelfAttention
+from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.block import Block, Stack
 from foveal.layers.feedforward import MLP
 from foveal.layers.norm import LayerNorm
 from foveal.layers.recurrent import GRU, LSTM, Cell, Elman, Recurrent
 from foveal.ops.activation import ACTIVATIONS
 
+WAYS = ("", "_reverse")
+"""How the names of parameters end, by direction."""
+
 
 def from_recurrent(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
-    """The stack that computes what `module` does, one block a layer; it takes (B, T, D).
+    """The stack that computes what `module` does, one block a layer, of one direction or of both; it takes
+    (B, T, D).
 
     torch adds two biases, b_ih + b_hh, where one is enough: ours is their sum, but for the GRU's b_hn, which
     stands inside the reset gate's product. Gates lie in torch's order (LSTM: i, f, g, o; GRU: r, z, n).
-    Errors: UserError for two directions, or an LSTM's projection.
+    Errors: UserError for an LSTM's projection.
     """
-    if module.bidirectional or module.proj_size:
-        raise UserError("bidirectional and proj_size are not ours: give a module of one direction without")
+    if module.proj_size:
+        raise UserError("proj_size is not ours: give a module without")
     blocks: list[nn.Module] = []
     for layer in range(module.num_layers):
-        W_x, W_h = _weight(module, "weight_ih", layer), _weight(module, "weight_hh", layer)
-        cell = _cell(module, W_x.shape[1]).to(W_x)
-        with torch.no_grad():
-            cell.get_parameter("weight_input").copy_(W_x)
-            cell.get_parameter("weight_hidden").copy_(W_h)
-            cell.get_parameter("bias").zero_()
-            if module.bias:
-                _join_biases(cell, _weight(module, "bias_ih", layer), _weight(module, "bias_hh", layer))
-        blocks.append(Block(Recurrent(cell)))
+        there, back = (f"l{layer}{way}" for way in WAYS)
+        mixer: nn.Module = _from_direction(module, there)
+        blocks.append(
+            Block(Bidirectional(mixer, _from_direction(module, back)) if module.bidirectional else mixer)
+        )
     return Stack(blocks)
 
 
@@ -42,29 +43,28 @@ def to_recurrent(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
     """The inverse of `from_recurrent`, with `batch_first`; all second biases are zero but the GRU's b_hn.
 
     Errors: UserError for what torch's modules have not: norms, residuals, feed-forward layers, positions,
-    different cells or widths, a learned start, a GRU that resets before the product.
+    different cells or widths, a learned start, a GRU that resets before the product, a sum of directions.
     """
-    cells = [_plain_cell(block) for block in stack.blocks]
-    first, widths = cells[0], {cell.d_out for cell in cells}
-    if stack.positioned is not None or len({type(cell) for cell in cells}) > 1 or len(widths) > 1:
+    layers = [_plain_cells(block) for block in stack.blocks]
+    cells = [cell for layer in layers for cell in layer]
+    kinds = {(type(cell), cell.d_out, len(layer)) for layer in layers for cell in layer}
+    if stack.positioned is not None or len(kinds) > 1:
         raise UserError("torch's layers are of one kind and one width, without positions; these are not")
-    shape = {"input_size": first.d_in, "hidden_size": first.d_out, "num_layers": len(cells)}
+    first, both = cells[0], len(layers[0]) == 2
+    shape = {"input_size": first.d_in, "hidden_size": first.d_out, "num_layers": len(layers)}
+    shape |= {"bidirectional": both, "batch_first": True}
     module: nn.RNN | nn.LSTM | nn.GRU
     if isinstance(first, Elman):
         if len({cell.relu for cell in cells if isinstance(cell, Elman)}) > 1:
             raise UserError("torch's layers have one nonlinearity; these have two")
-        module = nn.RNN(**shape, nonlinearity="relu" if first.relu else "tanh", batch_first=True)
+        module = nn.RNN(**shape, nonlinearity="relu" if first.relu else "tanh")
     else:
-        module = (nn.LSTM if isinstance(first, LSTM) else nn.GRU)(**shape, batch_first=True)
+        module = (nn.LSTM if isinstance(first, LSTM) else nn.GRU)(**shape)
     module.to(first.get_parameter("bias"))
     with torch.no_grad():
-        for layer, cell in enumerate(cells):
-            _weight(module, "weight_ih", layer).copy_(cell.get_parameter("weight_input"))
-            _weight(module, "weight_hh", layer).copy_(cell.get_parameter("weight_hidden"))
-            _weight(module, "bias_ih", layer).copy_(cell.get_parameter("bias"))
-            second = _weight(module, "bias_hh", layer).zero_()
-            if isinstance(cell, GRU) and cell.bias_new is not None:
-                second[2 * cell.width :] = cell.bias_new
+        for number, layer in enumerate(layers):
+            for cell, way in zip(layer, WAYS, strict=False):
+                _to_direction(cell, module, f"l{number}{way}")
     return module
 
 
@@ -93,8 +93,26 @@ def to_transformer(stack: Stack, norm: LayerNorm | None = None) -> nn.Transforme
     return encoder
 
 
-def _weight(module: nn.RNNBase, name: str, layer: int) -> Tensor:
-    return module.get_parameter(f"{name}_l{layer}")
+def _from_direction(module: nn.RNNBase, place: str) -> Recurrent:
+    """Of the layer and direction that its parameters' names end in."""
+    W_x, W_h = module.get_parameter(f"weight_ih_{place}"), module.get_parameter(f"weight_hh_{place}")
+    cell = _cell(module, W_x.shape[1]).to(W_x)
+    with torch.no_grad():
+        cell.get_parameter("weight_input").copy_(W_x)
+        cell.get_parameter("weight_hidden").copy_(W_h)
+        cell.get_parameter("bias").zero_()
+        if module.bias:
+            biases = (module.get_parameter(f"bias_{side}_{place}") for side in ("ih", "hh"))
+            _join_biases(cell, *biases)
+    return Recurrent(cell)
+
+
+def _to_direction(cell: Elman | LSTM | GRU, module: nn.RNNBase, place: str) -> None:
+    for theirs, ours in (("weight_ih", "weight_input"), ("weight_hh", "weight_hidden"), ("bias_ih", "bias")):
+        module.get_parameter(f"{theirs}_{place}").copy_(cell.get_parameter(ours))
+    second = module.get_parameter(f"bias_hh_{place}").zero_()
+    if isinstance(cell, GRU) and cell.bias_new is not None:
+        second[2 * cell.width :] = cell.bias_new
 
 
 def _cell(module: nn.RNNBase, d_in: int) -> Cell:
@@ -115,12 +133,21 @@ def _join_biases(cell: Cell, b_x: Tensor, b_h: Tensor) -> None:
         bias += b_h
 
 
-def _plain_cell(block: nn.Module) -> Elman | LSTM | GRU:
+def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
+    """One, or one for each direction."""
     plain = isinstance(block, Block) and block.feedforward is None and not block.residual
-    if not plain or not isinstance(block.mixer_norm, nn.Identity) or not isinstance(block.mixer, Recurrent):
+    if not plain or not isinstance(block.mixer_norm, nn.Identity):
         raise UserError("torch's layers are bare cells: without norm, residual and feed-forward layer")
-    cell = block.mixer.cell
-    if not isinstance(cell, Elman | LSTM | GRU) or any(start.any() for start in block.mixer.start.values()):
+    if isinstance(block.mixer, Bidirectional) and block.mixer.join == "beside":
+        return [_plain_cell(block.mixer.there), _plain_cell(block.mixer.back)]
+    return [_plain_cell(block.mixer)]
+
+
+def _plain_cell(mixer: object) -> Elman | LSTM | GRU:
+    if not isinstance(mixer, Recurrent):
+        raise UserError("torch's layers are bare cells, of one direction or two beside each other")
+    cell = mixer.cell
+    if not isinstance(cell, Elman | LSTM | GRU) or any(start.any() for start in mixer.start.values()):
         raise UserError("torch has the cells rnn, lstm and gru, each from a start of zeros")
     if isinstance(cell, GRU) and cell.bias_new is None:
         raise UserError("torch's GRU resets after the recurrent product, this one before: not the same cell")

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from foveal.core.errors import UserError
 from foveal.interop.torch_modules import from_recurrent, from_transformer, to_recurrent, to_transformer
 from foveal.layers.attention import SelfAttention
+from foveal.layers.bidirectional import Bidirectional
 from foveal.layers.block import Block, Stack
 from foveal.layers.feedforward import MLP, SwiGLU
 from foveal.layers.position import Positioned, SinusoidalPosition
@@ -59,6 +60,28 @@ def test_recurrent_there_and_back(name: str, layers: int, bias: bool) -> None:
     assert all(torch.equal(value, again[key]) for key, value in ours.state_dict().items())
 
 
+@pytest.mark.parametrize("name", list(RECURRENT))
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("bias", [True, False])
+def test_both_directions_there_and_back(name: str, layers: int, bias: bool) -> None:
+    """Rows of several lengths, too: the way back begins at each one's own end."""
+    theirs = grown(RECURRENT[name](num_layers=layers, bias=bias, batch_first=True, bidirectional=True))
+    ours, x, lengths = from_recurrent(theirs), torch.randn(B, T, D), torch.tensor([T, 4, 7])
+    close(ours(x)[0], theirs(x)[0])
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    expected, _ = nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
+    close(ours(x, lengths=lengths)[0], expected)
+    again = to_recurrent(ours)
+    close(again(x)[0], theirs(x)[0])
+    assert torch.equal(from_recurrent(again)(x)[0], ours(x)[0])
+
+
+def test_directions_that_are_added_are_not_torchs() -> None:
+    block = Block(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H)), "sum"))
+    with pytest.raises(UserError, match="of one direction or two beside each other"):
+        to_recurrent(Stack([block]))
+
+
 def test_recurrent_keeps_its_precision() -> None:
     ours = from_recurrent(nn.GRU(D, H).double())
     assert all(parameter.dtype == torch.float64 for parameter in ours.parameters())
@@ -66,8 +89,8 @@ def test_recurrent_keeps_its_precision() -> None:
 
 
 def test_recurrent_that_is_not_ours() -> None:
-    for theirs in (nn.LSTM(D, H, bidirectional=True), nn.LSTM(D, H, proj_size=2)):
-        with pytest.raises(UserError, match="bidirectional and proj_size"):
+    for theirs in (nn.LSTM(D, H, proj_size=2), nn.LSTM(D, H, proj_size=2, bidirectional=True)):
+        with pytest.raises(UserError, match="proj_size is not ours"):
             from_recurrent(theirs)
 
 
