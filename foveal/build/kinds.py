@@ -14,7 +14,7 @@ from foveal.build.labels import LabelKind
 from foveal.build.navigate import NavigateKind
 from foveal.build.pairs import PairKind
 from foveal.build.series import SeriesKind, StepsKind
-from foveal.build.speech import SpeechKind
+from foveal.build.speech import SoundKind, SpeechKind
 from foveal.build.tags import TagKind
 from foveal.config import Config, TaskName
 from foveal.training.run import Run
@@ -24,6 +24,7 @@ KINDS: dict[TaskName, Kind] = {
     "translate": PairKind(),
     "transduce": PairKind(),
     "transcribe": SpeechKind(),
+    "sounds": SoundKind(),
     "classify": LabelKind(),
     "tag": TagKind(),
     "mask": masked,

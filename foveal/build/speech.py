@@ -1,13 +1,18 @@
-"""From a recording to its text."""
+"""From a recording to its text, or to a label."""
 
+from typing import Any
+
+from foveal.build.choices import WholeKind, some
 from foveal.build.examples import usual_vocabulary
 from foveal.build.kind import Described
 from foveal.build.writing import WritingKind
 from foveal.config import Config
-from foveal.data import recordings
+from foveal.data import recordings, sounds
 from foveal.data.marks import Marks
 from foveal.data.prepared import Prepared
 from foveal.data.recordings import Recordings, SpeechInputs
+from foveal.data.sounds import SoundInputs, Sounds
+from foveal.encoders.audio import ConvEncoder, PyramidEncoder
 from foveal.models.encoder import Encoded, audio_encoder
 from foveal.models.language import decoder
 
@@ -34,3 +39,20 @@ class SpeechKind(WritingKind):
             f"to {target.size:,} {target.kind} tokens"
         )
         return Described("recordings", told, Marks(target.size).vocabulary, "target tokens")
+
+
+class SoundKind(WholeKind):
+    def __init__(self) -> None:
+        super().__init__(sounds)
+
+    def encoder(self, config: Config, inputs: SoundInputs | None = None) -> PyramidEncoder | ConvEncoder:
+        bins = config.data.bins if inputs is None else inputs.audio.settings.bins
+        return audio_encoder(config.model.encoder, bins)
+
+    def describe(self, config: Config, data: Prepared[SoundInputs, Sounds]) -> Described:
+        audio, labels = data.inputs.audio.settings, data.inputs.labels
+        told = f"sounds: {some(labels)} from {audio.bins} mel bands of {audio.rate:,} samples a second"
+        return Described("labelled recordings", told, len(labels), "frames")
+
+    def amount(self, facts: dict[str, Any]) -> str:
+        return f"{facts['examples']:,} of {facts['frames']:,} frames"

@@ -91,7 +91,9 @@ def _of_run(path: str, data: str | None, device: torch.device) -> list[Activatio
     else:
         held_out, _ = kind.prepare_held_out(loaded.config, data, loaded.inputs, say)
     model = loaded.model.requires_grad_(True)  # gradients go through frozen layers, too
-    return _seen(model, loaded.task, _mixed(loaded.config, held_out), loaded.config)
+    # REINFORCE's gradient is 0 where all walks of a row are the likeliest one: so that of imitation is shown.
+    config = from_tables(loaded.config.model_dump(), {"task": {"signal": "imitation"}})
+    return _seen(model, build_task(config, model, loaded.inputs), _mixed(config, held_out), config)
 
 
 def _untrained(

@@ -1,12 +1,15 @@
 """The settings of a training: those that are asked for, over a preset's or a run's."""
 
+from pathlib import Path
 from typing import Any
 
 from foveal.commands.console import say
 from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
 from foveal.core.errors import UserError
 from foveal.data.infer import NAMING, infer_task
+from foveal.data.parts import part_files
 from foveal.data.picture_files import is_pictures
+from foveal.data.recordings import are_recordings
 from foveal.models.convnets import NETWORKS, made_for
 from foveal.training.plan import parse_budget
 from foveal.training.run import Run
@@ -16,6 +19,7 @@ PRESETS: dict[TaskName, str] = {
     "translate": "translate",
     "transduce": "transduce",
     "transcribe": "listen",
+    "sounds": "sounds",
     "classify": "classify",
     "tag": "tag",
     "mask": "mask",
@@ -53,6 +57,8 @@ def configured(
     named = _named(overrides)
     if task == "classify" and is_pictures(data):
         task = "images"
+    elif task == "classify" and Path(data).is_dir() and are_recordings(part_files(data)["train"]):
+        task = "sounds"
     settings = [f"training.budget={budget}"] if budget else []
     settings += [f"task.name={task}"] if task else []
     if model in NETWORKS and model not in preset_names():

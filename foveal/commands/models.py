@@ -16,7 +16,8 @@ from foveal.models.convnets import NETWORKS
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-CHOOSING = ("classify", "tag", "mask", "series", "steps", "images", "clips", "frames", "answer", "choose")
+OF_TEXTS = ("classify", "tag", "mask")
+CHOOSING = (*OF_TEXTS, "sounds", "series", "steps", "images", "clips", "frames", "answer", "choose")
 """Tasks whose head is no decoder."""
 
 

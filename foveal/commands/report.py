@@ -45,7 +45,7 @@ USES: dict[TaskName, tuple[str, tuple[str, ...]]] = {
 }
 """What a run of a task is for, a command and its options; the others answer: predict."""
 VIEWS: dict[TaskName, str] = {
-    **dict.fromkeys(("classify", "tag", "series", "steps", "images", "answer"), "confusion"),
+    **dict.fromkeys(("classify", "tag", "sounds", "series", "steps", "images", "answer"), "confusion"),
     **dict.fromkeys(("clips", "frames", "narrate"), "filmstrip"),
     "glimpse": "glimpses",
     "navigate": "walks",
@@ -53,6 +53,7 @@ VIEWS: dict[TaskName, str] = {
 """The view of a run that shows best what it has learnt."""
 CHOICES: dict[TaskName, str] = {
     "classify": "text",
+    "sounds": "recording",
     "series": "series",
     "tag": "word",
     "steps": "step",
@@ -68,6 +69,7 @@ CHOICES: dict[TaskName, str] = {
 """Of what there is a loss, where it is of no token but of a label."""
 LENGTHS: dict[TaskName, str] = {
     "transcribe": "frames",
+    "sounds": "frames",
     "series": "steps",
     "steps": "steps",
     "clips": "frames",

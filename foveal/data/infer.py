@@ -11,6 +11,7 @@ from foveal.data.frames_files import are_clips, columns_at
 from foveal.data.parts import part_files
 from foveal.data.picture_files import is_archive, is_pictures, table_of
 from foveal.data.picture_sets import picture_column
+from foveal.data.recordings import are_recordings
 from foveal.data.rows import Row
 from foveal.data.series import is_series, read_series
 from foveal.data.tables import SUFFIXES, columns_of
@@ -24,6 +25,7 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
     "language": ("column",),
     "mask": ("column",),
     "transcribe": ("column",),
+    "sounds": ("label",),
     "series": (),
     "steps": (),
     "images": ("label",),
@@ -57,6 +59,8 @@ def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
         return _clip_task(data, named)
     if is_pictures(data):
         return _picture_task(data, named)
+    if are_recordings(part_files(data)["train"]):
+        return _recording_task(data, named)
     if any((path / table).is_file() for table in TABLES):
         return "transcribe"
     path = Path(part_files(data)["train"])
@@ -94,6 +98,17 @@ def _picture_task(data: str, named: Mapping[str, object]) -> TaskName:
         return "choose" if choices in found else "answer"
     text, label = str(named.get("column", "text")), str(named.get("label", "label"))
     return "caption" if text in found and label not in found else "images"
+
+
+def _recording_task(data: str, named: Mapping[str, object]) -> TaskName:
+    """By the folder's table: a text for each, or a label; without a table folders are labels."""
+    table = table_of(Path(part_files(data)["train"]))
+    try:
+        found = set() if table is None else set(columns_of(table))
+    except UserError:
+        return "transcribe"  # whose reader says what is wrong with the table
+    text, label = str(named.get("column", "text")), str(named.get("label", "label"))
+    return "transcribe" if text in found or (table is not None and label not in found) else "sounds"
 
 
 def _clip_task(data: str, named: Mapping[str, object]) -> TaskName:

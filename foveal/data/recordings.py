@@ -1,8 +1,9 @@
 """Recordings with their text: a folder with metadata, to frames and tokens."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from foveal.data.audio import FILE as FEATURES
 from foveal.data.audio import AudioFeatures, MelSettings
 from foveal.data.examples import Examples, Ragged
 from foveal.data.folders import FILE as SOUND
-from foveal.data.folders import read_folder
+from foveal.data.folders import TABLES, files_in, read_folder
 from foveal.data.marks import Marks
 from foveal.data.parts import hashed
 from foveal.data.prepared import NOTHING, Taken
@@ -26,6 +27,8 @@ from foveal.data.standardize import Statistics, Values
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
 
 SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+SOME = 100
+"""Files of a folder that are looked at to see what it is for."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class SpeechInputs:
     audio: AudioFeatures
     target: Tokenizer
     room: Room
+
+    @property
+    def source(self) -> AudioFeatures:
+        """What the encoder needs."""
+        return self.audio
 
     def encode_target(self, text: str) -> Ids:
         return np.append(self.target.encode_known(text)[0], Marks(self.target.size).stop)
@@ -84,26 +92,39 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
     """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `target`."""
     if not Path(data).is_dir():
         raise UserError(f"{data}: not a folder of recordings with metadata.csv or metadata.jsonl")
-    for row in read_folder(Path(data), (config.column,)):
+    return named(read_folder(Path(data), (config.column,)), config.column, "target", aside)
+
+
+def named(rows: Iterable[Row | Aside], column: str, field: str, aside: list[Aside]) -> Iterator[Row]:
+    """Of a folder's rows `source` (the sha256 of the file), `file`, and as `field` what is in the column."""
+    for row in rows:
         if isinstance(row, Aside):
             aside.append(row)
         else:
-            file, text = row.fields[SOUND], row.fields[config.column].strip()
-            yield Row(row.place, {"source": digest(file), "file": file, "target": text})
+            file, text = row.fields[SOUND], row.fields[column].strip()
+            yield Row(row.place, {"source": digest(file), "file": file, field: text})
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> SpeechInputs:
-    """A recording has no tokens, so there is nothing to be taken."""
-    settings = MelSettings(config.rate, config.bins, config.seconds)
+def heard(
+    data: str, rows: list[Row], config: DataConfig, taken: Taken
+) -> tuple[AudioFeatures, list[Values | str]]:
+    """The processor of recordings, that of a run if it is taken; and the frames of each, or why there are
+    none. Errors: UserError if none can be used."""
+    known: AudioFeatures | None = taken.source
+    settings = MelSettings(config.rate, config.bins, config.seconds) if known is None else known.settings
     frames = [_frames(settings, row) for row in rows]
     usable = [values for values in frames if not isinstance(values, str)]
     if not usable:
         raise UserError(f"{data}: no recording can be used, the first: {frames[0]}")
+    return known or AudioFeatures(settings, Statistics.of(usable)), frames
+
+
+def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> SpeechInputs:
+    audio, frames = heard(data, rows, config, taken)
     texts = [row.fields["target"] for row in rows]
     target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
-    spoken = (text for text, values in zip(texts, frames, strict=True) if not isinstance(values, str))
-    ratio = sum(len(target.encode(text)) for text in spoken) / sum(map(len, usable))
-    audio = AudioFeatures(settings, Statistics.of(usable))
+    used = [(text, found) for text, found in zip(texts, frames, strict=True) if not isinstance(found, str)]
+    ratio = sum(len(target.encode(text)) for text, _ in used) / sum(len(found) for _, found in used)
     return SpeechInputs(audio, target, Room.of_texts(target, texts, config.longest, ratio))
 
 
@@ -112,8 +133,8 @@ def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: lis
         target = inputs.encode_target(row.fields["target"])
         if len(target) > config.longest:
             return f"{len(target)} tokens, and data.longest={config.longest}: raise it to use the row"
-        values = _frames(inputs.audio.settings, row)
-        return values if isinstance(values, str) else (inputs.audio.statistics.standardize(values), target)
+        values = frames_of(inputs.audio, row)
+        return values if isinstance(values, str) else (values, target)
 
     kept, found = keep(rows, encoded, aside)
     fields = [row.fields for row in kept]
@@ -123,6 +144,18 @@ def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: lis
         "target": Ragged.from_rows(target for _, target in found),
     }
     return Recordings(names, texts, contents, Examples(columns))
+
+
+def are_recordings(data: str) -> bool:
+    """Whether most of a folder's first files are some."""
+    folder = Path(data)
+    if not folder.is_dir():
+        return False
+    try:
+        first = [*islice((name for name in files_in(folder) if name not in TABLES), SOME)]
+    except UserError:  # whose reader says what is wrong
+        return False
+    return bool(first) and 2 * sum(name.lower().endswith(SUFFIXES) for name in first) > len(first)
 
 
 def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
@@ -139,14 +172,16 @@ def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterato
 
 
 def encode_questions(
-    rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]
+    rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]
 ) -> tuple[list[Row], Examples]:
-    def encoded(row: Row) -> Values | str:
-        values = _frames(inputs.audio.settings, row)
-        return values if isinstance(values, str) else inputs.audio.statistics.standardize(values)
-
-    kept, found = keep(rows, encoded, aside)
+    kept, found = keep(rows, lambda row: frames_of(inputs.audio, row), aside)
     return kept, Examples({"source": Ragged.from_rows(found)})
+
+
+def frames_of(audio: AudioFeatures, row: Row) -> Values | str:
+    """Standardised; or why there are none."""
+    values = _frames(audio.settings, row)
+    return values if isinstance(values, str) else audio.statistics.standardize(values)
 
 
 def _frames(settings: MelSettings, row: Row) -> Values | str:

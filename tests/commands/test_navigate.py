@@ -109,6 +109,8 @@ def test_reinforce_goes_on_from_imitation() -> None:
     assert "nats" not in told.err
     again = json.loads(succeed("evaluate", "second", "--json").out)
     assert again["success"] == result["success"]
+    seen = json.loads(succeed("inspect", "second", "activations", "--json").out)["activations"]["trained"]
+    assert seen[0]["gradient"] > 0
 
 
 @pytest.mark.parametrize("way", ["imitation", "reinforce"])
