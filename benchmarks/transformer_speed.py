@@ -88,7 +88,7 @@ def ours(size: Size) -> Subject:
         "model.projection_bias": False,
         "data.context": size.context,
         "data.batch_tokens": size.batch * size.context,
-        "training.precision": "bfloat16",
+        "training.precision": "auto",
     }
     return Subject(load_config("attention", [f"{key}={value}" for key, value in settings.items()]))
 
