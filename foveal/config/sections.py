@@ -131,10 +131,19 @@ class TrainingConfig(Strict):
     """Evaluations without progress before stopping early; 0 means never."""
     average: Fraction = 0.0
     """Decay of the exponential moving average of the weights that is evaluated and kept; 0 means none."""
+    average_last: Annotated[int, Field(ge=0)] = 0
+    """Evaluations at which the weights are taken whose mean is evaluated and kept: so many last ones; 0 means
+    none."""
     checkpoint_seconds: Rate = 30.0
     """Longest time between checkpoints."""
     bad_steps: Positive = 10
     """Refused steps in a row (NaN or infinite) before giving up."""
+
+    @model_validator(mode="after")
+    def _one_average(self) -> "TrainingConfig":
+        if self.average and self.average_last:
+            raise ValueError("training.average and training.average_last are two means: set one of them to 0")
+        return self
 
 
 class Config(Strict):

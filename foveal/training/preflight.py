@@ -59,8 +59,9 @@ def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Pre
     weights = {p.data_ptr(): p.nbytes for p in model.parameters()}
     activations = sum(size for pointer, size in kept.items() if pointer not in weights)
     total, weight = metrics["loss"]
-    # Weights, and their average; of those that are trained a gradient and at most two moments.
-    copies = (1 + (config.training.average > 0)) * sum(weights.values())
+    # Weights, and what is averaged; of those that are trained a gradient and at most two moments.
+    averaged = config.training.average_last or config.training.average > 0
+    copies = (1 + averaged) * sum(weights.values())
     copies += 3 * sum({p.data_ptr(): p.nbytes for p in model.parameters() if p.requires_grad}.values())
     return Preflight(total / weight, seconds, update, copies + activations)
 

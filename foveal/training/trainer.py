@@ -17,7 +17,7 @@ from foveal.core import durable
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
 from foveal.training import checkpoint, snapshot
-from foveal.training.average import Average
+from foveal.training.average import make_average
 from foveal.training.evaluate import evaluate
 from foveal.training.interrupt import Interrupted, Signals
 from foveal.training.log import Log
@@ -63,7 +63,7 @@ class Trainer:
         self.pace = Pace(self.budget.amount, folder.config.schedule)
         self.state = snapshot.Training(
             optimizer=Optimizer(model, folder.config.optimizer),
-            average=Average(model, self.config.average) if self.config.average else None,
+            average=make_average(model, self.config),
             carries=[None] * self.config.accumulate,
             metrics=Log(folder.metrics),
             samples=Log(folder.samples),
@@ -164,6 +164,8 @@ class Trainer:
     def _look(self, signals: Signals) -> None:
         """Evaluate (not at step 0), keep the weights if they are the best, and sample; each once a step."""
         state, progress = self.state, self.state.progress
+        if state.average and progress.step:
+            state.average.look(progress.step)
         with state.average.in_model() if state.average else nullcontext():
             if self.valid and progress.evaluated < progress.step:
                 means = evaluate(

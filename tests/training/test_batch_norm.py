@@ -14,7 +14,7 @@ from foveal.layers.residual import basic
 from foveal.models.encoder import Encoded
 from foveal.models.residual import ResidualNetwork
 from foveal.tasks.classify import ClassifyTask
-from foveal.training.average import Average
+from foveal.training.average import MovingAverage
 from foveal.training.evaluate import evaluate
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
@@ -156,7 +156,7 @@ def test_weight_decay_is_of_kernels_and_matrices():
 
 def test_the_average_is_of_running_statistics_too():
     model = network()
-    average = Average(model, 0.5)
+    average = MovingAverage(model, 0.5)
     expected = first_norm(model).running_var.clone()
     for index in range(3):
         step(model, batch(8, index))

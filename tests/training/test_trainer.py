@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
+from foveal.config import ConfigError
 from foveal.core.errors import RunFailed
-from foveal.training.average import Average
+from foveal.training.average import LastMean, MovingAverage
 from foveal.training.evaluate import evaluate
 from foveal.training.interrupt import Interrupted, Signals
 from foveal.training.run import open_run
@@ -124,7 +125,7 @@ def test_the_average_is_evaluated_and_kept_and_the_weights_go_on(tmp_path: Path)
 
 def test_the_average_is_the_written_out_sum() -> None:
     net = ToyModel(dtype=torch.float64)
-    average = Average(net, 0.3)
+    average = MovingAverage(net, 0.3)
     expected, weight = net.hidden.weight.detach().clone(), net.hidden.weight
     for step in range(6):
         with torch.no_grad():
@@ -147,13 +148,56 @@ def test_the_average_is_the_written_out_sum() -> None:
 
 def test_running_statistics_are_averaged_with_the_weights() -> None:
     norm = nn.BatchNorm1d(2)
-    average = Average(norm, 0.3)
+    average = MovingAverage(norm, 0.3)
     norm(torch.randn(8, 2))
     statistics = norm.state_dict()["running_mean"].clone()
     average.update(100)
     with average.in_model():
         torch.testing.assert_close(norm.state_dict()["running_mean"], 0.7 * statistics)
     assert torch.equal(norm.state_dict()["running_mean"], statistics)
+
+
+def test_the_mean_of_the_last_evaluations_is_kept() -> None:
+    """Of those that are there; a second look after the same update, as after a resume, counts once."""
+    net = ToyModel(dtype=torch.float64)
+    last, weight, seen = LastMean(net, 3), net.hidden.weight, []
+    with last.in_model():
+        first = weight.detach().clone()
+    assert torch.equal(first, weight)
+    for step in (2, 4, 6, 8):
+        with torch.no_grad():
+            weight.add_(torch.randn_like(weight))
+        seen.append(weight.detach().clone())
+        last.look(step)
+        last.look(step)
+        with last.in_model():
+            torch.testing.assert_close(weight.detach(), torch.stack(seen[-3:]).mean(0))
+        assert torch.equal(weight, seen[-1])
+    again = LastMean(net, 3)
+    again.load(last.tensors, "")
+    torch.testing.assert_close(again.mean(), last.mean())
+
+
+@pytest.mark.parametrize("where", ["train", "evaluate", "preview"])
+def test_a_run_with_a_mean_of_evaluations_resumes_alike(tmp_path: Path, where: str) -> None:
+    """Stopped in the middle of an evaluation too: what was taken in is not taken twice."""
+    config = toy_config(training={"budget": "8steps", "average": 0.0, "average_last": 2, "evaluate_every": 2})
+    whole = train(tmp_path / "whole", config)
+    assert open_tensors(whole.folder.weights.read_bytes(), "")[1]["which"] == "best average"
+    signals = Signals()
+
+    def stop(now: str, calls: int) -> None:
+        if now == where and calls == 4:
+            signals.pending = signal.SIGTERM
+
+    with pytest.raises(Interrupted):
+        toy_trainer(tmp_path / "run", config, hook=stop).run(signals)
+    assert differences(fingerprint(train(tmp_path / "run", config)), fingerprint(whole)) == []
+
+
+def test_two_means_are_refused() -> None:
+    with pytest.raises(ConfigError, match="two means"):
+        toy_config(training={"average": 0.9, "average_last": 5})
 
 
 def test_early_stopping(tmp_path: Path) -> None:
