@@ -19,7 +19,9 @@ def picture_encoder(config: Config) -> ImageEncoder | PatchEncoder:
     if encoder.kind == "patches":
         return patch_encoder(encoder, image.channels, image.size)
     network, stem = encoder.network, encoder.stem
-    return image_encoder(network, image.channels, stem, encoder.nonlinearity, image.size)
+    return image_encoder(
+        network, image.channels, stem, encoder.nonlinearity, image.size, encoder.normalization
+    )
 
 
 class PicturedKind(ExampleKind, ABC):

@@ -123,15 +123,18 @@ class EncoderConfig(ReaderConfig):
     kind: EncoderName = "none"
     """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
     here it has width, layers and dropout), or strided convolutions before the stack; an image: a named
-    network (of the settings here it has network, stem and nonlinearity), or its patches before the stack; or
-    the frames of a clip: such a network for each and the stack over them, or as a volume: convolutions over
-    time, rows and columns (width and layers)."""
+    network (of the settings here it has network, stem, nonlinearity and normalization), or its patches before
+    the stack; or the frames of a clip: such a network for each and the stack over them, or as a volume:
+    convolutions over time, rows and columns (width and layers)."""
     network: str = "resnet-20"
     """A network for images, by its published name."""
     stem: Literal["published", "small"] = "published"
     """How it begins; small, for images of about 32 pixels, is one convolution that keeps their size."""
     nonlinearity: Literal["published", ActivationName] = "published"
     """The network's activation function, if another one."""
+    normalization: Literal["published", "layer", "instance", "group"] = "published"
+    """What the network has in place of its batch norms: a norm of each image by itself, over all channels,
+    each one, or groups of them."""
     patch: Size = 4
     """Side of a patch, in pixels."""
 

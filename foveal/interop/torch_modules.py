@@ -5,6 +5,7 @@ Dropout is a setting of training and no weight: it is left out in both direction
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 from foveal.layers.attention import SelfAttention
@@ -14,6 +15,8 @@ from foveal.layers.feedforward import MLP
 from foveal.layers.norm import LayerNorm
 from foveal.layers.recurrent import GRU, LSTM, Cell, Elman, Recurrent
 from foveal.ops.activation import ACTIVATIONS
+
+THEIR_ACTIVATIONS = ACTIVATIONS | {"gelu": F.gelu}
 
 WAYS = ("", "_reverse")
 """How the names of parameters end, by direction."""
@@ -157,7 +160,7 @@ def _plain_cell(mixer: object) -> Elman | LSTM | GRU:
 def _from_layer(layer: nn.Module) -> Block:
     assert isinstance(layer, nn.TransformerEncoderLayer)
     theirs, width = layer.self_attn, layer.self_attn.embed_dim
-    names = [name for name, function in ACTIVATIONS.items() if function is layer.activation]
+    names = [name for name, function in THEIR_ACTIVATIONS.items() if function is layer.activation]
     if not names:
         raise UserError(f"activation {layer.activation}: ours has {', '.join(ACTIVATIONS)}")
     mixer = SelfAttention(width, theirs.num_heads)
@@ -190,7 +193,9 @@ def _to_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
         mixer.heads,
         feedforward.expand.out_features,
         dropout=0.0,
-        activation=feedforward.activate,
+        activation=next(
+            THEIR_ACTIVATIONS[name] for name, ours in ACTIVATIONS.items() if ours is feedforward.activate
+        ),
         batch_first=True,
         norm_first=block.pre,
     ).to(mixer.query.weight)

@@ -5,12 +5,12 @@ import math
 import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.linear import Linear
 from foveal.layers.mixer import check_input
+from foveal.ops.gelu import gelu
 from foveal.ops.linear import linear
 from foveal.ops.padding import after_length, zero_padding
 from foveal.ops.scan import linear_scan
@@ -95,7 +95,7 @@ class S5(nn.Module):
         pairs = torch.view_as_real(states).flatten(2)
         mirrored = torch.view_as_real(2 * states.conj().resolve_conj()).flatten(2)
         twice_real = linear(mirrored, self.out.flatten(1))
-        hidden = F.gelu(twice_real + self.feedthrough * x)
+        hidden = gelu(twice_real + self.feedthrough * x)
         y = hidden * self.gate(hidden).sigmoid()
         last = pairs[:, -1] if lengths is None else after_length(first.flatten(1), pairs, lengths)
         return zero_padding(y, lengths), {"s": last.view_as(first)}

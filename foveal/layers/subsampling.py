@@ -2,8 +2,8 @@
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from foveal.ops.gelu import gelu
 from foveal.ops.padding import zero_padding
 
 
@@ -33,5 +33,5 @@ class Subsampling(nn.Module):
         x = zero_padding(x, lengths)
         for convolution in (self.first, self.second):
             lengths = None if lengths is None else (lengths + 1) // 2
-            x = zero_padding(F.gelu(convolution(x.mT)).mT, lengths)
+            x = zero_padding(gelu(convolution(x.mT)).mT, lengths)
         return x, lengths

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
+from foveal.layers.activation import Activate
 from foveal.layers.grid_convolution import BatchNorm2d, Conv2d, NormedConv
 from foveal.layers.whitening import Whitening
+from foveal.ops.gelu import gelu
 
 
 class IdentityConv2d(Conv2d):
@@ -44,10 +45,15 @@ class AirbenchNetwork:
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
         first = Whitening(channels, 2)
-        blocks, d_in = [first, nn.GELU()], first.out_channels
+        blocks, d_in = [first, Activate("gelu")], first.out_channels
         for width in self.widths:
-            halved = IdentityConv2d(d_in, width, 3), nn.MaxPool2d(2, stride=2), BatchNorm2d(width), nn.GELU()
-            again = NormedConv(width, width, 3, activation=F.gelu, convolution=IdentityConv2d)
+            halved = (
+                IdentityConv2d(d_in, width, 3),
+                nn.MaxPool2d(2, stride=2),
+                BatchNorm2d(width),
+                Activate("gelu"),
+            )
+            again = NormedConv(width, width, 3, activation=gelu, convolution=IdentityConv2d)
             blocks.append(nn.Sequential(*halved, again))
             d_in = width
         return ImageEncoder(blocks, d_in)

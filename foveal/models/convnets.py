@@ -8,6 +8,7 @@ from torch import nn
 from foveal.config import ConfigError, nearest
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
+from foveal.layers.grid_norm import GridNorm, renorm
 from foveal.models.airbench import AirbenchNetwork
 from foveal.models.features import COLOURS, EDGES, VISUAL_WORDS
 from foveal.models.residual import ResidualNetwork, basic_network, bottleneck_network, small_network
@@ -82,6 +83,7 @@ def made_for(network: str) -> tuple[int, int, int]:
 
 
 Nonlinearity = Literal["published"] | Activation
+Normalization = Literal["published"] | GridNorm
 
 
 def image_encoder(
@@ -90,9 +92,11 @@ def image_encoder(
     stem: Literal["published", "small"],
     nonlinearity: Nonlinearity = "published",
     size: int = 224,
+    normalization: Normalization = "published",
 ) -> ImageEncoder | PatchEncoder:
     """The named network without its classifier, for images of `channels`; ConfigError for an unknown name,
-    and for another nonlinearity than published where the network is no straight or residual one.
+    for another nonlinearity than published where the network is no straight or residual one, and for another
+    normalization where it has no batch norms.
 
     The small stem, for images of about 32 pixels, is 3x3 at stride 1 without pooling, and patches of 4x4 for
     Transformers; networks that begin so in any case stay as they are. A Transformer reads images of `size` by
@@ -101,9 +105,16 @@ def image_encoder(
     if network not in NETWORKS:
         raise ConfigError(f"model.encoder.network: unknown network '{network}'{nearest(network, NETWORKS)}")
     recipe, small = _recipe(network, nonlinearity), stem == "small"
+    encoder: ImageEncoder | PatchEncoder
     if isinstance(recipe, VisionTransformer):
-        return recipe.encoder(channels, small, size)
-    return recipe.encoder(channels, small)
+        encoder = recipe.encoder(channels, small, size)
+    else:
+        encoder = recipe.encoder(channels, small)
+    if normalization != "published" and not renorm(encoder, normalization):
+        raise ConfigError(
+            f"model.encoder.normalization={normalization}: {network} has no batch norms; set it to published"
+        )
+    return encoder
 
 
 def grid_of(

@@ -19,7 +19,9 @@ def frame_encoder(config: EncoderConfig, image: ImageConfig, longest: int) -> Fr
         except ValueError as error:
             raise ConfigError(f"{error}: lower model.encoder.layers, or raise data.image.size") from None
     name = config.network
-    network = image_encoder(name, image.channels, config.stem, config.nonlinearity, image.size)
+    network = image_encoder(
+        name, image.channels, config.stem, config.nonlinearity, image.size, config.normalization
+    )
     if any(isinstance(module, Fitted) for module in network.modules()):
         raise ConfigError(f"model.encoder.network={name} begins from single images: take one such as lenet-5")
     rows, columns = grid_of(name, network, image.size)

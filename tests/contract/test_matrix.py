@@ -18,6 +18,7 @@ from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
 from foveal.layers.convnext import ConvNext
 from foveal.layers.features import OrientedGradients, Standardised
+from foveal.layers.fitted import Fitted
 from foveal.layers.grid_attention import GridAttention
 from foveal.layers.grid_convolution import NormedConv
 from foveal.layers.inverted import Inverted
@@ -101,6 +102,15 @@ HEADS = [*DECODERS, *(f"classify {pooling}" for pooling in POOLINGS), "tag"]
 FEW = ("edges", "visual words")
 """Memories of 1 and of 4 places, fewer than are tagged."""
 PAIRS = [(encoder, head) for encoder in ENCODERS for head in HEADS if head != "tag" or encoder not in FEW]
+OF_A_KIND = (
+    ("transformer", "post-norm", "mamba", "lstm, then attention"),
+    ("rnn additive", "gru additive", "gru dot", "lstm scaled", "lstm general"),
+    ("gru first", "gru summary", "lstm summary"),
+    tuple(f"classify {pooling}" for pooling in POOLINGS),
+    ("tag",),
+)
+SOME = {(encoder, kind[place % len(kind)]) for place, encoder in enumerate(ENCODERS) for kind in OF_A_KIND}
+"""Every encoder with each kind of head; all pairs take minutes (`pytest -m slow`)."""
 
 
 def config_of(encoder: str, head: str) -> Config:
@@ -109,9 +119,9 @@ def config_of(encoder: str, head: str) -> Config:
     return from_tables({"model": model, "task": {"name": name}})
 
 
-def made(encoder: str, head: str) -> Any:
+def made(encoder: str, head: str, seed: int = 0) -> Any:
     """The task, its model in float64."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config, marks = config_of(encoder, head), Marks(WORDS)
     if encoder == "vectors":
         reader: Any = vector_encoder(config.model.encoder, CHANNELS, LONGEST)
@@ -217,34 +227,32 @@ def test_laws(encoder: str, head: str) -> None:
 
 @pytest.mark.parametrize(
     ("encoder", "head"),
-    [
-        ("transformer", "transformer"),
-        ("bi-lstm", "gru additive"),
-        ("bi-gru", "gru summary"),
-        ("bi-mamba", "classify attention"),
-        ("rotary", "tag"),
-        ("vectors", "classify attention"),
-        ("vectors", "tag"),
-        ("frames", "classify mean"),
-        ("volume", "tag"),
-        ("patches", "transformer"),
-        ("class token", "classify summary"),
-        ("grid attention", "classify mean"),
-        ("convolutions", "gru additive"),
-        ("convolutions", "classify mean"),
-    ],
+    [pair if pair in SOME else pytest.param(*pair, marks=pytest.mark.slow) for pair in PAIRS],
 )
 def test_learns(encoder: str, head: str) -> None:
-    """A batch is learned by heart."""
-    task, batch = made(encoder, head), batch_of(encoder, dtype=torch.float32)
+    """A batch is learned by heart, from one of three first weights."""
+    batch = batch_of(encoder, dtype=torch.float32)
+    lowest = []
+    for seed, (rate, steps) in enumerate(((3e-2, 100), (1e-2, 300), (1e-2, 600))):
+        lowest.append(learned(encoder, head, seed, batch, rate, steps))
+        if lowest[-1] < 0.25:
+            return
+    pytest.fail(f"shares of the first loss that are left: {lowest}")
+
+
+def learned(encoder: str, head: str, seed: int, batch: ExampleBatch, rate: float, steps: int) -> float:
+    """The least share of the first loss that is left, of at most so many `steps`."""
+    task = made(encoder, head, seed)
     nn.Module.float(task.model)
+    reader = task.model.encoder
+    if isinstance(reader, ImageEncoder) and isinstance(reader.blocks[0], Fitted):
+        reader.blocks[0].fit(batch.columns["source"])
     optimizer = Optimizer(task.model, from_tables({"optimizer": {"name": "adam"}}).optimizer)
-    losses = []
-    for step in range(120):
-        done, _ = train_step(task.model, task, optimizer, [batch], [None], rate=3e-2, seed=(0, step))
-        losses.append(done.loss)
-    assert losses[0] > 0.9
-    assert min(losses) < 0.25
+    losses: list[float] = []
+    while len(losses) < steps and (not losses or losses[-1] > 0.25 * losses[0]):
+        step = (0, len(losses))
+        losses.append(train_step(task.model, task, optimizer, [batch], [None], rate=rate, seed=step)[0].loss)
+    return min(losses) / losses[0]
 
 
 @pytest.mark.parametrize("head", DECODERS)

@@ -7,6 +7,7 @@ arrays overlap; here nothing has to be proved. On machines with narrower registe
 from foveal.ops.kernels.simd.exponential import exp, exp2, sigmoid, tanh
 from foveal.ops.kernels.simd.lanes import (
     LANES,
+    copysign,
     floats,
     fma,
     get,
@@ -27,6 +28,7 @@ from foveal.ops.kernels.simd.product import products
 
 __all__ = [
     "LANES",
+    "copysign",
     "exp",
     "exp2",
     "floats",

@@ -168,6 +168,16 @@ def maximum(context: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
+def copysign(context: Any, size: Any, sign: Any) -> Any:
+    """The sizes of the first, with the signs of the second."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return call(builder, "copysign", *values)
+
+    return lanes(lanes, lanes), code
+
+
+@intrinsic
 def swap(context: Any, value: Any) -> Any:
     """Neighbours change places: the real and the imaginary parts of 8 complex numbers."""
 
