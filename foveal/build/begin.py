@@ -3,6 +3,7 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from foveal.build.ask import AskKind
@@ -20,6 +21,7 @@ from foveal.training.run import Run
 from foveal.training.sealed import load_weights, open_tensors
 
 ENCODER, PARTS, IMAGES = "encoder.", "encoder.parts.", "encoder.parts.source."
+TABLE, PROJECTION = "embedding.table", "projection."
 POSITIONS = "stack.positioned.position.table"
 """Names of weights."""
 START = "start.safetensors"
@@ -33,7 +35,7 @@ def inputs_for(run: Run, config: Config) -> tuple[Any, Taken]:
     inputs, same_task = _seen_at(open_inputs(run), config), config.task.name == run.config.task.name
     if same_task and not isinstance(kind_of(config), ChoosingKind):
         return inputs, NOTHING
-    if not same_task and run.config.model.encoder.kind == "none":
+    if not same_task and run.config.model.encoder.kind == "none" and not _as_encoder(run, config):
         raise UserError(f"{run.path}: {run.config.task.name} has no encoder that another task could take")
     source = inputs if isinstance(inputs, Tokenizer) else inputs.source
     if isinstance(source, AskInputs) and not isinstance(kind_of(config), AskKind):
@@ -60,8 +62,16 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
 
 def load_encoder(run: Run, model: nn.Module) -> None:
     """Fill the encoder of `model` with that of the run's best weights; of several sources that of the image,
-    if the other reads images alone. Learned positions may be fewer, and those of patches of another grid."""
+    if the other reads images alone. Learned positions may be fewer, and those of patches of another grid.
+
+    A language model is an encoder but for its projection; it knows no marks, which stay as they are.
+    """
     encoder, tensors, prefix = model.get_submodule("encoder"), _weights(run), ENCODER
+    if run.config.task.name == "language":
+        tensors = {ENCODER + name: x for name, x in tensors.items() if not name.startswith(PROJECTION)}
+        known = tensors[ENCODER + TABLE]
+        marks = encoder.get_parameter(TABLE).detach()[len(known) :]
+        tensors[ENCODER + TABLE] = torch.cat([known, marks.to(known)])
     joined = any(name.startswith(PARTS) for name in tensors)
     if isinstance(encoder, JointEncoder) and not joined:
         encoder = encoder.get_submodule("parts.source")
@@ -98,6 +108,11 @@ def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
     if not whole and isinstance(kind_of(config), ImageKind):
         nn.init.zeros_(model.get_parameter("head.projection.weight"))
     return whole
+
+
+def _as_encoder(run: Run, config: Config) -> bool:
+    """Whether the run is a language model that is to read texts for another task."""
+    return run.config.task.name == "language" and config.model.encoder.kind == "text"
 
 
 def load_start(run: Run, model: nn.Module) -> None:

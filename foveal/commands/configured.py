@@ -1,10 +1,11 @@
 """The settings of a training: those that are asked for, over a preset's or a run's."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from foveal.commands.console import say
-from foveal.config import Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
+from foveal.config import ENCODERS, Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
 from foveal.core.errors import UserError
 from foveal.data.infer import NAMING, infer_task
 from foveal.data.parts import part_files
@@ -40,6 +41,8 @@ PRESETS: dict[TaskName, str] = {
 """The preset of a task where none is given."""
 KEPT = ("tokenizer", "vocabulary", "target_tokenizer", "joint", "rate", "bins")
 """Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
+STACK = set(StackConfig.model_fields) - {"dropout"}
+"""Settings of any stack on which its weights depend."""
 SEEING = ("image", "patches", "frames", "volume")
 """Encoders of images."""
 
@@ -65,6 +68,8 @@ def configured(
         if task not in (None, "images"):
             raise UserError(f"--model {model} labels images; to {task}, set model.encoder.network={model}")
         preset, published = "images", of_network(model)
+    elif first is not None and model is None and _reads_on(first, task):
+        preset, published = PRESETS[task or "classify"], of_language_model(first)
     else:
         begun = None if first is None else str(first.path / "config.toml")
         preset, published = model or begun or PRESETS[task or infer_task(data, named)], []
@@ -86,6 +91,47 @@ def of_network(name: str) -> list[str]:
     return [f"model.encoder.network={name}", *image]
 
 
+def _reads_on(first: Run, task: TaskName | None) -> bool:
+    """Whether a language model is to read texts for another task."""
+    return first.config.task.name == "language" and task is not None and "text" in ENCODERS[task]
+
+
+def of_language_model(run: Run) -> list[str]:
+    """The settings of an encoder that is the run's stack, and of the tokens it reads. What it knows of a text
+    lies at its end.
+
+    Raises `UserError` where tokens are one-hot.
+    """
+    config = run.config
+    if config.model.embedding == -1:
+        raise UserError(
+            f"{run.path}: its tokens are one-hot, which leaves no room for the mark that ends a text: train "
+            "the language model with model.embedding=64, say"
+        )
+    learned = config.model.positions.kind == "learned"
+    longest = [f"data.longest={config.data.context}"] if learned else []
+    tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocabulary={config.data.vocabulary}"
+    reading = "kind=text", "causal=true", "bidirectional=false", "summary=last"
+    stack = config.model.model_dump(include=STACK)
+    return [
+        *longest,
+        *tokens,
+        "model.pooling=last",
+        *(f"model.encoder.{setting}" for setting in (*reading, *_written(stack))),
+    ]
+
+
+def _written(table: dict[str, Any], before: str = "") -> list[str]:
+    """A table as settings."""
+    settings: list[str] = []
+    for name, value in table.items():
+        if isinstance(value, dict):
+            settings += _written(value, f"{before}{name}.")
+        else:
+            settings.append(f"{before}{name}={json.dumps(value)}")
+    return settings
+
+
 def _named(overrides: tuple[str, ...]) -> dict[str, object]:
     """The settings among them that name columns, without their `data.`."""
     given = parse_overrides(overrides).get("data")
@@ -97,7 +143,10 @@ def _check_model(first: Run, config: Config) -> None:
     """UserError if the weights of `first` do not fit: all of them for its own task, else the encoder's."""
     own, old = config.model, first.config.model
     same_task = config.task.name == first.config.task.name
-    fits = _sizes(own.encoder) == _sizes(old.encoder) and (not same_task or _sizes(own) == _sizes(old))
+    if same_task or first.config.task.name != "language":
+        fits = _sizes(own.encoder) == _sizes(old.encoder) and (not same_task or _sizes(own) == _sizes(old))
+    else:  # the whole of a language model is an encoder
+        fits = _sizes(own.encoder).items() >= {name: _sizes(old)[name] for name in STACK}.items()
     if not fits:
         part, settings = ("model", "model.*") if same_task else ("encoder", "model.encoder.*")
         raise UserError(

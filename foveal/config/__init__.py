@@ -30,6 +30,7 @@ from foveal.config.model import (
 )
 from foveal.config.sections import (
     ASKING,
+    ENCODERS,
     Config,
     OptimizerConfig,
     ScheduleConfig,
@@ -40,6 +41,7 @@ from foveal.config.sections import (
 
 __all__ = [
     "ASKING",
+    "ENCODERS",
     "AttentionConfig",
     "AttentiveConfig",
     "AugmentConfig",

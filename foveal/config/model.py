@@ -106,6 +106,8 @@ class ReaderConfig(StackConfig):
     bidirectional: bool = False
     """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
     side, or of the whole width and added where a mixer can't change its width."""
+    causal: bool = False
+    """Attention sees what came before alone, as in a language model."""
     summary: Literal["mean", "last", "ends", "class"] = "mean"
     """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
     second (where a bidirectional mixer's two directions end); of patches also a class token, a learned

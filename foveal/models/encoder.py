@@ -29,12 +29,17 @@ LONGEST_SOUND = 2048
 
 
 class EncoderMixers(Mixers):
-    """The mixers of an encoder, which sees the whole row: attention looks both ways, others if asked to."""
+    """The mixers of an encoder, which sees the whole row: attention looks both ways, unless it is causal,
+    others if asked to."""
 
     config: ReaderConfig
 
     def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
-        if kind == "attention":
+        if self.config.causal and self.config.bidirectional:
+            raise ConfigError(
+                f"{self.section}.causal looks back alone: set {self.section}.bidirectional=false"
+            )
+        if kind == "attention" and not self.config.causal:
             if self.config.attention.window:
                 raise ConfigError(f"{self.section}.attention.window: an encoder sees all; leave it out")
             return FullAttention(width, self.config.attention.heads, self.config.positions.kind == "rotary")
@@ -77,10 +82,10 @@ def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncod
             "set data.image.size to a multiple of it"
         )
     token = config.summary == "class"
-    if token and not config.bidirectional and "attention" not in config.mixers:
+    if token and (config.causal or (not config.bidirectional and "attention" not in config.mixers)):
         raise ConfigError(
             "model.encoder.summary=class: the class token stands first, so that it sees no patch through "
-            f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true"
+            f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true, and causal=false"
         )
     places = (size // config.patch) ** 2 + token
     stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, places)

@@ -82,14 +82,72 @@ def test_fewer_positions() -> None:
     assert "data.longest=49" in why
 
 
-def test_refusals(finished: Path) -> None:
+def test_refusals() -> None:
     pretrained()
     data = reviews()
     changed = refuse("train", data, "--from", "first", "--task", "classify", "model.encoder.width=32")
     assert "first: its encoder is not the one asked for" in changed
-    no_encoder = refuse("train", data, "--from", finished, "--task", "classify")
-    assert "an encoder" in no_encoder
     assert "training.freeze=encoder" in refuse("train", "text.txt", "training.freeze=encoder")
+
+
+LANGUAGE = {
+    "gru": ("model.mixers=gru", "model.embedding=8"),
+    "positions": ("model.mixers=attention", "model.positions.kind=learned", "model.tied=true"),
+    "window": ("model.mixers=attention", "model.attention.window=4", "model.positions.kind=rotary"),
+    "mamba": ("model.mixers=mamba",),
+    "rwkv": ("model.mixers=rwkv", "model.feedforward=channel-mixing", "model.embedding_norm=true"),
+}
+
+
+def written(mixer: str, *more: str) -> str:
+    """A run of a language model."""
+    residual = () if mixer == "gru" else ("model.residual=true", "model.norm=layer")
+    small = ("model.width=16", "model.layers=2", "model.embedding=0", "model.attention.heads=2")
+    text = ("data.tokenizer=character", "data.context=32", "data.batch_tokens=256")
+    order = ("data.order=windows", "data.restart=0")
+    given = (*small, *text, *order, *residual, *LANGUAGE.get(mixer, ()), *more)
+    succeed("train", "text.txt", *given, "--budget", "10steps", "--run", "first")
+    return "first"
+
+
+@pytest.mark.parametrize("mixer", LANGUAGE)
+def test_a_language_model_reads(mixer: str) -> None:
+    """As an encoder it makes of a text what it made as a language model; then it learns one's labels."""
+    written(mixer)
+    told = succeed(
+        *("train", reviews(), "--from", "first", "--task", "classify", "--run", "read", "--budget", "1steps"),
+        "optimizer.rate=1e-12",
+    )
+    assert "the encoder of first; the head is new" in told.err
+    first, read = foveal.load("first"), foveal.load("read")
+    assert read.inputs.source.digest == first.inputs.digest
+    tokens = torch.from_numpy(first.inputs.encode("the cat is mat").astype("int64"))[None]
+    features, _, _ = first.model.eval()(tokens)
+    memory, _ = read.model.eval().encoder(tokens)
+    torch.testing.assert_close(memory.vectors, features, rtol=1e-4, atol=1e-5)
+    result = finetune("--run", "on", "--budget", "120steps", "optimizer.rate=1e-2", "optimizer.name=adamw")
+    assert result["accuracy"] > 0.9
+
+
+def test_a_language_model_looks_both_ways_if_told() -> None:
+    written("positions")
+    both = ("model.encoder.causal=false", "--budget", "1steps", "--run", "both")
+    assert (
+        "the encoder of first"
+        in succeed("train", reviews(), "--from", "first", "--task", "classify", *both).err
+    )
+    assert not foveal.load("both").config.model.encoder.causal
+
+
+def test_what_a_language_model_can_not_be() -> None:
+    written("gru", "model.embedding=-1")
+    classify = ("train", reviews(), "--from", "first", "--task", "classify")
+    assert "first: its tokens are one-hot" in refuse(*classify)
+    Path("first").rename("letters")
+    written("gru")
+    assert "its encoder is not the one asked for" in refuse(*classify, "model.encoder.width=32")
+    assert "data.tokenizer" in refuse(*classify, "data.tokenizer=byte")
+    assert "set model.encoder.bidirectional=false" in refuse(*classify, "model.encoder.bidirectional=true")
 
 
 def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
