@@ -26,7 +26,7 @@ DEVIATIONS = 5
 """What is drawn, to both sides of the mean."""
 BLOCK = "block"
 RECTIFIERS = ("relu", "relu6")
-FUSED = ("Elman", "LSTM", "GRU", "gate", "depthwise")
+FUSED = ("Elman", "LSTM", "GRU", "gate", "depthwise", "gelu")
 """Operations with activation functions inside of their kernels."""
 CAVEAT = (
     "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "

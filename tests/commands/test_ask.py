@@ -101,7 +101,7 @@ def test_each_way_learns(way: str) -> None:
 def test_what_was_said_before_can_be_hidden() -> None:
     write_questions("shapes", "history")
     shown = train("shapes", steps=60)
-    hidden = train("shapes", "data.history=none", run="hidden", steps=60)
+    hidden = train("shapes", "data.history=none", run="hidden", steps=30)
     assert shown["accuracy"] > 0.9
     assert hidden["accuracy"] < 0.85
     write_table("shapes", 120, "file_name", "question", "answer")

@@ -103,13 +103,14 @@ FEW = ("edges", "visual words")
 """Memories of 1 and of 4 places, fewer than are tagged."""
 PAIRS = [(encoder, head) for encoder in ENCODERS for head in HEADS if head != "tag" or encoder not in FEW]
 OF_A_KIND = (
-    ("transformer", "post-norm", "mamba", "lstm, then attention"),
+    ("transformer", "post-norm", "mamba"),
     ("rnn additive", "gru additive", "gru dot", "lstm scaled", "lstm general"),
     ("gru first", "gru summary", "lstm summary"),
     tuple(f"classify {pooling}" for pooling in POOLINGS),
     ("tag",),
 )
 SOME = {(encoder, kind[place % len(kind)]) for place, encoder in enumerate(ENCODERS) for kind in OF_A_KIND}
+SOME.add(("bi-gru", "lstm, then attention"))
 """Every encoder with each kind of head; all pairs take minutes (`pytest -m slow`)."""
 
 

@@ -129,7 +129,7 @@ def test_extreme_inputs_stay_finite(extreme, precision):
     layer, x = grown(Experts(D, H, E, A)).float(), x.clone().requires_grad_()
     with autocast(x.device, precision), recorded_paths() as ran:
         y, aux = layer(x, None if lengths is None else torch.tensor(lengths))
-    assert ran == ["experts:sorted"]
+    assert ran[0] == "experts:sorted"
     assert y.shape == x.shape
     (y.square().mean() + aux["balance"].sum() if y.numel() else y.sum()).backward()
     for value in (y, aux["balance"], x.grad, *(parameter.grad for parameter in layer.parameters())):
