@@ -24,7 +24,14 @@ from foveal.layers.grid_convolution import NormedConv
 from foveal.layers.inverted import Inverted
 from foveal.layers.residual import Residual, basic
 from foveal.layers.visual_words import VisualWords
-from foveal.models.encoder import Encoded, EncoderMixers, patch_encoder, text_encoder, vector_encoder
+from foveal.models.encoder import (
+    Encoded,
+    EncoderMixers,
+    audio_encoder,
+    patch_encoder,
+    text_encoder,
+    vector_encoder,
+)
 from foveal.models.language import decoder
 from foveal.models.stack import make_stack
 from foveal.ops.padding import present
@@ -71,6 +78,8 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "grid attention": {},
     "edges": {},
     "visual words": {},
+    "pyramid": {},
+    "sound": {"mixers": "attention", "positions": {"kind": "sinusoidal"}, **AROUND},
 }
 IMAGES = ("patches", "class token", "convolutions", "filters", "grid attention", "edges", "visual words")
 DECODERS: dict[str, dict[str, Any]] = {
@@ -99,8 +108,10 @@ DECODERS: dict[str, dict[str, Any]] = {
 }
 POOLINGS = ("mean", "last", "max", "attention", "summary")
 HEADS = [*DECODERS, *(f"classify {pooling}" for pooling in POOLINGS), "tag"]
-FEW = ("edges", "visual words")
-"""Memories of 1 and of 4 places, fewer than are tagged."""
+SOUNDS = {"pyramid": "pyramid", "sound": "convolution"}
+VECTORS = ("vectors", *SOUNDS)
+FEW = ("edges", "visual words", "pyramid", "sound")
+"""Memories of fewer places than are tagged: of 1, of 4, and a fourth of the source's."""
 PAIRS = [(encoder, head) for encoder in ENCODERS for head in HEADS if head != "tag" or encoder not in FEW]
 OF_A_KIND = (
     ("transformer", "post-norm", "mamba"),
@@ -126,6 +137,8 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
     config, marks = config_of(encoder, head), Marks(WORDS)
     if encoder == "vectors":
         reader: Any = vector_encoder(config.model.encoder, CHANNELS, LONGEST)
+    elif encoder in SOUNDS:
+        reader = audio_encoder(config.model.encoder.model_copy(update={"kind": SOUNDS[encoder]}), CHANNELS)
     elif encoder == "frames":
         network = ImageEncoder([NormedConv(CHANNELS, WIDTH, 3, 2)], WIDTH)
         stack = make_stack(EncoderMixers(config.model.encoder), WIDTH, LONGEST)
@@ -134,7 +147,7 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
         reader = VolumeEncoder(CHANNELS, WIDTH, 2, FRAME)
     elif encoder in ("patches", "class token"):
         reader = patch_encoder(config.model.encoder, CHANNELS, SIDE)
-    elif encoder in FEW:
+    elif encoder in ("edges", "visual words"):
         feature = OrientedGradients(WIDTH) if encoder == "edges" else VisualWords(CHANNELS, WIDTH, side=4)
         reader = ImageEncoder([Standardised(feature, WIDTH)], WIDTH)
     elif encoder in IMAGES:
@@ -171,7 +184,7 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
         "target": torch.randint(CLASSES, (rows, int(targets.max()))).where(present(targets, 6), 0),
         "label": torch.arange(rows) % CLASSES,
     }
-    if encoder == "vectors":
+    if encoder in VECTORS:
         steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
         columns["source"] = steps.where(present(sources, 7)[:, :, None], 0)
     if encoder in ("frames", "volume"):
