@@ -1,7 +1,8 @@
 """Interleaved timing that notices other work on the machine, and the report every script ends with.
 
 Two threads beside one more busy process can be slower by a factor of ten and more: a figure without the
-CPU time that others used meanwhile means nothing.
+CPU time that others used meanwhile means nothing. What we compare with may run in a process of its own,
+where the C library's allocator is as it always is, not as `foveal train` sets it.
 """
 
 import argparse
@@ -16,7 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from multiprocessing import active_children, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -40,7 +44,7 @@ class Watch:
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """Time a block; children count as ours once they have ended."""
+    """Time a block; processes that were started count as ours, those of `subprocess` once they have ended."""
     watch = Watch()
     busy, own, began = _busy(), _own(), time.perf_counter()
     yield watch
@@ -57,7 +61,45 @@ def _busy() -> float:
 
 
 def _own() -> float:
-    return sum(os.times()[:4])
+    return sum(os.times()[:4]) + sum(_used(child.pid) for child in active_children() if child.pid)
+
+
+def _used(process: int) -> float:
+    """CPU seconds of a process that runs, user's and system's."""
+    facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(facts[11]) + int(facts[12])) * TICK
+
+
+class Apart:
+    """The run that `make(*arguments)` gives, in a process of its own; call it as the run itself.
+
+    The process is a fresh one (spawned): `make` has to be importable, the arguments have to be picklable.
+    """
+
+    def __init__(self, make: Callable[..., Callable[[], object]], *arguments: object):
+        context = get_context("spawn")
+        self._line, theirs = context.Pipe()
+        context.Process(target=_serve, args=(theirs, make, arguments), daemon=True).start()
+        theirs.close()
+
+    def __call__(self) -> Any:
+        self._line.send("run")
+        try:
+            return self._line.recv()
+        except EOFError:
+            sys.exit("what we compare with ended in its own process; it said why above")
+
+
+def _serve(
+    line: Connection, make: Callable[..., Callable[[], object]], arguments: tuple[object, ...]
+) -> None:
+    run = make(*arguments)
+    while True:
+        try:
+            line.recv()
+        except EOFError:  # the benchmark is over
+            return
+        line.send(run())
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Training speed of Transformers: our `attention` preset against plain loops and Hugging Face.
 
-Ours is in bfloat16 where the machine multiplies it, as `foveal train` has it.
+Ours is in bfloat16 where the machine multiplies it, as `foveal train` has it; the others run in processes of
+their own, without its setting of the allocator.
 
 Batches are the same. The plain loop trains nanoGPT's architecture: learned positions, LayerNorm, GELU, tied
 weights, fused attention, no dropout. Hugging Face's is GPT-2 of that size with sdpa. All others clip and
@@ -22,7 +23,7 @@ from torch.nn import functional as F
 from benchmarks.peers import peer
 from benchmarks.plain import PlainBlock
 from benchmarks.subject import VOCABULARY, Subject
-from benchmarks.timing import Figure, interleave, options, ratio, report
+from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
 from foveal.config import load_config
 from foveal.core.runtime import Precision, autocast, fast_bfloat16, keep_freed_memory
 
@@ -96,13 +97,14 @@ def ours(size: Size) -> Subject:
 
 
 def loop(
-    model: nn.Module,
-    subject: Subject,
+    network: type[nn.Module],
+    size: Size,
     precision: Precision = "float32",
     compiled: bool = False,
     fused: bool = True,
 ) -> Callable[[], float]:
-    """The usual training loop, on the subject's batches."""
+    """The usual training loop, on our batches."""
+    model, batches = network(size), ours(size).batches
     step, device = 0, torch.device("cpu")
 
     def forward(inputs: Tensor, targets: Tensor) -> Tensor:
@@ -113,7 +115,7 @@ def loop(
 
     def run() -> float:
         nonlocal step
-        batch = subject.batches[step % len(subject.batches)]
+        batch = batches[step % len(batches)]
         optimizer.zero_grad()
         with autocast(device, precision):
             loss = forward(batch.inputs, batch.targets)
@@ -133,10 +135,10 @@ def compiler() -> bool:
     return found
 
 
-def figures(size: Size, variants: dict[str, tuple[float | None, Callable]], quick: bool) -> list[Figure]:
-    """Ours over each of the variants: a goal, and a loop made from our subject."""
+def figures(size: Size, variants: dict[str, tuple[float | None, Apart]], quick: bool) -> list[Figure]:
+    """Ours over each of the variants: a goal, and a loop."""
     subject = ours(size)
-    runs = {name: make(subject) for name, (_, make) in variants.items()}
+    runs = {name: run for name, (_, run) in variants.items()}
     samples = interleave({"ours": subject, **runs}, rounds=7, quick=quick)
     speed = {name: f"{subject.tokens / samples.median(name):,.0f}" for name in samples.seconds}
     parameters = sum(weight.numel() for weight in PlainGPT(size).parameters())
@@ -157,12 +159,9 @@ def small(size: Size, quick: bool) -> list[Figure]:
     return figures(
         size,
         {
-            "a plain loop": (1.5, lambda subject: loop(PlainGPT(size), subject)),
-            "a plain loop, AdamW not fused": (
-                None,
-                lambda subject: loop(PlainGPT(size), subject, fused=False),
-            ),
-            "Hugging Face GPT-2": (1.8, lambda subject: loop(HuggingFaceGPT(size), subject)),
+            "a plain loop": (1.5, Apart(loop, PlainGPT, size)),
+            "a plain loop, AdamW not fused": (None, Apart(loop, PlainGPT, size, "float32", False, False)),
+            "Hugging Face GPT-2": (1.8, Apart(loop, HuggingFaceGPT, size)),
         },
         quick,
     )
@@ -171,19 +170,14 @@ def small(size: Size, quick: bool) -> list[Figure]:
 def large(size: Size, quick: bool) -> list[Figure]:
     fast = fast_bfloat16(torch.device("cpu"))
     precision: Precision = "bfloat16" if fast else "float32"
-    variants: dict[str, tuple[float | None, Callable]] = {
-        "Hugging Face GPT-2": (1.5, lambda subject: loop(HuggingFaceGPT(size), subject))
+    variants: dict[str, tuple[float | None, Apart]] = {
+        "Hugging Face GPT-2": (1.5, Apart(loop, HuggingFaceGPT, size))
     }
     if fast:
-        variants["Hugging Face GPT-2 in bfloat16"] = (
-            None,
-            lambda subject: loop(HuggingFaceGPT(size), subject, "bfloat16"),
-        )
+        variants["Hugging Face GPT-2 in bfloat16"] = (None, Apart(loop, HuggingFaceGPT, size, "bfloat16"))
     if compiler():
-        variants[f"a plain loop in {precision}, compiled"] = (
-            0.95,
-            lambda subject: loop(PlainGPT(size), subject, precision, compiled=True),
-        )
+        compiled = Apart(loop, PlainGPT, size, precision, True)
+        variants[f"a plain loop in {precision}, compiled"] = (0.95, compiled)
     return figures(size, variants, quick)
 
 

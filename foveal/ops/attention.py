@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from foveal.ops import short_attention as short
 from foveal.ops.dispatch import choose
 
 SHORT, SHORT_BY_WIDTH = 512, 8
@@ -23,7 +24,8 @@ backward, one thread of an AVX-512 machine with bfloat16 products:
 | 32 | 0.15 | 0.27 | 0.31 | 0.92 | 1.14 |
 | 64 | 0.16 | 0.25 | 0.24 | 0.46 | 0.52 |
 
-In float32 the kernel always wins: 0.7 to 1.0 at 32 keys, 0.3 (width 16) to 0.8 (width 128) from 256 on.
+In float32 torch's kernel always wins (0.7 to 1.0 at 32 keys, 0.3 to 0.8 from 256 on), and ours, of
+`short_attention`, over it.
 """
 PIECE = 128
 """Queries in a piece. At length 4096, 8 heads of 64, forward and backward, pieces of 64, 128, 256, 512 take
@@ -89,6 +91,8 @@ def attention(
     path = "fused"
     if cpu and q.dtype == torch.bfloat16 and min(SHORT, SHORT_BY_WIDTH * q.shape[3]) >= S:
         path = "products"
+    elif window == 0 and short.usable(q, k, v, visible, causal):
+        path = "short"
     elif direct and triangle and visible is not None:
         path = "keys"
     elif direct and not triangle and T > PIECE:
@@ -97,6 +101,8 @@ def attention(
         return attention_reference(q, k, v, visible, causal, window)
     if path == "products":
         return _products(q, k, v, visible, causal, window)
+    if path == "short":
+        return short.short_attention(q, k, v, visible, causal)
     k, v = k.to(q.dtype), v.to(q.dtype)
     if path == "keys":  # both masks at once, which `F.scaled_dot_product_attention` refuses
         assert visible is not None

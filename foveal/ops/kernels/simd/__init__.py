@@ -7,11 +7,13 @@ arrays overlap; here nothing has to be proved. On machines with narrower registe
 from foveal.ops.kernels.simd.exponential import exp, exp2, sigmoid, tanh
 from foveal.ops.kernels.simd.lanes import (
     LANES,
+    ahead,
     copysign,
     floats,
     fma,
     get,
     inlined,
+    largest,
     load,
     maximum,
     put,
@@ -20,14 +22,16 @@ from foveal.ops.kernels.simd.lanes import (
     store,
     swap,
     total,
+    transpose_8,
     word,
     words,
 )
 from foveal.ops.kernels.simd.noise import kept
-from foveal.ops.kernels.simd.product import products
+from foveal.ops.kernels.simd.product import narrow_products, products
 
 __all__ = [
     "LANES",
+    "ahead",
     "copysign",
     "exp",
     "exp2",
@@ -36,8 +40,10 @@ __all__ = [
     "get",
     "inlined",
     "kept",
+    "largest",
     "load",
     "maximum",
+    "narrow_products",
     "products",
     "put",
     "sigmoid",
@@ -47,6 +53,7 @@ __all__ = [
     "swap",
     "tanh",
     "total",
+    "transpose_8",
     "word",
     "words",
 ]

@@ -91,6 +91,16 @@ def word(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
+def ahead(context: Any, base: Any, index: Any) -> Any:
+    """The numbers from `base[index]` on, as an address of their own."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.gep(values[0], [values[1]])
+
+    return pointer(pointer, types.int64), code
+
+
+@intrinsic
 def load(context: Any, base: Any, index: Any) -> Any:
     """16 numbers from `base[index]` on."""
 
@@ -189,6 +199,41 @@ def swap(context: Any, value: Any) -> Any:
 
 
 @intrinsic
+def transpose_8(context: Any, x: Any, apart: Any, y: Any, width: Any) -> Any:
+    """`y[j, i] = x[i, j]` of 8 x 8 numbers, x's rows `apart` from each other and y's `width`."""
+    half = ir.VectorType(FLOAT, 8)
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        x, apart, y, width = values
+
+        def row(base: Any, apart: Any, i: int) -> Any:
+            place = builder.gep(base, [builder.mul(apart, ir.Constant(WORD, i))])
+            return builder.bitcast(place, half.as_pointer())
+
+        def chosen(a: Any, b: Any, places: tuple[int, ...]) -> Any:
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(INT, 8), places))
+
+        rows = [builder.load(row(x, apart, i), align=4) for i in range(8)]
+        # Pairs, then fours, then eights of rows side by side, as the registers' halves allow.
+        pairs = [
+            chosen(rows[i], rows[i + 1], places)
+            for i in range(0, 8, 2)
+            for places in ((0, 8, 1, 9, 4, 12, 5, 13), (2, 10, 3, 11, 6, 14, 7, 15))
+        ]
+        fours = [
+            chosen(pairs[i + j], pairs[i + j + 2], places)
+            for i in (0, 4)
+            for j in range(2)
+            for places in ((0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))
+        ]
+        for j in range(8):
+            places = (0, 1, 2, 3, 8, 9, 10, 11) if j < 4 else (4, 5, 6, 7, 12, 13, 14, 15)
+            builder.store(chosen(fours[j % 4], fours[4 + j % 4], places), row(y, width, j), align=4)
+
+    return types.void(pointer, types.int64, pointer, types.int64), code
+
+
+@intrinsic
 def total(context: Any, value: Any) -> Any:
     """The sum of the 16."""
 
@@ -196,6 +241,18 @@ def total(context: Any, value: Any) -> Any:
         kind = ir.FunctionType(FLOAT, [FLOAT, FLOATS])
         add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{LANES}f32")
         return builder.call(add, [ir.Constant(FLOAT, 0.0), values[0]], fastmath=("reassoc",))
+
+    return types.float32(lanes), code
+
+
+@intrinsic
+def largest(context: Any, value: Any) -> Any:
+    """The largest of the 16, NaN left out."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = ir.FunctionType(FLOAT, [FLOATS])
+        name = f"llvm.vector.reduce.fmax.v{LANES}f32"
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), values)
 
     return types.float32(lanes), code
 

@@ -1,5 +1,6 @@
 """A piece of a product of matrices whose sums stay in registers."""
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -28,19 +29,33 @@ def products(
     `a[i, s]` is at `i row + s step`, `b[s, j]` at `s panel + j`, `c[i, j]` at `i width + j`. The sums stay in
     registers: all at once in 16 of the 32 that AVX-512 has; elsewhere those of 4 rows and 16 columns in turn.
     """
+    return SIGNATURE, _product(2)
+
+
+@intrinsic
+def narrow_products(
+    context: Any, a: Any, row: Any, step: Any, b: Any, panel: Any, c: Any, width: Any, steps: Any, more: Any
+) -> Any:
+    """`products` of 16 columns."""
+    return SIGNATURE, _product(1)
+
+
+INTEGER = types.int64
+SIGNATURE = types.void(pointer, INTEGER, INTEGER, pointer, INTEGER, pointer, INTEGER, INTEGER, INTEGER)
+
+
+def _product(vectors: int) -> Callable[..., None]:
+    """The code for 8 rows and so many vectors of columns."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         rows, columns = _sums_at_once()
+        columns = min(columns, vectors)
         for first in range(0, 8, rows):
-            for left in range(0, 2, columns):
+            for left in range(0, vectors, columns):
                 places = [(i, j) for i in range(first, first + rows) for j in range(left, left + columns)]
                 _summed(builder, places, *values)
 
-    integer = types.int64
-    return (
-        types.void(pointer, integer, integer, pointer, integer, pointer, integer, integer, integer),
-        code,
-    )
+    return code
 
 
 def _sums_at_once() -> tuple[int, int]:
