@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from foveal.config.data import AugmentConfig, DataConfig, ImageConfig
-from foveal.config.model import EncoderName, ModelConfig, check_stack
+from foveal.config.model import EncoderConfig, EncoderName, ModelConfig, check_stack
 from foveal.config.values import Fraction, NotNegative, Positive, Rate, Strict
 
 TaskName = Literal[
@@ -165,6 +165,21 @@ class Config(Strict):
         return self
 
 
+NETWORKS_HAVE = ("network", "stem", "nonlinearity", "normalization")
+"""Settings of an encoder that are of a named network for images."""
+
+
+def _encoder_fits(encoder: EncoderConfig) -> None:
+    if encoder.kind in ("image", "frames"):
+        return
+    for name in NETWORKS_HAVE:
+        if getattr(encoder, name) != EncoderConfig.model_fields[name].default:
+            raise ValueError(
+                f"model.encoder.{name}={getattr(encoder, name)} is of networks for images; with "
+                f"model.encoder.kind={encoder.kind} there is none: leave it out"
+            )
+
+
 def _stacks_fit(config: Config) -> None:
     model, name = config.model, config.task.name
     check_stack("model", model)
@@ -180,6 +195,7 @@ def _stacks_fit(config: Config) -> None:
             f"task.name={name} needs {need}: take a preset of that task, or set "
             f"model.encoder.kind={' or '.join(fitting)}"
         )
+    _encoder_fits(model.encoder)
     if model.tied and model.embedding not in (0, model.width):
         raise ValueError("model.tied needs an embedding as wide as the model: set model.embedding=0")
     unbalanced = name in ("glimpse", "draw", "navigate")

@@ -66,6 +66,8 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch, error: Except
 IGNORED = {
     "task.smoothing=0.1": "task.smoothing: the score of a language model is its loss",
     "data.order=windows data.restart=0.1": "data.restart is of streams of text",
+    "model.encoder.network=lenet-5": "with model.encoder.kind=none there is none: leave it out",
+    "--task mask model.encoder.stem=small": "stem=small is of networks for images",
     "--task mask task.positions=last": "task.loss, task.positions: not of mask",
 }
 

@@ -207,7 +207,7 @@ def test_bad_input() -> None:
     data = write_films(count=30)
     assert "give --input" not in refuse("generate", "none")
     assert "no array 'digit' among clips" in refuse(
-        "train", data, *small, "--task", "clips", "data.label=digit"
+        "train", data, *SMALL, *VOLUME, "--run", "run", "--task", "clips", "data.label=digit"
     )
     alone = write_films("alone.npz", count=30, lengths=np.ones(30, np.int64))
     line = refuse("train", alone, *small)
