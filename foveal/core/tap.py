@@ -53,6 +53,11 @@ def capture(model: nn.Module, *wanted: str) -> Iterator[Capture]:
         _open.reset(token)
 
 
+def watched() -> bool:
+    """Whether anybody looks, so that layers may not be computed in one piece."""
+    return _open.get() is not None
+
+
 class Tapped(nn.Module):
     """A module that offers taps."""
 

@@ -6,9 +6,9 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.encoders.remember import remember
 from foveal.encoders.summary import Summary
-from foveal.layers.block import Stack
 from foveal.layers.moe import Aux, aux_names
 from foveal.layers.pyramid import Pyramid
+from foveal.layers.stack import Stack
 from foveal.layers.subsampling import Subsampling
 
 

@@ -12,10 +12,10 @@ from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.remember import remember
 from foveal.encoders.summary import Summary
-from foveal.layers.block import Stack
 from foveal.layers.grid_convolution import BatchNorm2d
 from foveal.layers.linear import Linear
 from foveal.layers.moe import Aux, aux_names
+from foveal.layers.stack import Stack
 from foveal.ops.padding import present
 
 

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory, join
 from foveal.encoders.summary import Summary, summarize
-from foveal.layers.block import Stack
 from foveal.layers.linear import Linear
 from foveal.layers.moe import Aux, added, aux_names
+from foveal.layers.stack import Stack
 from foveal.ops.padding import zero_padding
 
 

@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.encoders.remember import remember
 from foveal.encoders.summary import Summary
-from foveal.layers.block import Stack
 from foveal.layers.linear import Linear
 from foveal.layers.moe import Aux, aux_names
+from foveal.layers.stack import Stack
 
 
 class PatchEncoder(nn.Module):

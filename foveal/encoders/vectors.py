@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.encoders.remember import remember
 from foveal.encoders.summary import Summary
-from foveal.layers.block import Stack
 from foveal.layers.linear import Linear
 from foveal.layers.moe import Aux, aux_names
+from foveal.layers.stack import Stack
 from foveal.ops.padding import zero_padding
 
 

@@ -91,8 +91,7 @@ def generate(
             if seen is None and sampling.repetition_penalty != 1:
                 seen = _marks(prompts, logits.shape[-1])[copies.cpu()].to(logits.device)
             tokens = choose(logits, sampling, seen, uniform)
-            exact = logits.double()
-            chances = (exact.gather(-1, tokens[:, None]).squeeze(-1) - exact.logsumexp(-1)).tolist()
+            chances = log_probabilities(logits, tokens).tolist()
         live = []
         for place, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
             reason: Reason | None = None
@@ -156,6 +155,13 @@ def next_logits(head: Head, features: Float[Tensor, "R D"]) -> Float[Tensor, "R 
     if not logits.amax(-1).isfinite().all():
         raise RunFailed("the model's output is not finite (NaN or infinite): these weights can't write")
     return logits
+
+
+def log_probabilities(logits: Float[Tensor, "R V"], tokens: Int[Tensor, " R"]) -> Float[Tensor, " R"]:
+    """`log softmax(logits)[token]` of each row, in nats: powers in the logits' precision, sums in float64."""
+    highest = logits.amax(-1, keepdim=True)
+    sums = (logits - highest).exp_().sum(-1, dtype=torch.float64)
+    return (logits.gather(-1, tokens[:, None]).double() - highest).squeeze(-1) - sums.log()
 
 
 def _marks(prompts: Sequence[Prompt], vocabulary: int) -> Bool[Tensor, "B V"]:

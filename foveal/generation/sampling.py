@@ -113,12 +113,11 @@ def choose(
     uniform: Sequence[float],
 ) -> Int[Tensor, " R"]:
     """The next token of each row. `seen` is needed for a repetition penalty; `uniform`, one number a row."""
-    logits = logits.double()
     if seen is not None:
         logits = penalise_repetition(logits, seen, sampling.repetition_penalty)
     if sampling.greedy:
         return logits.argmax(-1)
-    logits = temper(logits, sampling.temperature)
+    logits = temper(logits.double(), sampling.temperature)
     if sampling.top_k:
         logits = keep_top_k(logits, sampling.top_k)
     if sampling.top_p < 1:

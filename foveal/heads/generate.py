@@ -5,10 +5,10 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.layers.block import Stack
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.linear import Linear
 from foveal.layers.moe import Aux, aux_names
+from foveal.layers.stack import Stack
 from foveal.ops.cross_entropy import Losses, linear_cross_entropy
 
 

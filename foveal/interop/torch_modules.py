@@ -10,10 +10,11 @@ from torch.nn import functional as F
 from foveal.core.errors import UserError
 from foveal.layers.attention import SelfAttention
 from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.feedforward import MLP
 from foveal.layers.norm import LayerNorm
 from foveal.layers.recurrent import GRU, LSTM, Cell, Elman, Recurrent
+from foveal.layers.stack import Stack
 from foveal.ops.activation import ACTIVATIONS
 
 THEIR_ACTIVATIONS = ACTIVATIONS | {"gelu": F.gelu}
@@ -193,9 +194,7 @@ def _to_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
         mixer.heads,
         feedforward.expand.out_features,
         dropout=0.0,
-        activation=next(
-            THEIR_ACTIVATIONS[name] for name, ours in ACTIVATIONS.items() if ours is feedforward.activate
-        ),
+        activation=THEIR_ACTIVATIONS[feedforward.activation],
         batch_first=True,
         norm_first=block.pre,
     ).to(mixer.query.weight)

@@ -78,7 +78,7 @@ class SelfAttention(MultiHead):
     ) -> tuple[Float[Tensor, "B 1 H K"], dict[str, State]]:
         """Write one key and value a row and attend, in place."""
         filled = state["filled"] + 1
-        keys, values = _with_room(state["keys"], filled), _with_room(state["values"], filled)
+        keys, values = with_room(state["keys"], filled), with_room(state["values"], filled)
         y = cached_attention(q, k, v, keys, values, state["count"], filled)
 
         def weights() -> Tensor:
@@ -130,13 +130,13 @@ class SelfAttention(MultiHead):
 
 def _write(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
     """`cache` with `new` in `slots`: grown to hold `filled` slots; in place with gradients off."""
-    cache = _with_room(cache, filled)
+    cache = with_room(cache, filled)
     index = slots[:, :, None, None].expand_as(new)
     new = new.to(cache.dtype)
     return cache.scatter(1, index, new) if torch.is_grad_enabled() else cache.scatter_(1, index, new)
 
 
-def _with_room(cache: Tensor, filled: int) -> Tensor:
+def with_room(cache: Tensor, filled: int) -> Tensor:
     """`cache` with at least `filled` slots; without gradients it grows by doubling."""
     if filled <= cache.shape[1]:
         return cache

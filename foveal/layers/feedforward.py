@@ -21,7 +21,7 @@ class MLP(nn.Module):
 
     def __init__(self, width: int, hidden: int, activation: Activation = "gelu"):
         super().__init__()
-        self.activate = ACTIVATIONS[activation]
+        self.activation: Activation = activation
         self.expand = Linear(width, hidden)
         self.contract = Linear(hidden, width)
         self.reset_parameters()
@@ -32,7 +32,7 @@ class MLP(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return self.contract(self.activate(self.expand(x)))
+        return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
 
 
 class SwiGLU(nn.Module):

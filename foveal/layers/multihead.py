@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from foveal.core.tap import Tapped
 from foveal.layers.linear import Linear
 from foveal.ops.attention import attention, attention_weights, seen
+from foveal.ops.linear import linear
 from foveal.ops.rotary import rotate
 
 
@@ -31,14 +32,14 @@ class MultiHead(Tapped):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        for linear in (self.query, self.key, self.value, self.output):
-            nn.init.normal_(linear.weight, std=0.02)
-            nn.init.zeros_(linear.bias)
+        for layer in (self.query, self.key, self.value, self.output):
+            nn.init.normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)
 
     def _project(self, x: Float[Tensor, "B T D"], *parts: Linear) -> Float[Tensor, "B T E K"]:
-        """The heads of all `parts` side by side: by one product, or for one position without a copy of W."""
-        if x.shape[1] == 1:
-            together = torch.cat([part(x) for part in parts], 2)
+        """The heads of all `parts` side by side: by one product, or for few positions without a copy of W."""
+        if x.shape[0] * x.shape[1] < self.width:
+            together = torch.cat([linear(x, part.weight, part.bias) for part in parts], 2)
         else:
             weight = torch.cat([part.weight for part in parts])
             together = F.linear(x, weight, torch.cat([part.bias for part in parts]))

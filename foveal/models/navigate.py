@@ -8,10 +8,10 @@ from foveal.config import ModelConfig
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.encoders.text import TextEncoder
-from foveal.layers.block import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.grid_convolution import Conv2d
 from foveal.layers.memory_attention import CrossAttention
+from foveal.layers.stack import Stack
 from foveal.models.encoder import text_encoder
 from foveal.models.language import DecoderMixers
 from foveal.models.stack import make_stack

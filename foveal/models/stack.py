@@ -4,7 +4,7 @@ from torch import nn
 
 from foveal.config import ConfigError, StackConfig, nearest
 from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.convolution import Convolution
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.feedforward import make_feedforward
@@ -14,6 +14,7 @@ from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPositi
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.ssm import S5
+from foveal.layers.stack import Stack
 
 MIXERS = ("rnn", "lstm", "gru", "conv", "attention", "s5", "mamba", "rwkv")
 """The names that any pattern may hold."""

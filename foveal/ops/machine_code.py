@@ -33,7 +33,7 @@ def address_of(module: str, kernel: str) -> int:
 
     `arguments[0]` counts the tasks taken, `arguments[1]` says how many there are; the rest is the kernel's.
     """
-    path = cache_folder() / "kernels" / f"{module}-{kernel}-{_made_for(module)[:24]}.o"
+    path = cache_folder() / "kernels" / f"{module}-{kernel}-{_made_for()[:24]}.o"
     code = _kept(path)
     if code is None:
         code = _translate(importlib.import_module(f"{__package__}.kernels.{module}"), kernel)
@@ -41,11 +41,12 @@ def address_of(module: str, kernel: str) -> int:
     return _load(code)
 
 
-def _made_for(module: str) -> str:
-    """What the machine code depends on: its source, the translator, the processor."""
+@cache
+def _made_for() -> str:
+    """What machine code depends on: all sources, since kernels share parts; the translator, the processor."""
     import llvmlite.binding as llvm
 
-    sources = (KERNELS / f"{module}.py", *sorted((KERNELS / "simd").glob("*.py")), Path(__file__))
+    sources = (*sorted(KERNELS.rglob("*.py")), Path(__file__))
     facts = [
         *(path.read_bytes() for path in sources),
         *(fact.encode() for fact in (version("numba"), version("llvmlite"), llvm.get_process_triple())),

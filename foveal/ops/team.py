@@ -2,7 +2,10 @@
 
 import ctypes
 import os
+import struct
+import sys
 import warnings
+from array import array
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -36,27 +39,37 @@ class Kernel:
 
     def usable(self, *tensors: Tensor) -> bool:
         """Whether it can compute with these: float32 on a CPU, not while torch.compile looks on."""
-        fits = all(x.dtype == torch.float32 and x.device.type == "cpu" for x in tensors)
+        fits = all(x.dtype == torch.float32 and x.is_cpu for x in tensors)
         return fits and not torch.compiler.is_compiling() and self._ready()
 
-    def __call__(self, tasks: int, *arguments: int | Tensor) -> None:
+    def __call__(self, tasks: int, *arguments: int | float | Tensor | None) -> None:
         """Do every task in 0 .. tasks - 1, on as many threads as torch uses.
 
-        A tensor stands for the address of its numbers: it has to be contiguous, and has to outlive the call.
+        A tensor stands for the address of its numbers: it has to be contiguous, and has to outlive the call;
+        None for no address. A float is passed by its bits.
         """
-        words = [x.data_ptr() if isinstance(x, Tensor) else x for x in arguments]
-        packed = (ctypes.c_int64 * (2 + len(words)))(0, tasks, *words)
+        packed = array("q", [0, tasks, *map(as_word, arguments)])
+        address, _ = packed.buffer_info()
         threads = 1 if _alone else min(tasks, torch.get_num_threads())
         team = _team() if threads > 1 else None
         if team is None:
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)(ctypes.addressof(packed))
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)(address)
         else:
-            team(self._address, ctypes.addressof(packed), threads, 0)
+            team(self._address, address, threads, 0)
 
     def _ready(self) -> bool:
         if self._address < 0:
             self._address = _address(self.module, self.name)
         return self._address != 0
+
+
+def as_word(argument: int | float | Tensor | None) -> int:
+    """How a kernel is given it."""
+    if isinstance(argument, Tensor):
+        return argument.data_ptr()
+    if isinstance(argument, float):
+        return int.from_bytes(struct.pack("=d", argument), sys.byteorder, signed=True)
+    return argument or 0
 
 
 def widened(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:

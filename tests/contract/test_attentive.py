@@ -13,9 +13,10 @@ from foveal.generation.beam import beam_search
 from foveal.heads.generate import Generator
 from foveal.layers.attentive import Attentive
 from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.embedding import Embedding
 from foveal.layers.recurrent import LSTM, Recurrent
+from foveal.layers.stack import Stack
 from foveal.ops.padding import present
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step

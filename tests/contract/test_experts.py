@@ -11,11 +11,12 @@ from foveal.data.batching import TokenBatch
 from foveal.data.tokenizers import CharacterTokenizer
 from foveal.heads.generate import Generator
 from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.embedding import Embedding
 from foveal.layers.feedforward import MLP
 from foveal.layers.moe import Experts
 from foveal.layers.recurrent import LSTM, Recurrent
+from foveal.layers.stack import Stack
 from foveal.ops.dispatch import reference_only
 from foveal.tasks.language import LanguageTask
 from foveal.training.optim import Optimizer

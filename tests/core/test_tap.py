@@ -6,8 +6,9 @@ from torch import nn
 
 from foveal.core.tap import SITES, Tapped, capture
 from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.recurrent import LSTM, Recurrent
+from foveal.layers.stack import Stack
 from foveal.ops.dispatch import recorded_paths
 
 B, T, D = 2, 5, 8

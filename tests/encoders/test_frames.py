@@ -8,12 +8,13 @@ from foveal.encoders.frames import FrameEncoder, VolumeEncoder
 from foveal.encoders.image import ImageEncoder
 from foveal.layers.attention import SelfAttention
 from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.feedforward import MLP
 from foveal.layers.grid_convolution import NormedConv
 from foveal.layers.mamba import Mamba
 from foveal.layers.norm import LayerNorm
 from foveal.layers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.stack import Stack
 from tests.encoders import laws
 
 C, D, T, SIDE = 3, 8, 7, 8

@@ -10,13 +10,14 @@ from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.vectors import VectorEncoder
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.feedforward import make_feedforward
 from foveal.layers.grid_convolution import Conv2d
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.moe import Experts
 from foveal.layers.position import LearnedPosition, Positioned
 from foveal.layers.recurrent import GRU, Recurrent
+from foveal.layers.stack import Stack
 from tests.encoders.laws import near
 
 D, PLACES = 6, 4

@@ -7,13 +7,14 @@ import torch
 
 from foveal.encoders.vectors import VectorEncoder
 from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.feedforward import MLP, SwiGLU
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.moe import Experts
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.stack import Stack
 from tests.encoders import laws
 
 C, D, S = 3, 8, 7

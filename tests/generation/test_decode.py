@@ -8,7 +8,7 @@ from torch import nn
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
-from foveal.generation.decode import Written, generate, prefill
+from foveal.generation.decode import Written, generate, log_probabilities, prefill
 from foveal.generation.sampling import GREEDY, Noise, Sampling, choose
 from tests.generation.heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
 
@@ -206,3 +206,14 @@ def test_each_prompt_may_have_a_limit_of_its_own() -> None:
     for at, (prompt, text, limit) in enumerate(zip(PROMPTS, TEXTS, limits, strict=True)):
         alone = rows(list(generate(head, [prompt], [text], limit, Sampling(seed=1), samples=2)))
         assert [found[2 * at], found[2 * at + 1]] == [alone[0], alone[1]]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e4])
+def test_log_probabilities(scale: float) -> None:
+    logits, tokens = scale * torch.randn(4, 50_000), torch.randint(50_000, (4,))
+    logits[3] = -torch.inf
+    logits[3, 7] = 2.0
+    tokens[3] = 7
+    found = log_probabilities(logits, tokens)
+    expected = logits.double().log_softmax(-1).gather(-1, tokens[:, None]).squeeze(-1)
+    torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-7)

@@ -11,7 +11,7 @@ from foveal.core.memory import Memory
 from foveal.layers.attention import SelfAttention
 from foveal.layers.attentive import Attentive
 from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.convolution import Convolution
 from foveal.layers.feedforward import MLP, Highway, SwiGLU
 from foveal.layers.mamba import Mamba
@@ -21,6 +21,7 @@ from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPositi
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.ssm import S5
+from foveal.layers.stack import Stack
 
 D, M = 8, 5
 """Widths of the inputs, and of a memory's vectors."""

@@ -6,10 +6,11 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.convolution import Convolution
 from foveal.layers.feedforward import MLP
 from foveal.layers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.stack import Stack
 from tests.layers.rows import filled
 
 B, T, D, H = 3, 7, 5, 4

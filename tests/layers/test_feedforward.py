@@ -172,7 +172,7 @@ def test_settings_reach_the_layers():
     assert isinstance(layer(feedforward="swiglu"), SwiGLU)
     assert isinstance(layer(feedforward="highway"), Highway)
     mlp = layer(feedforward="mlp", activation="relu", expansion=3.0)
-    assert (mlp.activate(torch.tensor(-1.0)), mlp.expand.out_features) == (0, 24)
+    assert (mlp.activation, mlp.expand.out_features) == ("relu", 24)
     experts = {"count": 5, "active": 3, "balance": 0.5}
     found = layer(feedforward="experts", activation="relu", expansion=0.5, experts=experts)
     assert (found.count, found.active, found.coefficient) == (5, 3, 0.5)

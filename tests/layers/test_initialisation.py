@@ -11,7 +11,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import autocast
 from foveal.heads.generate import Generator
 from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.convolution import Convolution
 from foveal.layers.embedding import Embedding
 from foveal.layers.feedforward import MLP, SwiGLU, make_feedforward
@@ -19,6 +19,7 @@ from foveal.layers.mamba import Mamba
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.stack import Stack
 from foveal.ops import recurrence
 
 D, H = 40, 64

@@ -14,11 +14,12 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.feedforward import MLP, SwiGLU
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.stack import Stack
 from foveal.ops.attention import attention_weights
 from foveal.ops.dispatch import reference_only
 from foveal.ops.rotary import rotate

@@ -5,7 +5,7 @@ import torch
 
 from foveal.core.state import select
 from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.convolution import Convolution
 from foveal.layers.mamba import Mamba
 from foveal.layers.mixer import check_input
@@ -13,6 +13,7 @@ from foveal.layers.position import Positioned, SinusoidalPosition
 from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.ssm import S5
+from foveal.layers.stack import Stack
 
 B, T, D = 3, 4, 8
 

@@ -11,9 +11,10 @@ from foveal.data.batching import TokenBatch
 from foveal.data.tokenizers import CharacterTokenizer
 from foveal.heads.generate import Generator
 from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.embedding import Embedding
 from foveal.layers.recurrent import LSTM, Recurrent
+from foveal.layers.stack import Stack
 from foveal.tasks.language import LanguageTask
 
 B, T, D = 3, 5, 8

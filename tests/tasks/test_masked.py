@@ -15,11 +15,12 @@ from foveal.data.tokenizers import BPETokenizer, ByteTokenizer, WordTokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.heads.guess import Guesser
 from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.embedding import Embedding
 from foveal.layers.feedforward import MLP
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.recurrent import LSTM, Recurrent
+from foveal.layers.stack import Stack
 from foveal.models.encoder import Encoded
 from foveal.tasks.masked import MaskedTask
 

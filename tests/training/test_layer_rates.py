@@ -8,11 +8,12 @@ from foveal.build import kind_of
 from foveal.config import EncoderConfig, OptimizerConfig, load_config
 from foveal.encoders.text import TextEncoder
 from foveal.heads.classify import Classifier
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.embedding import Embedding
 from foveal.layers.feedforward import MLP
 from foveal.layers.memory_attention import FullAttention
 from foveal.layers.position import LearnedPosition, Positioned
+from foveal.layers.stack import Stack
 from foveal.models.convnets import image_encoder
 from foveal.models.encoder import Encoded, patch_encoder
 from foveal.training.depths import depths

@@ -28,11 +28,7 @@ def forward(task, p):
     groups, tasks, approximate = word(p, 4), word(p, 1), word(p, 5)
     for at in range(groups * task // tasks * LANES, groups * (task + 1) // tasks * LANES, LANES):
         value = load(x, at)
-        if approximate:
-            store(y, at, value * 0.5 * (tanh(inner(within(value))) + 1.0))
-        else:
-            below = maximum(spread(FAR), 0.0 - maximum(0.0 - value, value))
-            store(y, at, fma(below, lower(below), maximum(spread(0.0), value)))
+        store(y, at, gelu_tanh(value) if approximate else gelu(value))
 
 
 def backward(task, p):
@@ -51,6 +47,19 @@ def backward(task, p):
             density = exp(below * below * -0.5) * (1 / math.sqrt(2 * math.pi))
             slope = 0.5 + copysign(0.5 - lower(below), value) + copysign(below, value) * density
         store(dx, at, load(given, at) * slope)
+
+
+@inlined
+def gelu(x):
+    """`x Phi(x)`."""
+    below = maximum(spread(FAR), 0.0 - maximum(0.0 - x, x))
+    return fma(below, lower(below), maximum(spread(0.0), x))
+
+
+@inlined
+def gelu_tanh(x):
+    """The approximation."""
+    return x * 0.5 * (tanh(inner(within(x))) + 1.0)
 
 
 @inlined

@@ -7,30 +7,36 @@ from foveal.ops.kernels.simd import LANES, floats, fma, get, load, put, spread, 
 
 
 def forward(task, p):
-    """`y[r, m] = sum_k x[r, k] W[m, k] + bias[m]`; `biased` says whether there is a bias.
+    """`y[r, m] = sum_k x[r, k] W[m, k] + bias[m]`; `biased` says whether there is a bias."""
+    x, W, bias, y = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
+    R, K, M, biased, tasks = word(p, 6), word(p, 7), word(p, 8), word(p, 9), word(p, 1)
+    outputs(x, W, bias, y, R, K, M, biased, M * task // tasks, M * (task + 1) // tasks)
+
+
+@step
+def outputs(x, W, bias, y, R, K, M, biased, first, last):
+    """Those from `first` to `last`, for every row.
 
     Four vectors at a time share what is read of the weights. A single one has four sums instead, of every
     fourth 16 numbers, since each sum has to wait for its last addition.
     """
-    x, W, bias, y = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    R, K, M, biased, tasks = word(p, 6), word(p, 7), word(p, 8), word(p, 9), word(p, 1)
     quads, whole = K // (4 * LANES) * 4 * LANES, K // LANES * LANES
-    for m in range(M * task // tasks, M * (task + 1) // tasks):
+    for m in range(first, last):
         row = m * K
         added = get(bias, m) if biased else 0.0
         for r in range(0, R // 4 * 4, 4):
-            first, second, third, fourth = r * K, (r + 1) * K, (r + 2) * K, (r + 3) * K
+            one, two, three, four = r * K, (r + 1) * K, (r + 2) * K, (r + 3) * K
             a, b, c, d = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
             for k in range(0, whole, LANES):
                 w = load(W, row + k)
-                a = fma(w, load(x, first + k), a)
-                b = fma(w, load(x, second + k), b)
-                c = fma(w, load(x, third + k), c)
-                d = fma(w, load(x, fourth + k), d)
-            put(y, r * M + m, rest(x, first, W, row, whole, K, total(a)) + added)
-            put(y, (r + 1) * M + m, rest(x, second, W, row, whole, K, total(b)) + added)
-            put(y, (r + 2) * M + m, rest(x, third, W, row, whole, K, total(c)) + added)
-            put(y, (r + 3) * M + m, rest(x, fourth, W, row, whole, K, total(d)) + added)
+                a = fma(w, load(x, one + k), a)
+                b = fma(w, load(x, two + k), b)
+                c = fma(w, load(x, three + k), c)
+                d = fma(w, load(x, four + k), d)
+            put(y, r * M + m, rest(x, one, W, row, whole, K, total(a)) + added)
+            put(y, (r + 1) * M + m, rest(x, two, W, row, whole, K, total(b)) + added)
+            put(y, (r + 2) * M + m, rest(x, three, W, row, whole, K, total(c)) + added)
+            put(y, (r + 3) * M + m, rest(x, four, W, row, whole, K, total(d)) + added)
         for r in range(R // 4 * 4, R):
             own = r * K
             a, b, c, d = spread(0.0), spread(0.0), spread(0.0), spread(0.0)

@@ -16,6 +16,7 @@ from foveal.ops.kernels.simd.lanes import (
     largest,
     load,
     maximum,
+    number,
     put,
     spread,
     step,
@@ -27,6 +28,7 @@ from foveal.ops.kernels.simd.lanes import (
     words,
 )
 from foveal.ops.kernels.simd.noise import kept
+from foveal.ops.kernels.simd.order import finish, finished, pause
 from foveal.ops.kernels.simd.product import narrow_products, products
 
 __all__ = [
@@ -35,6 +37,8 @@ __all__ = [
     "copysign",
     "exp",
     "exp2",
+    "finish",
+    "finished",
     "floats",
     "fma",
     "get",
@@ -44,6 +48,8 @@ __all__ = [
     "load",
     "maximum",
     "narrow_products",
+    "number",
+    "pause",
     "products",
     "put",
     "sigmoid",

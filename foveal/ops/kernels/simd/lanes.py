@@ -91,6 +91,17 @@ def word(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
+def number(context: Any, base: Any, index: Any) -> Any:
+    """The float64 `base[index]`: a kernel's argument that is no integer."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = builder.gep(values[0], [values[1]])
+        return builder.load(builder.bitcast(place, ir.DoubleType().as_pointer()))
+
+    return types.float64(types.CPointer(types.int64), types.int64), code
+
+
+@intrinsic
 def ahead(context: Any, base: Any, index: Any) -> Any:
     """The numbers from `base[index]` on, as an address of their own."""
 

@@ -1,0 +1,45 @@
+"""What tasks of one call do in order: a count of those that are done, which others wait for."""
+
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from foveal.ops.kernels.simd.lanes import WORD
+
+_words = types.CPointer(types.int64)
+
+
+@intrinsic
+def finish(context: Any, base: Any, index: Any) -> Any:
+    """Count one more task as done in `base[index]`; who sees it sees all that the task has written."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = builder.gep(values[0], [values[1]])
+        builder.atomic_rmw("add", place, ir.Constant(WORD, 1), "release")
+
+    return types.void(_words, types.int64), code
+
+
+@intrinsic
+def finished(context: Any, base: Any, index: Any) -> Any:
+    """How many tasks are done."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load_atomic(builder.gep(values[0], [values[1]]), "acquire", 8)
+
+    return types.int64(_words, types.int64), code
+
+
+@intrinsic
+def pause(context: Any) -> Any:
+    """Leave the core to its other thread for an instant, where processors know how."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        if binding.get_process_triple().startswith("x86_64"):
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
+
+    return types.void(), code
