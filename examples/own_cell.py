@@ -21,9 +21,10 @@ from foveal.core.runtime import seed_everything
 from foveal.generation.sampling import Sampling
 from foveal.generation.text import collect, generate_text
 from foveal.heads.generate import Generator
-from foveal.layers.block import Block, Stack
+from foveal.layers.block import Block
 from foveal.layers.embedding import Embedding
 from foveal.layers.recurrent import Cell, Recurrent
+from foveal.layers.stack import Stack
 from foveal.training.interrupt import Signals
 from foveal.training.run import open_run
 
