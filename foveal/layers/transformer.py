@@ -35,7 +35,7 @@ def write(
     """
     if x.shape[1] != 1 or len(x) > FEW or not x.is_cpu or torch.compiler.is_compiling():
         return x, []
-    if torch.is_grad_enabled() or watched():
+    if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or watched():
         return x, []
     weights: list[Weights] = []
     caches: list[Cache] = []
@@ -89,7 +89,7 @@ _known: WeakKeyDictionary[nn.Module, _Contents] = WeakKeyDictionary()
 
 def _weights(block: nn.Module) -> Weights | None:
     """None where the kernel can't compute this block as it is now."""
-    if type(block) is not Block:
+    if type(block) is not Block or block.training:  # with dropout
         return None
     contents = _known.get(block)
     if contents is None or not contents.same():

@@ -124,7 +124,7 @@ def transformer_step(
     Row r's new key and value are written into slot `seen[r]` of each cache, which must have room for them,
     and `seen` goes up; then none is more than `filled`.
     """
-    y, first = x.clone(), blocks[0]
+    y, first = x.clone(memory_format=torch.contiguous_format), blocks[0]
     R, _, D = x.shape
     E, H, room = first.expand.weight.shape[0], first.heads, caches[0].keys.shape[1]
     scratch = x.new_empty(R * (7 * D + 2 * E + H * -(-room // LANES) * LANES))

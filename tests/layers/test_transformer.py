@@ -145,6 +145,29 @@ def test_compiled_it_goes_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not write(head, torch.randint(V, (2, 2)), head.start(None, 2, 2))[2]
 
 
+def test_training_goes_layer_by_layer() -> None:
+    """Also without gradients: there is dropout."""
+    head = model(dropout=0.5).train()
+    assert not write(head, torch.randint(V, (2, 2)), head.start(None, 2, 2))[2]
+
+
+def test_autocast_goes_layer_by_layer() -> None:
+    head = model()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not write(head, torch.randint(V, (2, 2)), head.start(None, 2, 2))[2]
+
+
+def test_inputs_may_lie_as_they_like() -> None:
+    stack = model(positions={"kind": "rotary"}).stack
+    x = torch.randn(48, 1, 3).permute(2, 1, 0)
+    with torch.no_grad():
+        expected, _, _ = stack(x.contiguous(), stack.init_state(3, 2))
+        with recorded_paths() as ran:
+            found, _, _ = stack(x, stack.init_state(3, 2))
+    assert ran == [STEP]
+    equal(found, expected)
+
+
 def test_gradients_go_layer_by_layer() -> None:
     head = model()
     with recorded_paths() as ran:
