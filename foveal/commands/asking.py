@@ -7,8 +7,7 @@ from foveal.build import Loaded, kind_of
 from foveal.build.ask import AskKind
 from foveal.build.kind import Answers
 from foveal.core.errors import UserError
-from foveal.data.decoded import content
-from foveal.data.picture_files import pixels_of
+from foveal.data.picture_files import picture_of
 from foveal.data.rows import Row
 from foveal.training.watch import unwatched
 
@@ -31,9 +30,9 @@ def asked(loaded: Loaded, picture: Path, questions: Sequence[str], choices: Sequ
         raise UserError(
             f"{loaded.run.path}: a run without choices (task {config.task.name}); leave out --choice"
         )
-    pixels = pixels_of(picture, config.data.image.size, config.data.image.channels)
-    if isinstance(pixels, str):
-        raise UserError(f"{picture}: {pixels}")
+    seen = picture_of(picture, config.data.image.size, config.data.image.channels)
+    if isinstance(seen, str):
+        raise UserError(f"{picture}: {seen}")
     questions = [" ".join(question.split()) for question in questions]
     if "" in questions:
         raise UserError("--question: it is empty")
@@ -41,8 +40,8 @@ def asked(loaded: Loaded, picture: Path, questions: Sequence[str], choices: Sequ
     said: list[str] = []
     for question in questions:
         fields = {
-            "content": content(pixels),
-            "picture": pixels,
+            "content": seen.content,
+            "picture": seen.pixels,
             "question": question,
             "history": " ".join(said),
             "choices": [*choices],

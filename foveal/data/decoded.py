@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.config import ImageConfig
-from foveal.data.picture_files import pixels_of
-from foveal.data.pictures import Pixels
+from foveal.data.picture_files import picture_of
+from foveal.data.pictures import Picture, Pixels
 from foveal.data.rows import Aside, Row
 from foveal.data.text import File
 
@@ -19,7 +19,7 @@ def decoded(rows: Iterable[Row | Aside], config: ImageConfig, aside: list[Aside]
 
     A file that several rows name is read once, and of equal pictures one is kept.
     """
-    files: dict[str, tuple[Pixels, str] | str] = {}
+    files: dict[str, Picture | str] = {}
     kept: dict[str, Pixels] = {}
     for row in rows:
         if isinstance(row, Aside):
@@ -28,17 +28,15 @@ def decoded(rows: Iterable[Row | Aside], config: ImageConfig, aside: list[Aside]
         fields = dict(row.fields)
         file = _file(image := fields.pop("image"), row.place)
         if file not in files:
-            pixels = pixels_of(image, config.size, config.channels)
-            if isinstance(pixels, str):
-                files[file] = pixels
-            else:
-                found = content(pixels)
-                files[file] = kept.setdefault(found, pixels), found
+            found = picture_of(image, config.size, config.channels)
+            if isinstance(found, Picture):
+                found = Picture(kept.setdefault(found.content, found.pixels), found.content)
+            files[file] = found
         read = files[file]
         if isinstance(read, str):
             aside.append(Aside(row.place, read))
         else:
-            yield Row(row.place, {**fields, "picture": read[0], "content": read[1]})
+            yield Row(row.place, {**fields, "picture": read.pixels, "content": read.content})
 
 
 def _file(image: File | bytes | NDArray[Any], place: str) -> str:
@@ -46,8 +44,3 @@ def _file(image: File | bytes | NDArray[Any], place: str) -> str:
     if isinstance(image, bytes):
         return hashlib.sha256(image).hexdigest()
     return place if isinstance(image, np.ndarray) else str(image)
-
-
-def content(picture: Pixels) -> str:
-    """The sha256 of its pixels."""
-    return hashlib.sha256(f"{picture.shape}".encode() + picture.tobytes()).hexdigest()

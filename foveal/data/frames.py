@@ -1,6 +1,5 @@
 """Clips as examples: the pixels of their frames, with a label for each clip, for each frame, or a text."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -114,7 +113,7 @@ class ClipForm(ABC):
                     continue
                 label = [label[number] for number in clip.kept]
             said = {"name": row.fields["name"], self.field: label}
-            yield Row(row.place, {"source": _content(clip), "frames": clip.pixels, **said})
+            yield Row(row.place, {"source": clip.content, "frames": clip.pixels, **said})
 
     def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Clips:
         kept, numbers = keep(rows, lambda row: self.numbers(row, inputs, config), aside)
@@ -220,10 +219,6 @@ def _read(rows: Iterator[Row | Aside], config: DataConfig, aside: list[Aside]) -
 
 def _listed(label: str | list[str]) -> list[str]:
     return [label] if isinstance(label, str) else label
-
-
-def _content(clip: Clip) -> str:
-    return hashlib.sha256(f"{clip.pixels.shape}".encode() + clip.pixels.tobytes()).hexdigest()
 
 
 def _statistics(rows: list[Row]) -> Statistics:

@@ -1,5 +1,6 @@
 """The frames of a clip as pixels: each a square of the same size, whatever they are kept in."""
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
@@ -7,8 +8,8 @@ from jaxtyping import UInt8
 
 from foveal.data.frames_arrays import Stored
 from foveal.data.frames_files import Frames
-from foveal.data.picture_files import content_of, pixels_of
-from foveal.data.pictures import Pixels, eight_bits, from_array, read_frames
+from foveal.data.picture_files import content_of, picture_of
+from foveal.data.pictures import Picture, Pixels, eight_bits, from_array, read_frames
 from foveal.data.text import File
 from foveal.data.videos import is_video, read_video
 
@@ -24,11 +25,13 @@ class Clip(NamedTuple):
     kept: list[int]
     frames: int
     lost: list[tuple[str, str]]
+    content: str
+    """The sha256 of those of the frames, `Picture.content`."""
 
 
 def read_clip(frames: Frames, size: int, channels: int, longest: int) -> Clip | str:
     """The centres of its frames, `size` by `size`; or why there are too few, or too many."""
-    found: list[Pixels | str] | str
+    found: list[Picture | str] | str
     if isinstance(frames, Stored):
         if why := _wrong(len(frames.frames), longest):
             return why
@@ -37,7 +40,7 @@ def read_clip(frames: Frames, size: int, channels: int, longest: int) -> Clip | 
     elif isinstance(frames, list):
         if why := _wrong(len(frames), longest):
             return why
-        found = [pixels_of(file, size, channels) for file in frames]
+        found = [picture_of(file, size, channels) for file in frames]
         names = [file.name for file in frames]
     else:
         found = _of_file(frames, size, channels, longest)
@@ -49,8 +52,9 @@ def read_clip(frames: Frames, size: int, channels: int, longest: int) -> Clip | 
     if len(used) < FEWEST:
         why = f"; {lost[0][0]}: {lost[0][1]}" if lost else ""
         return f"{_counted(len(used))} that can be used, and a clip needs {FEWEST}{why}"
-    pixels = np.stack([_centre(one, size) for one in used.values()])
-    return Clip(pixels, [*used], len(found), lost)
+    pixels = np.stack([_centre(one.pixels, size) for one in used.values()])
+    content = hashlib.sha256("".join(one.content for one in used.values()).encode())
+    return Clip(pixels, [*used], len(found), lost, content.hexdigest())
 
 
 def _wrong(count: int, longest: int) -> str:
@@ -66,7 +70,7 @@ def _counted(count: int) -> str:
     return f"{count} frame{'' if count == 1 else 's'}"
 
 
-def _of_file(file: File, size: int, channels: int, longest: int) -> list[Pixels | str] | str:
+def _of_file(file: File, size: int, channels: int, longest: int) -> list[Picture | str] | str:
     """Those of a video or an animation."""
     if is_video(file.name):
         return read_video(file, size, channels, longest)
@@ -74,10 +78,8 @@ def _of_file(file: File, size: int, channels: int, longest: int) -> list[Pixels 
     return content if isinstance(content, str) else read_frames(content, size, channels, longest)
 
 
-def _of_array(stored: Stored, size: int, channels: int) -> list[Pixels | str]:
-    found = [eight_bits(frame, stored.white) for frame in stored.frames]
-    if stored.frames.shape[1:] in ((size, size), (size, size, 1)) and channels == 1:  # at once
-        return [one if isinstance(one, str) else one.reshape(size, size, 1) for one in found]
+def _of_array(stored: Stored, size: int, channels: int) -> list[Picture | str]:
+    found = (eight_bits(frame, stored.white) for frame in stored.frames)
     return [one if isinstance(one, str) else from_array(one, size, channels) for one in found]
 
 

@@ -17,7 +17,7 @@ from foveal.data.folders import FILE, NAME, TABLES, files_in, open_folder, read_
 from foveal.data.parts import part_files
 from foveal.data.picture_bounds import is_bomb
 from foveal.data.picture_sets import is_set, part_sets, pictures_in
-from foveal.data.pictures import SUFFIXES, Pixels, from_array, read_picture
+from foveal.data.pictures import SUFFIXES, Picture, from_array, read_picture
 from foveal.data.rows import Aside, Row, checked
 from foveal.data.tables import read_records
 from foveal.data.text import File
@@ -71,8 +71,8 @@ def unlabelled_pictures(data: str) -> Iterator[Row | Aside]:
         raise UserError(f"{data}: no pictures in it ({', '.join(SUFFIXES)}); give others, or rename them")
 
 
-def pixels_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> Pixels | str:
-    """The pixels of what is in a file, or of an array; or why there are none."""
+def picture_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> Picture | str:
+    """What is in a file, or an array; or why it is no picture."""
     if isinstance(image, np.ndarray):
         return from_array(image, size, channels)
     content = image if isinstance(image, bytes) else content_of(image)

@@ -1,10 +1,11 @@
 """A picture: from a file's bytes, or an array, to 8-bit pixels, upright and no larger than a model needs."""
 
+import hashlib
 import io
 import logging
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
 Pixels = NDArray[np.uint8]
 """(H, W, C)"""
+
+
+class Picture(NamedTuple):
+    """A picture as a model needs it, and what tells whether it is the same as another one."""
+
+    pixels: Pixels
+    content: str
+    """The sha256 of the pixels before they are resized; of a JPEG, which is decoded no larger than is needed,
+    that of the file. So no setting changes it."""
+
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
@@ -33,6 +44,8 @@ WHITES = (1, 255, 65_535)
 """What white may be: of floats any of them, of whole numbers one of the last two."""
 LONG = 3
 """How many times as long as its short side a picture is kept."""
+STRIP = 1 << 20
+"""So many pixels of a picture are hashed at once, to hold no second one in memory."""
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # else some of its readers write to standard error
 
 
@@ -42,8 +55,8 @@ def stored(short: int, size: int) -> int:
     return min(max(short, size), size * 8 // 7)
 
 
-def read_picture(content: bytes, size: int, channels: int) -> Pixels | str:
-    """The pixels (H, W, channels) of a file, the short side from `size` to `size * 8 // 7`; or why not.
+def read_picture(content: bytes, size: int, channels: int) -> Picture | str:
+    """The picture (H, W, channels) of a file, the short side from `size` to `size * 8 // 7`; or why not.
 
     Of an animation the first picture; what is transparent is white; 16 bits become 8. A picture with such a
     short side stays as it is, bit for bit. What would take too much memory is known before it is decoded.
@@ -52,7 +65,7 @@ def read_picture(content: bytes, size: int, channels: int) -> Pixels | str:
     return found if isinstance(found, str) else found[0]
 
 
-def read_frames(content: bytes, size: int, channels: int, most: int) -> list[Pixels | str] | str:
+def read_frames(content: bytes, size: int, channels: int, most: int) -> list[Picture | str] | str:
     """The same for each frame of an animation (GIF, PNG, WEBP), of which there may be `most`.
 
     Where one can't be read it says why, and ends: the frames behind it are made of it.
@@ -60,7 +73,7 @@ def read_frames(content: bytes, size: int, channels: int, most: int) -> list[Pix
     return _read(content, size, channels, most)
 
 
-def _read(content: bytes, size: int, channels: int, most: int | None) -> list[Pixels | str] | str:
+def _read(content: bytes, size: int, channels: int, most: int | None) -> list[Picture | str] | str:
     """The first picture; or as many as `most`."""
     from PIL import Image, UnidentifiedImageError
 
@@ -68,7 +81,7 @@ def _read(content: bytes, size: int, channels: int, most: int | None) -> list[Pi
         return "empty; get the file anew"
     if has_many_notes(content):
         return "too many notes in it; save it without them"
-    found: list[Pixels | str] = []
+    found: list[Picture | str] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -81,7 +94,9 @@ def _read(content: bytes, size: int, channels: int, most: int | None) -> list[Pi
                 for number in range(count):
                     image.seek(number)
                     image.load()
-                    found.append(fitted(_levelled(_upright(image), image), size, channels))
+                    found.append(_fitted(_levelled(_upright(image), image), size, channels))
+                if image.format in ("JPEG", "MPO") and isinstance(found[0], Picture):
+                    return [Picture(found[0].pixels, hashlib.sha256(content).hexdigest())]
                 return found
     except UnidentifiedImageError:
         return f"no picture that can be read ({', '.join(FORMATS)}); convert it to one of them"
@@ -94,7 +109,7 @@ def _read(content: bytes, size: int, channels: int, most: int | None) -> list[Pi
         return [*found, why] if found else why
 
 
-def from_array(values: NDArray[Any], size: int, channels: int) -> Pixels | str:
+def from_array(values: NDArray[Any], size: int, channels: int) -> Picture | str:
     """The same for an array (H, W), (H, W, 1), (H, W, 3) or, with transparency, (H, W, 4)."""
     from PIL import Image
 
@@ -102,29 +117,51 @@ def from_array(values: NDArray[Any], size: int, channels: int) -> Pixels | str:
     if values.ndim not in (2, 3) or values.shape[2:] not in ((), (3,), (4,)) or not values.size:
         return f"an array {values.shape}; (height, width), or with 1, 3 or 4 channels is needed"
     levels = eight_bits(values)
-    return levels if isinstance(levels, str) else fitted(Image.fromarray(levels), size, channels)
+    if isinstance(levels, str):
+        return levels
+    if levels.shape == (size, size) and channels == 1:  # at once, since frames of clips are many
+        content = hashlib.sha256(f"{(size, size, 1)}".encode() + levels.tobytes())
+        return Picture(levels[..., None], content.hexdigest())
+    return _fitted(Image.fromarray(levels), size, channels)
 
 
-def fitted(image: "Image", size: int, channels: int) -> Pixels | str:
-    """The pixels of a decoded picture, resized (antialiased) and on white."""
-    from PIL import Image
-
+def _fitted(image: "Image", size: int, channels: int) -> Picture | str:
+    """A decoded picture, resized (antialiased) and on white."""
     if image.mode.startswith("I;"):
         image = image.convert("I")
     elif image.mode not in PLAIN or "transparency" in image.info:
         image = image.convert("RGBA" if image.has_transparency_data else "L" if image.mode == "1" else "RGB")
-    image = _resized(image, size)
+    small = _on_white(_resized(image, size))
+    if isinstance(small, str):
+        return small
+    wanted = "L" if channels == 1 else "RGB"
+    small = small if small.mode == wanted else small.convert(wanted)
+    return Picture(np.asarray(small).reshape(*small.size[::-1], channels), _content(image))
+
+
+def _on_white(image: "Image") -> "Image | str":
+    """Of 8 bits, and without transparency; or why not."""
+    from PIL import Image
+
     if image.mode in ("I", "F"):
         levels = eight_bits(np.asarray(image), WHITES[-1] if image.mode == "I" else None)
-        if isinstance(levels, str):
-            return levels
-        image = Image.fromarray(levels)
-    elif image.mode in ("LA", "RGBA"):
+        return levels if isinstance(levels, str) else Image.fromarray(levels)
+    if image.mode in ("LA", "RGBA"):
         white = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(white, image.convert("RGBA"))
-    wanted = "L" if channels == 1 else "RGB"
-    image = image if image.mode == wanted else image.convert(wanted)
-    return np.asarray(image).reshape(*image.size[::-1], channels)
+        return Image.alpha_composite(white, image.convert("RGBA")).convert("RGB")
+    return image
+
+
+def _content(image: "Image") -> str:
+    """The sha256 of its pixels, on white; of more than 8 bits, as they are."""
+    (width, height), exact = image.size, image.mode in ("I", "F")
+    rows = max(1, STRIP // width)
+    found = hashlib.sha256(f"{(height, width, 1 if exact or image.mode == 'L' else 3)}".encode())
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(height, top + rows)))
+        plain = strip if exact else _on_white(strip)
+        found.update(plain.tobytes())  # type: ignore[union-attr]  # of 8 bits nothing is refused
+    return found.hexdigest()
 
 
 def white_of(sets: Iterable[NDArray[Any]]) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from foveal.core.errors import UserError
 from foveal.data.picture_bounds import WIDEST, too_long, too_wide
 from foveal.data.picture_files import content_of
-from foveal.data.pictures import Pixels, from_array
+from foveal.data.pictures import Picture, from_array
 from foveal.data.text import File
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def is_video(name: str) -> bool:
     return name.lower().endswith(VIDEOS)
 
 
-def read_video(file: File, size: int, channels: int, most: int) -> list[Pixels | str] | str:
+def read_video(file: File, size: int, channels: int, most: int) -> list[Picture | str] | str:
     """The frames of a film (H, W, channels) as `read_picture` has a picture, upright, of which there may be
     `most`; for one that can't be read why, and for those up to the next that needs none before it.
 
@@ -82,11 +82,11 @@ def _swells(content: bytes) -> bool:
 
 def _frames(
     packets: Iterable["Packet[VideoStream]"], shape: tuple[int, int], size: int, channels: int, most: int
-) -> list[Pixels | str] | str:
+) -> list[Picture | str] | str:
     """In the order in which they are shown, by their times: packets come in another one."""
     from av import FFmpegError
 
-    found: list[tuple[int, Pixels | str]] = []
+    found: list[tuple[int, Picture | str]] = []
     lost: dict[int, str] = {}
     count, time, why = 0, 0, ""
     for packet in packets:
@@ -114,7 +114,9 @@ def _frames(
     return [one for _, one in sorted([*found, *lost.items()], key=itemgetter(0))]
 
 
-def _upright(frame: "VideoFrame", size: int, channels: int) -> Pixels | str:
+def _upright(frame: "VideoFrame", size: int, channels: int) -> Picture | str:
     """Turned as the film says, which a camera that was held upright writes."""
-    pixels = from_array(frame.to_ndarray(format="rgb24"), size, channels)
-    return pixels if isinstance(pixels, str) else np.rot90(pixels, round(frame.rotation / 90))
+    found = from_array(frame.to_ndarray(format="rgb24"), size, channels)
+    if isinstance(found, str):
+        return found
+    return Picture(np.rot90(found.pixels, round(frame.rotation / 90)), found.content)

@@ -29,9 +29,9 @@ def prepared(form: AskForm, data: str, valid: str | None = None, **settings: Any
 @pytest.mark.parametrize("place", PLACES)
 def test_an_image_is_read_and_kept_once(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
-    pixels_of = decoded.pixels_of
+    picture_of = decoded.picture_of
     monkeypatch.setattr(
-        decoded, "pixels_of", lambda image, *how: read.append(image) or pixels_of(image, *how)
+        decoded, "picture_of", lambda image, *how: read.append(image) or picture_of(image, *how)
     )
     files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
         "again.png": png(scenes(5)[0])

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import process_time
 from PIL import Image
 from foveal.core.errors import UserError
-from foveal.data.picture_files import labelled_pictures, pixels_of, unlabelled_pictures
+from foveal.data.picture_files import labelled_pictures, picture_of, unlabelled_pictures
 from foveal.data.rows import Row
 from tests.data.bombs import LARGEST, READ, REFUSED
 from tests.data.set_bombs import SETS
@@ -33,9 +33,9 @@ def read(path):
         for row in labelled_pictures(str(path), "label") if is_set else unlabelled_pictures(str(path)):
             if not isinstance(row, Row):
                 return f"{row.place}: {row.why}"
-            pixels = pixels_of(row.fields["image"], 32, 3)
-            if isinstance(pixels, str):
-                return f"{row.place}: {pixels}"
+            picture = picture_of(row.fields["image"], 32, 3)
+            if isinstance(picture, str):
+                return f"{row.place}: {picture}"
     except UserError as error:
         return str(error)
     return ""

@@ -61,9 +61,9 @@ def test_a_picture_of_several_texts_is_read_and_kept_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = []
-    pixels_of = decoded.pixels_of
+    picture_of = decoded.picture_of
     monkeypatch.setattr(
-        decoded, "pixels_of", lambda image, *how: read.append(image) or pixels_of(image, *how)
+        decoded, "picture_of", lambda image, *how: read.append(image) or picture_of(image, *how)
     )
     more = [f"images/{number}.png,{text(number + 1)}" for number in (3, 3, 1)]
     found = prepared(data := write(tmp_path / "a", captioned(4, "text", *more)), valid=data)

@@ -208,6 +208,17 @@ def test_equal_pictures_fall_on_the_same_side(tmp_path):
     assert sum(map(len, (found.train, found.valid, found.test))) == 80
 
 
+def test_parts_are_the_same_at_any_size(tmp_path):
+    """Else what goes on at another size would be measured on what it was trained on."""
+    data = write(tmp_path / "a", by_class(40))
+    found = [
+        [[*part.contents] for part in (found.train, found.valid, found.test)]
+        for size in (SIDE // 2, SIDE, 2 * SIDE)
+        for found in [prepared(data, image=ImageConfig(size=size))]
+    ]
+    assert found[0] == found[1] == found[2]
+
+
 def test_what_is_kept_reads_new_images_alike(tmp_path):
     data = write(tmp_path / "a", by_class(20))
     found = prepared(data, valid=data)

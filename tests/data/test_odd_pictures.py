@@ -42,10 +42,11 @@ def test_whole_ones_look_as_they_should(capfd: pytest.CaptureFixture[str]) -> No
     """Upright, of the right levels; black and white is dithered."""
     for name, (content, shown) in WHOLE.items():
         found = read_picture(content, SIDE, 3)
-        assert isinstance(found, np.ndarray), (name, found)
+        assert not isinstance(found, str), (name, found)
         if shown.shape[0] > 1:
-            assert found.shape == shown.shape, name
-        assert np.abs(blocks(found) - blocks(shown)).max() <= (16 if name.startswith("1-") else 9), name
+            assert found.pixels.shape == shown.shape, name
+        most = 16 if name.startswith("1-") else 9
+        assert np.abs(blocks(found.pixels) - blocks(shown)).max() <= most, name
     assert capfd.readouterr() == ("", "")
 
 
@@ -53,8 +54,10 @@ def test_damaged_ones_are_whole_or_refused(capfd: pytest.CaptureFixture[str]) ->
     """What is cut off is never half a picture."""
     for name, (content, before) in DAMAGED.items():
         found = read_picture(content, SIDE, 3)
-        if isinstance(found, np.ndarray) and name.startswith("cut"):
-            assert (found == read_picture(before, SIDE, 3)).all(), name
+        if not isinstance(found, str) and name.startswith("cut"):
+            whole = read_picture(before, SIDE, 3)
+            assert not isinstance(whole, str)
+            assert (found.pixels == whole.pixels).all(), name
         assert isinstance(found, str) or not name.startswith(("zeros", "name")), name
         said = capfd.readouterr()
         assert said == ("", "") or LIBTIFF.fullmatch(name), said

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from foveal.data.picture_files import pixels_of
+from foveal.data import pictures
+from foveal.data.picture_files import picture_of
 from foveal.data.pictures import FORMATS, Pixels, from_array, read_picture, stored
 from tests.data.made_pictures import SIDE, luma, scene, tiff, written
 
 
 def pixels(content: bytes, size: int = SIDE, channels: int = 3) -> Pixels:
-    found = read_picture(content, size, channels)
-    assert isinstance(found, np.ndarray), found
+    picture = read_picture(content, size, channels)
+    assert not isinstance(picture, str), picture
+    found = picture.pixels
     assert found.dtype == np.uint8
     assert found.shape[2] == channels
     assert min(found.shape[:2]) == min(max(min(found.shape[:2]), size), size * 8 // 7)
@@ -176,7 +178,7 @@ def test_other_bytes_give_a_reason():
         for _ in range(20):
             start, some = draw.randrange(len(content)), draw.randbytes(draw.randrange(1, 9))
             found = read_picture(content[:start] + some + content[start + len(some) :], SIDE, 3)
-            assert isinstance(found, str | np.ndarray)
+            assert isinstance(found, str) or found.pixels.dtype == np.uint8
             refusal(content[:4] + draw.randbytes(200))
     for content in (b"hello\n", bytes(999), draw.randbytes(999), b"%PDF-1.7\n", b"<svg></svg>"):
         assert "no picture that can be read" in refusal(content)
@@ -211,11 +213,53 @@ def test_arrays():
     ):
         for channels in (1, 3):
             found = from_array(values, SIDE, channels)
-            assert isinstance(found, np.ndarray)
-            assert (found == pixels(written(Image.fromarray(values.squeeze())), channels=channels)).all()
+            assert not isinstance(found, str)
+            shown = pixels(written(Image.fromarray(values.squeeze())), channels=channels)
+            assert (found.pixels == shown).all()
     for shape in ((4,), (4, 4, 2), (4, 4, 5), (0, 4), (2, 4, 4, 3)):
         assert "channels is needed" in str(from_array(np.zeros(shape, np.uint8), SIDE, 3))
 
 
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
+def test_the_same_picture_at_any_size(form: str, mode: str) -> None:
+    """What tells it from others depends neither on how large it is needed nor in how many channels."""
+    picture = Image.fromarray(scene(60, 200)).convert(mode)
+    if form in ("JPEG", "PPM", "BMP") and mode == "RGBA":
+        picture = picture.convert("RGB")
+    content = written(picture, form)
+    contents = set()
+    for size in (8, 16, 30, 60, 224):
+        for channels in (1, 3):
+            found = read_picture(content, size, channels)
+            assert not isinstance(found, str)
+            contents.add(found.content)
+    assert len(contents) == 1
+    other = picture.copy()
+    other.putpixel((199, 59), 0)
+    changed = read_picture(written(other, form), 8, 1)
+    assert not isinstance(changed, str)
+    assert changed.content not in contents
+
+
+def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that keep them exactly, arrays, and parts that are looked at one after the other."""
+    levels = scene(60, 200)
+    plain, opaque = Image.fromarray(levels), Image.fromarray(levels).convert("RGBA")
+    found = [read_picture(written(plain, form), 30, 3) for form in ("PNG", "BMP", "TIFF")]
+    found += [read_picture(written(opaque), 30, 3), from_array(levels, 30, 3)]
+    monkeypatch.setattr(pictures, "STRIP", 700)
+    found += [from_array(levels, 30, 3)]
+    contents = [one.content for one in found if not isinstance(one, str)]
+    assert len(contents) == len(found)
+    assert len({*contents}) == 1
+    grey = levels[:SIDE, :SIDE, 0]
+    again, read = from_array(grey, SIDE, 1), read_picture(written(Image.fromarray(grey)), SIDE, 1)
+    assert not isinstance(again, str)
+    assert not isinstance(read, str)
+    assert again.content == read.content
+    assert (again.pixels == read.pixels).all()
+
+
 def test_a_folder_is_no_picture(tmp_path: Path) -> None:
-    assert pixels_of(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"
+    assert picture_of(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"

@@ -161,8 +161,9 @@ def test_the_published_weights_name_photographs(tmp_path: Path) -> None:
     assert sum(parameter.numel() for parameter in loaded.model.parameters()) == 4_652_008
     weights = torch.load(CACHED / Path(WEIGHTS.files).name, weights_only=True)
     for name, label in (("china", "palace"), ("flower", "daisy")):
-        picture = read_picture((photographs / f"{name}.jpg").read_bytes(), 224, 3)
-        assert not isinstance(picture, str)
+        read = read_picture((photographs / f"{name}.jpg").read_bytes(), 224, 3)
+        assert not isinstance(read, str)
+        picture = read.pixels
         top, left = ((side - 224) // 2 for side in picture.shape[:2])
         levels = torch.from_numpy(picture[top : top + 224, left : left + 224].copy()).permute(2, 0, 1)
         images = (levels[None].float() - 127) / 128
