@@ -11,7 +11,9 @@ from tests.layers.rows import EVERY, READING, D, entries, make, memory_of, run
 T = 200
 LONG = 100_000
 STEP_BY_STEP = {
-    **dict.fromkeys(("elman-relu", "gru-before", "own-cell", "stack-hybrid", "block-highway"), 5_000),
+    **dict.fromkeys(
+        ("elman", "elman-relu", "gru-after", "gru-before", "own-cell", "stack-hybrid", "block-highway"), 5_000
+    ),
     **{name: 1_000 for name in READING if name.startswith("attentive")},
 }
 """Rows that take 50 us to 1 ms a step, and over time do what quicker ones do: so many steps are enough."""

@@ -13,7 +13,7 @@ from tests.layers.rows import filled
 from tests.layers.test_laws import lengths_of_chunks
 
 CONTEXT = 256
-EXAMPLES = 16
+EXAMPLES = 12
 
 
 @st.composite
