@@ -1,5 +1,6 @@
 """Averages of the weights of one training, which are often better than its last."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from foveal.config import TrainingConfig
 from foveal.training.sealed import copy_tensors, weights_of
 
 
-class Average:
+class Average(ABC):
     """A mean of the weights on the way; of batch norm's running statistics too, which belong to them.
 
     `tensors` are all that a checkpoint has to keep.
@@ -23,15 +24,15 @@ class Average:
             name: weight for name, weight in weights_of(model).items() if weight.is_floating_point()
         }
 
-    def update(self, step: int) -> None:
+    def update(self, step: int) -> None:  # noqa: B027  # some take in nothing here
         """Take in the weights after update number `step` (from 0)."""
 
-    def look(self, step: int) -> None:
+    def look(self, step: int) -> None:  # noqa: B027
         """Take in the weights at an evaluation, after `step` updates; once, however often it is called."""
 
+    @abstractmethod
     def mean(self) -> dict[str, Tensor]:
         """By the names of the weights."""
-        raise NotImplementedError
 
     def load(self, tensors: dict[str, Tensor], name: str) -> None:
         """Go on from saved `tensors`; `name` is for the error."""

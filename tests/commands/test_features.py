@@ -20,10 +20,8 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("network", ["colour-histogram", "visual-words"])
 def test_colours_are_told_from_one_another(network: str) -> None:
-    result = train(
-        write_images(), "--model", "features", f"model.encoder.network={network}", "schedule.warmup=0"
-    )
-    assert result["accuracy"] == 1
+    given = ("--model", "features", f"model.encoder.network={network}", "schedule.warmup=0")
+    assert train(write_images(count=120), *given, steps=60)["accuracy"] == 1
     assert predictions("run", "squares/red/1.png")[0]["output"] == "red"
 
 

@@ -38,7 +38,7 @@ def test_from_one_command_to_a_table() -> None:
     result: dict[str, Any] = json.loads(told.out)
     assert list(result["ways"]) == WAYS
     assert told.err.count("0.693 nats measured; ln 2 = 0.693 expected") >= 3  # the new heads are zero
-    assert (result["images"], result["classes"], result["advice"]) == (31, 2, "head")
+    assert (result["images"], result["classes"], result["advice"]) == (33, 2, "head")
     assert set(result["neighbours"]) == {"features", "pixels"}
     for one in result["ways"].values():
         assert (one["steps"], one["split"]) == (3, "test")
@@ -52,7 +52,7 @@ def test_from_one_command_to_a_table() -> None:
     assert weights("ways") == kept
     assert table.err.count("finished before") == 4
     assert [line.split()[0] for line in table.out.splitlines()[:5]] == ["way", *WAYS]
-    assert "31 images to train on, 16 a class: little" in table.out
+    assert "33 images to train on, 16 a class: little" in table.out
     assert "refuted if" in table.out
     assert "ways was made with other settings" in refuse("transfer", *GIVEN, "ways", "optimizer.rate=1")
     _stopped_and_gone_on(kept)
