@@ -14,11 +14,12 @@ from foveal.build.writing import WritingKind
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.say import Say
-from foveal.data.ask import AskExamples, AskForm, AskInputs, Asks
+from foveal.data.ask import AskExamples, AskForm, AskInputs
 from foveal.data.ask_forms import UNSEEN, AnswerForm, AnswerInputs, ChooseForm, ReplyForm, ReplyInputs
 from foveal.data.ask_order import AskOrder, shown
 from foveal.data.batching import ExampleBatch
 from foveal.data.marks import Marks
+from foveal.data.part import Part
 from foveal.data.picture_order import HeldOutPictures, PictureOrder
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.encoders.joint import JointEncoder
@@ -46,7 +47,7 @@ class AskKind(ExampleKind, ABC):
 
     form: AskForm
 
-    def training_order(self, config: Config, data: Asks) -> AskOrder:
+    def training_order(self, config: Config, data: Part[AskExamples]) -> AskOrder:
         pictures, image, seed = data.examples.pictures, config.data.image, config.training.seed
         return AskOrder(data.examples, PictureOrder(pictures, image.batch, config.data.augment, seed))
 
@@ -86,17 +87,17 @@ class AnswerKind(AskKind, WholeKind):
 
     def prepare_held_out(
         self, config: Config, data: str, inputs: AnswerInputs, say: Say
-    ) -> tuple[Asks, dict[str, Any]]:
+    ) -> tuple[Part[AskExamples], dict[str, Any]]:
         found, facts = super().prepare_held_out(config, data, inputs, say)
         _say_unseen(data, found, inputs, say, True)
         return found, facts
 
-    def describe(self, config: Config, data: Prepared[AnswerInputs, Asks]) -> Described:
+    def describe(self, config: Config, data: Prepared[AnswerInputs, Part[AskExamples]]) -> Described:
         labels = data.inputs.labels
         return self.described(config, data.inputs, some(labels), len(labels), "questions")
 
 
-def _say_unseen(name: str, part: Asks, inputs: AnswerInputs, say: Say, given: bool) -> None:
+def _say_unseen(name: str, part: Part[AskExamples], inputs: AnswerInputs, say: Say, given: bool) -> None:
     """They can't be chosen. UserError if all of what was given are such."""
     unseen = int((np.asarray(part.examples.columns["label"]) == UNSEEN).sum())
     if given and 0 < unseen == len(part):
@@ -125,7 +126,7 @@ class ReplyKind(AskKind, WritingKind):
     def gathered(self, examples: AskExamples, rows: NDArray[np.int64]) -> ExampleBatch:
         return shown(examples, rows)
 
-    def describe(self, config: Config, data: Prepared[ReplyInputs, Asks]) -> Described:
+    def describe(self, config: Config, data: Prepared[ReplyInputs, Part[AskExamples]]) -> Described:
         target = data.inputs.target
         told = f"{target.size:,} {target.kind} tokens"
         return self.described(config, data.inputs, told, Marks(target.size).vocabulary, "target tokens")
@@ -169,13 +170,15 @@ class ChooseKind(AskKind, WholeKind):
                 outputs[row] = [known.texts[own[row][number]]]
         return outputs
 
-    def judge(self, config: Config, model: Chooser, inputs: AskInputs, data: Asks, watch: Watch) -> Judged:
+    def judge(
+        self, config: Config, model: Chooser, inputs: AskInputs, data: Part[AskExamples], watch: Watch
+    ) -> Judged:
         """The likeliest choice: accuracy, since the rows have no classes in common."""
         outputs = self.found(config, model, inputs, data.examples, watch)
         scores = [accuracy(data.answers, outputs)]
         return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 
-    def describe(self, config: Config, data: Prepared[AskInputs, Asks]) -> Described:
+    def describe(self, config: Config, data: Prepared[AskInputs, Part[AskExamples]]) -> Described:
         lengths = data.train.examples.lengths("choices")
         return self.described(
             config, data.inputs, "one of each row's choices", round(np.mean(lengths)), "questions"

@@ -10,8 +10,10 @@ from foveal.build.pictured import PicturedKind, picture_encoder
 from foveal.build.telling import TellingKind
 from foveal.config import Config
 from foveal.data.batching import ExampleBatch
-from foveal.data.captions import CaptionForm, CaptionInputs, Captions
+from foveal.data.captions import CaptionForm, CaptionInputs
+from foveal.data.images import Pictures
 from foveal.data.marks import Marks
+from foveal.data.part import Part
 from foveal.data.picture_order import centres, gather, standardised
 from foveal.data.prepared import Prepared
 from foveal.models.convnets import grid_of
@@ -38,7 +40,7 @@ class CaptionKind(PicturedKind, TellingKind):
     def gathered(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
         return gather(examples, rows, standardised(centres(examples, rows), examples))
 
-    def describe(self, config: Config, data: Prepared[CaptionInputs, Captions]) -> Described:
+    def describe(self, config: Config, data: Prepared[CaptionInputs, Part[Pictures]]) -> Described:
         size, target = config.data.image.size, data.inputs.target
         told = f"caption: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return Described("captioned images", told, Marks(target.size).vocabulary, "target tokens")

@@ -80,8 +80,8 @@ class WholeKind(ChoosingKind, ABC):
     def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
         """The likeliest label: accuracy and macro F1."""
         outputs = self.found(config, model, inputs, data.examples, watch)
-        scores = [accuracy(data.labels, outputs), macro_f1(data.labels, outputs)]
-        return Judged(data.sources, data.labels, outputs, data.lengths, scores)
+        scores = [accuracy(data.answers, outputs), macro_f1(data.answers, outputs)]
+        return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 
 
 class PlacesKind(ChoosingKind, ABC):
@@ -102,10 +102,10 @@ class PlacesKind(ChoosingKind, ABC):
     def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
         """The likeliest labels: accuracy and macro F1 over places, and F1 over the entities they may mark."""
         outputs = self.choices(config, model, inputs, data.examples, watch)
-        scores = [tag_accuracy(data.labels, outputs), tag_macro_f1(data.labels, outputs)]
+        scores = [tag_accuracy(data.answers, outputs), tag_macro_f1(data.answers, outputs)]
         if are_entity_tags(inputs.labels):
-            scores.append(entity_f1(data.labels, outputs))
-        right, found = ([" ".join(row) for row in rows] for rows in (data.labels, outputs))
+            scores.append(entity_f1(data.answers, outputs))
+        right, found = ([" ".join(row) for row in rows] for rows in (data.answers, outputs))
         return Judged(data.sources, right, found, data.lengths, scores)
 
 

@@ -9,8 +9,10 @@ from foveal.build.pictured import PicturedKind
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.data.examples import Examples
+from foveal.data.images import Pictures
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
-from foveal.data.unlabelled import Unlabelled, UnlabelledForm, UnlabelledInputs
+from foveal.data.unlabelled import UnlabelledForm, UnlabelledInputs
 from foveal.models.draw import Draw
 from foveal.tasks.draw import DrawTask
 from foveal.training.watch import Watch
@@ -29,7 +31,7 @@ class DrawKind(PicturedKind):
     def task(self, config: Config, model: Any, inputs: UnlabelledInputs, shown: Any = None) -> DrawTask:
         return DrawTask(model)
 
-    def describe(self, config: Config, data: Prepared[UnlabelledInputs, Unlabelled]) -> Described:
+    def describe(self, config: Config, data: Prepared[UnlabelledInputs, Part[Pictures]]) -> Described:
         draw, size = config.model.draw, config.data.image.size
         told = f"draw: {size} x {size} grey pixels in {draw.steps} steps"
         return Described("images", told, None, "images")

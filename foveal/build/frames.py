@@ -14,10 +14,11 @@ from foveal.config import Config
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import Buckets, HeldOutExamples, gather
 from foveal.data.captions import CaptionInputs
-from foveal.data.frames import Clips, LabelOfClip, LabelOfFrame, Shots, TextOfClip
+from foveal.data.frames import LabelOfClip, LabelOfFrame, Shots, TextOfClip
 from foveal.data.frames_order import ClipOrder, shown
 from foveal.data.images import ImageInputs
 from foveal.data.marks import Marks
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
 from foveal.encoders.frames import FrameEncoder, VolumeEncoder
 from foveal.models.encoder import Encoded
@@ -32,7 +33,7 @@ def reader_of(config: Config) -> FrameEncoder | VolumeEncoder:
 class FilmedKind(ExampleKind, ABC):
     """What is read: clips."""
 
-    def training_order(self, config: Config, data: Clips) -> ClipOrder:
+    def training_order(self, config: Config, data: Part[Shots]) -> ClipOrder:
         order = Buckets(data.examples, config.data.batch_tokens, config.training.seed)
         return ClipOrder(order, data.examples)
 
@@ -50,7 +51,7 @@ class LabelledKind(FilmedKind, ChoosingKind, ABC):
     def encoder(self, config: Config, inputs: ImageInputs | None = None) -> FrameEncoder | VolumeEncoder:
         return reader_of(config)
 
-    def describe(self, config: Config, data: Prepared[ImageInputs, Clips]) -> Described:
+    def describe(self, config: Config, data: Prepared[ImageInputs, Part[Shots]]) -> Described:
         labels, size = data.inputs.labels, config.data.image.size
         told = f"{self.told.format(some(labels))} from {size} x {size} pixels"
         return Described("labelled clips", told, len(labels), "frames")
@@ -83,7 +84,7 @@ class NarrateKind(FilmedKind, TellingKind):
     def gathered(self, examples: Shots, rows: NDArray[np.int64]) -> ExampleBatch:
         return shown(gather(examples, rows), examples)
 
-    def describe(self, config: Config, data: Prepared[CaptionInputs, Clips]) -> Described:
+    def describe(self, config: Config, data: Prepared[CaptionInputs, Part[Shots]]) -> Described:
         size, target = config.data.image.size, data.inputs.target
         told = f"narrate: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return Described("clips with a text", told, Marks(target.size).vocabulary, "target tokens")

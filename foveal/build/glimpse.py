@@ -6,7 +6,8 @@ from foveal.build.choices import some
 from foveal.build.images import ImageKind
 from foveal.build.kind import Described
 from foveal.config import Config
-from foveal.data.images import ImageInputs, Images
+from foveal.data.images import ImageInputs, Pictures
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
 from foveal.models.glimpse import Glimpses
 from foveal.tasks.glimpse import GlimpseTask
@@ -24,7 +25,7 @@ class GlimpseKind(ImageKind):
     def task(self, config: Config, model: Any, inputs: ImageInputs, shown: Any = None) -> Any:
         return GlimpseTask(model, inputs.labels, config.model.glimpse.reinforce)
 
-    def describe(self, config: Config, data: Prepared[ImageInputs, Images]) -> Described:
+    def describe(self, config: Config, data: Prepared[ImageInputs, Part[Pictures]]) -> Described:
         look, size, labels = config.model.glimpse, config.data.image.size, data.inputs.labels
         seen = f"{look.count} glimpses of {look.side} x {look.side} pixels of {size} x {size}"
         return Described("labelled images", f"glimpse: {some(labels)} from {seen}", len(labels), "images")

@@ -8,7 +8,8 @@ from foveal.build.choices import WholeKind, some
 from foveal.build.kind import Described
 from foveal.build.pictured import PicturedKind, picture_encoder
 from foveal.config import Config
-from foveal.data.images import ImageForm, ImageInputs, Images
+from foveal.data.images import ImageForm, ImageInputs, Pictures
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
 from foveal.models.convnets import image_head
 from foveal.training.watch import Watch, every_batch
@@ -40,7 +41,7 @@ class ImageKind(PicturedKind, WholeKind):
             sure += highest.values.tolist()
         return names, sure
 
-    def describe(self, config: Config, data: Prepared[ImageInputs, Images]) -> Described:
+    def describe(self, config: Config, data: Prepared[ImageInputs, Part[Pictures]]) -> Described:
         image, labels = config.data.image, data.inputs.labels
         told = f"images: {some(labels)} from {image.size} x {image.size} pixels"
         return Described("labelled images", told, len(labels), "images")

@@ -13,8 +13,9 @@ from foveal.data.buckets import gather
 from foveal.data.examples import Examples
 from foveal.data.grid_world import MOVES, SIDE, TILE, spelled
 from foveal.data.marks import Marks
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
-from foveal.data.walks import WalkInputs, Walks
+from foveal.data.walks import WalkInputs
 from foveal.models.navigate import Walker, walker
 from foveal.scores.navigation import path_moves, spl, success
 from foveal.tasks.navigate import NavigateTask, ReinforcedNavigateTask, Walk, arrived
@@ -41,7 +42,7 @@ class NavigateKind(ExampleKind):
         return walker(config.model, vocabulary, config.data.longest, SIDE, TILE, len(MOVES))
 
     def task(
-        self, config: Config, model: Walker, inputs: WalkInputs, shown: Walks | None = None
+        self, config: Config, model: Walker, inputs: WalkInputs, shown: Part[Examples] | None = None
     ) -> NavigateTask:
         previews = None
         if shown is not None:
@@ -51,7 +52,7 @@ class NavigateKind(ExampleKind):
         make = ReinforcedNavigateTask if config.task.signal == "reinforce" else NavigateTask
         return make(model, inputs.room, previews)
 
-    def describe(self, config: Config, data: Prepared[WalkInputs, Walks]) -> Described:
+    def describe(self, config: Config, data: Prepared[WalkInputs, Part[Examples]]) -> Described:
         tokens, limit = data.inputs.source.size, data.inputs.room.of(0)
         learnt = config.task.signal == "imitation"
         told = f"navigate: {tokens:,} {data.inputs.source.kind} tokens and views to at most {limit} moves"
@@ -69,7 +70,9 @@ class NavigateKind(ExampleKind):
                 outputs[row] = spelled(moves)
         return outputs
 
-    def judge(self, config: Config, model: Walker, inputs: WalkInputs, data: Walks, watch: Watch) -> Judged:
+    def judge(
+        self, config: Config, model: Walker, inputs: WalkInputs, data: Part[Examples], watch: Watch
+    ) -> Judged:
         """Success, SPL and moves of the likeliest walks; by the fewest moves of each."""
         outputs, ended, taken = [""] * len(data), [False] * len(data), [0] * len(data)
         for batch, walk in self._walks(config, model, inputs, data.examples, watch):
@@ -77,7 +80,7 @@ class NavigateKind(ExampleKind):
             for row, *one in zip(batch.rows.tolist(), *found, strict=True):
                 outputs[row], ended[row], taken[row] = one
         scores = [success(ended), spl(ended, data.lengths, taken), path_moves(taken)]
-        return Judged(data.sources, data.paths, outputs, data.lengths, scores)
+        return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 
     def _walks(
         self, config: Config, model: Walker, inputs: WalkInputs, examples: Examples, watch: Watch

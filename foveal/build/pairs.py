@@ -5,8 +5,10 @@ from foveal.build.kind import Described
 from foveal.build.writing import WritingKind
 from foveal.config import Config
 from foveal.data import pairs
+from foveal.data.examples import Examples
 from foveal.data.marks import Marks
-from foveal.data.pairs import PairInputs, Pairs
+from foveal.data.pairs import PairInputs
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
 from foveal.models.encoder import Encoded, text_encoder
 from foveal.models.language import decoder
@@ -32,7 +34,7 @@ class PairKind(WritingKind):
     def title(self, source: str) -> str:
         return source
 
-    def describe(self, config: Config, data: Prepared[PairInputs, Pairs]) -> Described:
+    def describe(self, config: Config, data: Prepared[PairInputs, Part[Examples]]) -> Described:
         source, target = data.inputs.source, data.inputs.target
         names = f"{source.size:,} {source.kind} tokens to {target.size:,}"
         if data.inputs.joint:

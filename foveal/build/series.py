@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 from foveal.build.choices import ChoosingKind, PlacesKind, WholeKind, some
 from foveal.build.kind import Described
 from foveal.config import Config
-from foveal.data.measured import LabelEachStep, Measured, OneLabel, SeriesInputs
+from foveal.data.examples import Examples
+from foveal.data.measured import LabelEachStep, OneLabel, SeriesInputs
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
 from foveal.encoders.vectors import VectorEncoder
 from foveal.models.encoder import vector_encoder
@@ -25,7 +27,7 @@ class MeasuredKind(ChoosingKind, ABC):
         channels = CHANNELS if inputs is None else inputs.channels
         return vector_encoder(config.model.encoder, channels, config.data.longest)
 
-    def describe(self, config: Config, data: Prepared[SeriesInputs, Measured]) -> Described:
+    def describe(self, config: Config, data: Prepared[SeriesInputs, Part[Examples]]) -> Described:
         labels, count = data.inputs.labels, data.inputs.channels
         told = f"{self.told.format(some(labels))} from {count} channel{'s' if count > 1 else ''}"
         return Described("labelled series", told, len(labels), "time steps")

@@ -8,10 +8,12 @@ from foveal.build.kind import Described
 from foveal.build.writing import WritingKind
 from foveal.config import Config
 from foveal.data import recordings, sounds
+from foveal.data.examples import Examples
 from foveal.data.marks import Marks
+from foveal.data.part import Part
 from foveal.data.prepared import Prepared
-from foveal.data.recordings import Recordings, SpeechInputs
-from foveal.data.sounds import SoundInputs, Sounds
+from foveal.data.recordings import SpeechInputs
+from foveal.data.sounds import SoundInputs
 from foveal.encoders.audio import ConvEncoder, PyramidEncoder
 from foveal.models.encoder import Encoded, audio_encoder
 from foveal.models.language import decoder
@@ -32,7 +34,7 @@ class SpeechKind(WritingKind):
         vocabulary = Marks(target).vocabulary
         return Encoded(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
 
-    def describe(self, config: Config, data: Prepared[SpeechInputs, Recordings]) -> Described:
+    def describe(self, config: Config, data: Prepared[SpeechInputs, Part[Examples]]) -> Described:
         audio, target = data.inputs.audio.settings, data.inputs.target
         told = (
             f"transcribe: {audio.bins} mel bands of {audio.rate:,} samples a second "
@@ -49,7 +51,7 @@ class SoundKind(WholeKind):
         bins = config.data.bins if inputs is None else inputs.audio.settings.bins
         return audio_encoder(config.model.encoder, bins)
 
-    def describe(self, config: Config, data: Prepared[SoundInputs, Sounds]) -> Described:
+    def describe(self, config: Config, data: Prepared[SoundInputs, Part[Examples]]) -> Described:
         audio, labels = data.inputs.audio.settings, data.inputs.labels
         told = f"sounds: {some(labels)} from {audio.bins} mel bands of {audio.rate:,} samples a second"
         return Described("labelled recordings", told, len(labels), "frames")

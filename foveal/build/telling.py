@@ -31,7 +31,7 @@ class TellingKind(WritingKind, ABC):
     def judge(self, config: Config, model: Encoded, inputs: Any, data: Any, watch: Watch) -> Judged:
         """By row as other texts, and by what is seen with all of its texts as references."""
         judged = super().judge(config, model, inputs, data, watch)
-        several = by_content(data.contents, data.targets, judged.outputs)
+        several = by_content(data.contents, data.answers, judged.outputs)
         return replace(judged, scores=[*judged.scores, several])
 
 

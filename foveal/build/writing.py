@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from foveal.build.examples import ExampleKind
 from foveal.build.kind import Judged
 from foveal.config import Config, TaskName
-from foveal.data.ask import Asks
 from foveal.data.ask_forms import ReplyInputs
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import gather
-from foveal.data.captions import CaptionInputs, Captions
+from foveal.data.captions import CaptionInputs
 from foveal.data.examples import Examples
-from foveal.data.frames import Clips
 from foveal.data.marks import Marks
-from foveal.data.pairs import PairInputs, Pairs
-from foveal.data.recordings import Recordings, SpeechInputs
+from foveal.data.pairs import PairInputs
+from foveal.data.part import Part
+from foveal.data.recordings import SpeechInputs
 from foveal.models.encoder import Encoded
 from foveal.scores.recognition import cer, exact, wer
 from foveal.scores.score import Score
@@ -34,7 +33,6 @@ PREVIEWED = 3
 BEAM, ALPHA = 5, 1.0
 """How targets are written to be scored."""
 Inputs = PairInputs | SpeechInputs | CaptionInputs | ReplyInputs
-Part = Pairs | Recordings | Captions | Clips | Asks
 Metric = Callable[[list[str], list[str]], Score]
 """References and outputs to a score."""
 METRICS: dict[TaskName, tuple[Metric, ...]] = {
@@ -51,7 +49,9 @@ METRICS: dict[TaskName, tuple[Metric, ...]] = {
 class WritingKind(ExampleKind, ABC):
     """An encoder, and a generator that reads its memory."""
 
-    def task(self, config: Config, model: Encoded, inputs: Inputs, shown: Part | None = None) -> SequenceTask:
+    def task(
+        self, config: Config, model: Encoded, inputs: Inputs, shown: Part[Any] | None = None
+    ) -> SequenceTask:
         previews = None
         if shown is not None:
             rows = np.arange(min(PREVIEWED, len(shown)))
@@ -67,9 +67,9 @@ class WritingKind(ExampleKind, ABC):
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 
-    def judge(self, config: Config, model: Encoded, inputs: Inputs, data: Part, watch: Watch) -> Judged:
+    def judge(self, config: Config, model: Encoded, inputs: Inputs, data: Part[Any], watch: Watch) -> Judged:
         """What a beam of 5 writes, by the metrics of the task."""
-        outputs, targets = self.found(config, model, inputs, data.examples, watch), data.targets
+        outputs, targets = self.found(config, model, inputs, data.examples, watch), data.answers
         if inputs.target.kind == "word":  # spaces between words are all alike to it
             targets = [" ".join(text.split()) for text in targets]
         scores = [metric(targets, outputs) for metric in METRICS[config.task.name]]

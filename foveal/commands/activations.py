@@ -13,10 +13,10 @@ from foveal.build import (
     fit_first,
     kind_of,
     load,
-    prepare_again,
     training_order,
 )
 from foveal.commands.console import check_picture, result_line, say
+from foveal.commands.held_out import held_out
 from foveal.commands.layers import network_config
 from foveal.config import AugmentConfig, Config, from_tables, load_config, preset_names
 from foveal.core.durable import replace_file
@@ -82,18 +82,11 @@ def _config(what: str, settings: tuple[str, ...]) -> Config:
 def _of_run(path: str, data: str | None, device: torch.device) -> list[Activations]:
     """In evaluation mode, as the run is used."""
     loaded = load(path, device)
-    kind = kind_of(loaded.config)
-    if data is None:
-        prepared = prepare_again(loaded.run, say)
-        held_out = prepared.held_out
-        if held_out is None:
-            raise UserError(f"{path}: trained without held-out data: name some with --data")
-    else:
-        held_out, _ = kind.prepare_held_out(loaded.config, data, loaded.inputs, say)
+    part = held_out(loaded, data, "with --data").part
     model = loaded.model.requires_grad_(True)  # gradients go through frozen layers, too
     # REINFORCE's gradient is 0 where all walks of a row are the likeliest one: so that of imitation is shown.
     config = from_tables(loaded.config.model_dump(), {"task": {"signal": "imitation"}})
-    return _seen(model, build_task(config, model, loaded.inputs), _mixed(config, held_out), config)
+    return _seen(model, build_task(config, model, loaded.inputs), _mixed(config, part), config)
 
 
 def _untrained(

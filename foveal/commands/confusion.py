@@ -3,10 +3,11 @@
 from itertools import chain
 from pathlib import Path
 
-from foveal.build import Loaded, kind_of, prepare_again
+from foveal.build import Loaded, kind_of
 from foveal.build.ask import ChooseKind
 from foveal.build.choices import ChoosingKind
-from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say
+from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line
+from foveal.commands.held_out import held_out
 from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
@@ -28,16 +29,10 @@ def show_confusion(loaded: Loaded, data: str | None, out: Path | None, json: boo
     if not isinstance(kind, ChoosingKind) or isinstance(kind, ChooseKind):
         raise UserError(f"{path}: a run without classes of its own (task {config.task.name})")
     check_picture(out)
-    if data is None:
-        prepared = prepare_again(loaded.run, say)
-        part, split = prepared.held_out, "valid" if prepared.test is None else "test"
-        if part is None:
-            raise UserError(f"{path}: trained without held-out data: name some with --data")
-    else:
-        part, split = kind.prepare_held_out(config, data, loaded.inputs, say)[0], data
+    part, split, _ = held_out(loaded, data, "with --data")
     with Meter("labels given") as watch:
         given = kind.choices(config, loaded.model, loaded.inputs, part.examples, watch)
-    right = [[label] if isinstance(label, str) else label for label in part.labels]
+    right = [[label] if isinstance(label, str) else label for label in part.answers]
     found = confusion([*chain(*right)], [*chain(*given)])
     if out is not None:
         replace_file(out, draw(found, f"{path}, {split}"))

@@ -5,11 +5,11 @@ from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.build import Loaded, kind_of, load, prepare_again
-from foveal.commands.console import OUTPUT, facts_table, result_line, say
+from foveal.build import Loaded, load
+from foveal.commands.console import OUTPUT, facts_table, result_line
+from foveal.commands.held_out import held_out
 from foveal.commands.report import measure, score_rows, show_report
 from foveal.commands.views import with_views
-from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.scores.report import Report
 from foveal.training.interrupt import Signals
@@ -80,17 +80,7 @@ class Measured(NamedTuple):
 
 def measured(loaded: Loaded, data: str | None) -> Measured:
     """The scores of a run on its held-out data, or on all of `data`. UserError if it has none."""
-    config, kind = loaded.config, kind_of(loaded.config)
-    if data is not None:
-        held_out, facts = kind.prepare_held_out(config, data, loaded.inputs, say)
-        split = data
-    else:
-        prepared = prepare_again(loaded.run, say)
-        split = "valid" if prepared.test is None else "test"
-        held_out = prepared.held_out
-        if held_out is None:
-            raise UserError(f"{loaded.run.path}: trained without held-out data: name some to measure it on")
-        facts = prepared.facts["parts"][split]
-    scores, report = measure(config, loaded.model, loaded.task, loaded.inputs, held_out, split)
+    part, split, facts = held_out(loaded, data, "to measure it on")
+    scores, report = measure(loaded.config, loaded.model, loaded.task, loaded.inputs, part, split)
     amounts = {key: facts[key] for key in AMOUNTS if key in facts}
     return Measured(split, amounts, scores, report)

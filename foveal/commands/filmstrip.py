@@ -3,22 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from foveal.build import Loaded, kind_of, prepare_again
+from foveal.build import Loaded, kind_of
 from foveal.build.choices import ChoosingKind
 from foveal.build.frames import FilmedKind
 from foveal.commands.answers import answered
 from foveal.commands.console import check_picture, say, tell_each
+from foveal.commands.held_out import some_held_out
 from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
 from foveal.data.frames import Shots
 from foveal.inspection.filmstrip_picture import Filmstrip, draw
-
-SHOWN = 6
-"""So many held-out clips are shown, where none are asked for."""
 
 
 def show_filmstrip(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
@@ -61,13 +57,9 @@ def _asked(
         }
         names = [row.fields["source"] for row in rows]
         return asked, names, [known.get(name) for name in names]
-    prepared = prepare_again(loaded.run, say)
-    held_out = prepared.held_out
-    if held_out is None:
-        raise UserError("no held-out clips to show: name some with --query")
-    chosen = np.linspace(0, len(held_out) - 1, min(SHOWN, len(held_out))).astype(int).tolist()
-    rights = [_listed(held_out.labels[row]) for row in chosen]
-    return held_out.examples.some(chosen), [held_out.sources[row] for row in chosen], [*rights]
+    some, names, rights = some_held_out(loaded)
+    assert isinstance(some, Shots)
+    return some, names, [*map(_listed, rights)]
 
 
 def _listed(label: str | list[str]) -> list[str]:

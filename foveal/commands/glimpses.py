@@ -9,15 +9,14 @@ import torch
 from foveal.build import Loaded, kind_of, prepare_again
 from foveal.build.glimpse import GlimpseKind
 from foveal.commands.console import OUTPUT, check_picture, facts_table, result_line, say, shortened
+from foveal.commands.held_out import SHOWN
 from foveal.commands.neighbours import LETTERS, queries
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
+from foveal.data.part import evenly
 from foveal.data.picture_order import centres, gather, standardised
 from foveal.inspection.glimpses_picture import Glimpsed, draw
 from foveal.ops.retina import retina
-
-SHOWN = 6
-"""So many held-out images are looked at, where no picture is asked for."""
 
 
 def show_glimpses(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
@@ -33,9 +32,7 @@ def show_glimpses(loaded: Loaded, query: str | None, out: Path | None, json: boo
     check_picture(out)
     held_out = None if query is not None else prepare_again(loaded.run, say)
     pictures, sources, labels = queries(kind, loaded.config, loaded.inputs, held_out, query)
-    rows = np.arange(len(pictures))
-    if query is None:
-        rows = np.linspace(0, len(pictures) - 1, min(SHOWN, len(pictures))).astype(np.int64)
+    rows = np.array(evenly(len(pictures), SHOWN if query is None else len(pictures)), np.int64)
     batch = gather(pictures, rows, standardised(centres(pictures, rows), pictures))
     with torch.inference_mode():
         path = loaded.task.look(batch)

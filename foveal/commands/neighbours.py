@@ -14,7 +14,8 @@ from foveal.config import Config
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
 from foveal.data import parts
-from foveal.data.images import Images, Pictures
+from foveal.data.images import Pictures
+from foveal.data.part import Part, evenly
 from foveal.data.prepared import Prepared, Taken
 from foveal.inspection.neighbours import CAVEAT, Measure, Nearest, neighbours, voted
 from foveal.inspection.neighbours_picture import Sheet, Shown, draw
@@ -58,15 +59,15 @@ def show_neighbours(
     asked, known = kind.once(config, asked_for), held_out_order(config, prepared.train)
     with Meter("images seen") as watch:
         found = neighbours(loaded.model, asked, known, k, measure, watch)
-    chosen = range(len(asked_for))
+    chosen = [*range(len(asked_for))]
     result: dict[str, Any] = {"run": str(loaded.run.path), "measure": measure}
     if query is None:
         result["accuracy"] = {
             name: float(np.mean([one == label for one, label in zip(votes, labels, strict=True)]))
             for name, near in found._asdict().items()
-            if (votes := voted(near, prepared.train.labels))
+            if (votes := voted(near, prepared.train.answers))
         }
-        chosen = np.linspace(0, len(asked_for) - 1, min(SHOWN, len(asked_for))).astype(int).tolist()
+        chosen = evenly(len(asked_for), SHOWN)
     result["queries"] = [
         {"source": sources[row], "label": labels[row] or None}
         | {name: _near(near, row, prepared.train) for name, near in found._asdict().items()}
@@ -84,7 +85,7 @@ def show_neighbours(
     _tell(result, k, out, json)
 
 
-def _prepared(loaded: Loaded, config: Config, data: str | None) -> Prepared[Any, Images]:
+def _prepared(loaded: Loaded, config: Config, data: str | None) -> Prepared[Any, Part[Pictures]]:
     if data is None:
         return prepare_again(loaded.run, say)
     taken = Taken(loaded.inputs.source, loaded.inputs.labels)
@@ -92,7 +93,11 @@ def _prepared(loaded: Loaded, config: Config, data: str | None) -> Prepared[Any,
 
 
 def queries(
-    kind: ImageKind, config: Config, inputs: Any, prepared: Prepared[Any, Images] | None, query: str | None
+    kind: ImageKind,
+    config: Config,
+    inputs: Any,
+    prepared: Prepared[Any, Part[Pictures]] | None,
+    query: str | None,
 ) -> tuple[Pictures, Sequence[str], Sequence[str]]:
     """The pictures at `query`, or those held out, their names, and their labels, empty where unknown."""
     if query is not None:
@@ -101,21 +106,21 @@ def queries(
     held_out = None if prepared is None else prepared.held_out
     if held_out is None:
         raise UserError("no held-out images to look for: name a picture with --query")
-    return held_out.examples, held_out.sources, held_out.labels
+    return held_out.examples, held_out.sources, held_out.answers
 
 
-def _near(near: Nearest, row: int, among: Images) -> list[dict[str, Any]]:
+def _near(near: Nearest, row: int, among: Part[Pictures]) -> list[dict[str, Any]]:
     found = zip(near.rows[row].tolist(), near.distances[row].tolist(), strict=True)
     return [
-        {"source": among.sources[place], "label": among.labels[place], "distance": distance}
+        {"source": among.sources[place], "label": among.answers[place], "distance": distance}
         for place, distance in found
     ]
 
 
-def _drawn(near: Nearest, row: int, among: Images) -> list[Shown]:
+def _drawn(near: Nearest, row: int, among: Part[Pictures]) -> list[Shown]:
     found = zip(near.rows[row].tolist(), near.distances[row].tolist(), strict=True)
     return [
-        Shown(among.examples.centre(place), shortened(among.labels[place], LETTERS), distance)
+        Shown(among.examples.centre(place), shortened(among.answers[place], LETTERS), distance)
         for place, distance in found
     ]
 

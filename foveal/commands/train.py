@@ -26,10 +26,9 @@ from foveal.commands.report import train_and_report
 from foveal.config import Config, TaskName
 from foveal.core import durable
 from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
-from foveal.data.captions import Captions
-from foveal.data.images import Images
+from foveal.data.images import Pictures
+from foveal.data.part import Part
 from foveal.data.prepared import NOTHING, Prepared
-from foveal.data.unlabelled import Unlabelled
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.training.interrupt import Signals
 from foveal.training.plan import counted_steps, parse_budget
@@ -37,7 +36,7 @@ from foveal.training.preflight import Preflight, preflight
 from foveal.training.protocols import Batches
 from foveal.training.run import check_outside, check_place, default_path, open_run
 
-SHEET, PICTURED = "contact_sheet.png", (Images, Captions, Unlabelled)
+SHEET = "contact_sheet.png"
 
 
 def train(
@@ -107,10 +106,15 @@ def train(
             folder = default_path(data, model or (from_ or Path(preset)).name)
             say(f"another training has taken that place: this run is {folder}")
         opened = new_run(folder, config, prepared, given, preset, str(chosen), network if begun else None)
-        if isinstance(prepared.train, PICTURED):
+        if _pictured(prepared):
             sheet = contact_sheet(prepared.train.examples, training_order(config, prepared.train))
             durable.replace_file(folder / SHEET, sheet)
         train_and_report(opened, network, prepared, signals, json)
+
+
+def _pictured(prepared: Prepared[Any, Any]) -> bool:
+    """Whether a sheet can show what there is to train on."""
+    return isinstance(prepared.train, Part) and isinstance(prepared.train.examples, Pictures)
 
 
 def _announce(
@@ -137,7 +141,7 @@ def _announce(
             ("model", f"{origin}: {_model(config, network)}"),
             ("first loss", f"{first.loss:.3f} {unit} measured{expected}"),
             ("cost", _cost(config, order, first, step, told.unit)),
-            *(pictures if isinstance(prepared.train, PICTURED) else []),
+            *(pictures if _pictured(prepared) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )

@@ -20,7 +20,8 @@ from foveal.config import load_config
 from foveal.core.durable import new_folder, write_new
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
-from foveal.data.images import Images, Pictures
+from foveal.data.images import Pictures
+from foveal.data.part import Part, evenly
 from foveal.data.prepared import Prepared, Taken
 from foveal.inspection.advice import MUCH, Advice, Measured, Way, advise, verdict
 from foveal.inspection.curves import read_log
@@ -128,7 +129,7 @@ def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, watch: Watc
     if max(depths([name for name, _ in loaded.model.named_parameters()]).values()) < 2:
         raise UserError(f"{path}: its encoder is of one layer, so there is nothing to compare")
     taken = Taken(loaded.inputs.source, loaded.inputs.labels)
-    prepared: Prepared[Any, Images] = kind.prepare(config, parts, say, None, taken)
+    prepared: Prepared[Any, Part[Pictures]] = kind.prepare(config, parts, say, None, taken)
     held_out = prepared.held_out
     if held_out is None:
         raise UserError(
@@ -141,11 +142,11 @@ def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, watch: Watc
     return Alike(len(prepared.train), len(prepared.inputs.labels), *map(float, shares))
 
 
-def _some(images: Images, most: int) -> tuple[Pictures, list[str]]:
+def _some(images: Part[Pictures], most: int) -> tuple[Pictures, list[str]]:
     """At most so many of them, evenly from the first to the last, and their labels."""
-    rows = np.linspace(0, len(images) - 1, min(most, len(images))).astype(int).tolist()
+    rows = evenly(len(images), most)
     pictures = Pictures.of((images.examples[row] for row in rows), images.examples.inputs)
-    return pictures, [images.labels[row] for row in rows]
+    return pictures, [images.answers[row] for row in rows]
 
 
 def _make(folder: Path, given: dict[str, Any]) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foveal.build import Loaded, kind_of, prepare_again
+from foveal.build import Loaded, kind_of
 from foveal.build.navigate import NavigateKind
 from foveal.commands.answers import answered
 from foveal.commands.console import check_picture, say, tell_each
+from foveal.commands.held_out import some_held_out
 from foveal.commands.meter import Meter
 from foveal.core.durable import replace_file
 from foveal.core.errors import UserError
@@ -16,9 +17,6 @@ from foveal.data import parts
 from foveal.data.examples import Examples
 from foveal.data.grid_world import moves_in, spelled
 from foveal.inspection.walks_picture import Walked, draw
-
-SHOWN = 6
-"""So many held-out walks are shown, where none are asked for."""
 
 
 def show_walks(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
@@ -59,10 +57,4 @@ def _asked(
             row.place: spelled(row.fields["path"]) for row in answered(kind.form, query, loaded.config.data)
         }
         return examples, [row.fields["source"] for row in rows], [known.get(row.place) for row in rows]
-    prepared = prepare_again(loaded.run, say)
-    held_out = prepared.held_out
-    if held_out is None:
-        raise UserError("no held-out maps to show: name some with --query")
-    rows = np.linspace(0, len(held_out) - 1, min(SHOWN, len(held_out))).astype(int).tolist()
-    sources, paths = ([texts[row] for row in rows] for texts in (held_out.sources, held_out.paths))
-    return held_out.examples.some(rows), sources, paths
+    return some_held_out(loaded)

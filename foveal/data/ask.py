@@ -4,7 +4,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from foveal.data.ask_files import read_asked
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.images import Pictures, open_seen, seen_files, statistics_of
 from foveal.data.marks import framed
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed, in_words
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row, keep
 from foveal.data.standardize import Statistics, reading
@@ -85,39 +84,6 @@ class AskExamples(Examples):
     known: Choices | None = None
 
 
-@dataclass(frozen=True)
-class Asks:
-    """A part: images and questions as they are told, the questions, the answers; and all as numbers."""
-
-    sources: list[str]
-    questions: list[str]
-    answers: list[str]
-    sha256: str
-    examples: AskExamples
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def labels(self) -> list[str]:
-        """The answers, for what chooses them."""
-        return self.answers
-
-    @property
-    def targets(self) -> list[str]:
-        """The answers, for what writes them."""
-        return self.answers
-
-    @property
-    def lengths(self) -> list[int]:
-        """Words of each question."""
-        return [len(question.split()) for question in self.questions]
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {"examples": len(self), "images": len(self.examples.pictures), "sha256": self.sha256}
-
-
 class AskForm(ABC):
     """A `Form` of questions about images. All rows of an image are of one part: their `source` is the sha256
     of its pixels."""
@@ -158,15 +124,18 @@ class AskForm(ABC):
         pictures = {row.fields["content"]: row.fields["picture"] for row in rows}
         return AskExamples(columns, Pictures.of((pictures[content] for content in numbers), inputs), known)
 
-    def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Asks:
+    def encode(
+        self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]
+    ) -> Part[AskExamples]:
         kept, right = keep(rows, lambda row: self.right(row, inputs, config), aside)
         examples = self._examples(kept, inputs, config)
         columns = {**examples.columns, **self.columns(right)}
         names = ("content", "history", "question", "choices", "answer")
         sha256 = hashed([row.fields.get(name) for name in names] for row in kept)
         questions, answers = ([row.fields[name] for row in kept] for name in ("question", "answer"))
-        told = [_told(row) for row in kept]
-        return Asks(told, questions, answers, sha256, AskExamples(columns, examples.pictures, examples.known))
+        told, sizes = [_told(row) for row in kept], {"images": len(examples.pictures)}
+        examples = AskExamples(columns, examples.pictures, examples.known)
+        return Part(told, answers, examples, in_words(questions), sizes, sha256)
 
     @abstractmethod
     def right(self, row: Row, inputs: Any, config: DataConfig) -> Any | str:

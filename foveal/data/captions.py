@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -14,7 +12,7 @@ from foveal.data.decoded import decoded
 from foveal.data.examples import Ragged
 from foveal.data.images import PictureForm, Pictures, open_seen, seen_files, statistics_of
 from foveal.data.marks import Marks
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.picture_files import captioned_pictures
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
@@ -52,35 +50,6 @@ class CaptionInputs:
         return seen_files(self) | text
 
 
-@dataclass(frozen=True)
-class Captions:
-    """A part, a row for each text: the names of the files, the texts, the sha256 of the pixels; and the
-    pictures with a column `target`, its tokens with their stop."""
-
-    sources: list[str]
-    targets: list[str]
-    contents: list[str]
-    examples: Pictures
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """None: all are seen at one size."""
-        return []
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "images": len(set(self.contents)),
-            "target_tokens": sum(self.examples.lengths("target")),
-            "characters": sum(map(len, self.targets)),
-            "sha256": hashed(zip(self.contents, self.targets, strict=True)),
-        }
-
-
 class CaptionForm(PictureForm):
     """A `Form`. An image with several texts is several rows, which are of one part, since their `source` is
     the same."""
@@ -104,7 +73,9 @@ class CaptionForm(PictureForm):
 
     def encode(
         self, rows: list[Row], inputs: CaptionInputs, config: DataConfig, aside: list[Aside]
-    ) -> Captions:
+    ) -> Part[Pictures]:
+        """A row for each text; column `target` are its tokens with their stop."""
+
         def encoded(row: Row) -> Ids | str:
             target = inputs.encode_target(row.fields["target"])
             if len(target) > config.longest:
@@ -115,9 +86,13 @@ class CaptionForm(PictureForm):
         wanted = ("name", "target", "source")
         names, texts, contents = ([row.fields[name] for row in kept] for name in wanted)
         pictures = (row.fields["picture"] for row in kept)
-        return Captions(
-            names, texts, contents, Pictures.of(pictures, inputs, target=Ragged.from_rows(targets))
-        )
+        examples = Pictures.of(pictures, inputs, target=Ragged.from_rows(targets))
+        sizes = {
+            "images": len(set(contents)),
+            "target_tokens": sum(examples.lengths("target")),
+            "characters": sum(map(len, texts)),
+        }
+        return Part(names, texts, examples, [], sizes, hashed(zip(contents, texts, strict=True)), contents)
 
     def open_inputs(self, folder: Path) -> CaptionInputs:
         """What `CaptionInputs.files` gave, below `folder`."""

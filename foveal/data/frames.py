@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from foveal.data.frames_files import LABELS, labelled_clips, unlabelled_clips
 from foveal.data.frames_pixels import Clip, read_clip
 from foveal.data.images import LABELS as NAMES
 from foveal.data.images import ImageInputs, open_seen
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import Room, read_room
 from foveal.data.rows import Aside, Row, keep
@@ -48,38 +47,6 @@ class Shots(Examples):
 def source_of(rows: Iterable[Row]) -> Ragged:
     lengths = np.array([0, *(len(row.fields["frames"]) for row in rows)])
     return Ragged(np.arange(lengths.sum()), lengths.cumsum())
-
-
-@dataclass(frozen=True)
-class Clips:
-    """A part: names, what belongs to each clip (a label, one for each frame, or a text), the sha256 of the
-    pixels; and the examples."""
-
-    sources: list[str]
-    labels: list[Any]
-    contents: list[str]
-    examples: Shots
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def targets(self) -> list[Any]:
-        """The texts."""
-        return self.labels
-
-    @property
-    def lengths(self) -> list[int]:
-        """Frames of each clip."""
-        return self.examples.lengths("source")
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "frames": sum(self.lengths),
-            "sha256": hashed(zip(self.contents, self.labels, strict=True)),
-        }
 
 
 class ClipForm(ABC):
@@ -115,11 +82,14 @@ class ClipForm(ABC):
             said = {"name": row.fields["name"], self.field: label}
             yield Row(row.place, {"source": clip.content, "frames": clip.pixels, **said})
 
-    def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Clips:
+    def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Part[Shots]:
         kept, numbers = keep(rows, lambda row: self.numbers(row, inputs, config), aside)
         wanted = ("name", self.field, "source")
         names, labels, contents = ([row.fields[name] for row in kept] for name in wanted)
-        return Clips(names, labels, contents, Shots.of(kept, inputs, self.columns(source_of(kept), numbers)))
+        examples = Shots.of(kept, inputs, self.columns(source_of(kept), numbers))
+        lengths = examples.lengths("source")
+        sizes, sha256 = {"frames": sum(lengths)}, hashed(zip(contents, labels, strict=True))
+        return Part(names, labels, examples, lengths, sizes, sha256, contents)
 
     def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         for row, clip in _read(unlabelled_clips(data), config, aside):

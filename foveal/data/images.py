@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from foveal.config import DataConfig
 from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
 from foveal.data.decoded import decoded
 from foveal.data.examples import Column, Examples, Ragged
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.picture_files import labelled_pictures, unlabelled_pictures
 from foveal.data.pictures import Pixels
 from foveal.data.prepared import NOTHING, Taken
@@ -129,28 +129,6 @@ class Pictures(Examples):
         return picture[top : top + size, left : left + size]
 
 
-@dataclass(frozen=True)
-class Images:
-    """A part: the names of the files, the labels, the sha256 of the pixels; and the pictures."""
-
-    sources: list[str]
-    labels: list[str]
-    contents: list[str]
-    examples: Pictures
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """None: all are seen at one size."""
-        return []
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {"examples": len(self), "sha256": hashed(zip(self.contents, self.labels, strict=True))}
-
-
 class PictureForm:
     """What forms of images have in common: images that wait for an answer."""
 
@@ -186,13 +164,17 @@ class ImageForm(PictureForm):
         names = class_names(data, labels, alike, known=taken.labels)
         return ImageInputs(taken.source or statistics_of(rows), names, config.image.size)
 
-    def encode(self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]) -> Images:
+    def encode(
+        self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]
+    ) -> Part[Pictures]:
+        """Column `label` beside the pictures."""
         kept, numbers = keep(rows, lambda row: inputs.numbers([row.fields["label"]]), aside)
         wanted = ("name", "label", "source")
         names, labels, contents = ([row.fields[name] for row in kept] for name in wanted)
         pictures = (row.fields["picture"] for row in kept)
         column = np.array(numbers, np.int64).reshape(-1)
-        return Images(names, labels, contents, Pictures.of(pictures, inputs, label=column))
+        sha256 = hashed(zip(contents, labels, strict=True))
+        return Part(names, labels, Pictures.of(pictures, inputs, label=column), [], {}, sha256, contents)
 
     def open_inputs(self, folder: Path) -> ImageInputs:
         """What `ImageInputs.files` gave, below `folder`."""

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from foveal.data import questions
 from foveal.data.classes import class_names, names_to_json, numbering, open_names
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.marks import framed
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed, in_words
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row, keep, read_rows
 from foveal.data.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
@@ -40,32 +38,6 @@ class LabelInputs:
 def open_inputs(folder: Path) -> LabelInputs:
     """What `LabelInputs.files` gave, below `folder`."""
     return LabelInputs(load_tokenizer(folder / "text"), open_names(folder / LABELS))
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """A part: the texts and labels as they are, and columns `source` (tokens with a stop) and `label`."""
-
-    sources: list[str]
-    labels: list[str]
-    examples: Examples
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """Words of each source."""
-        return [len(text.split()) for text in self.sources]
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "tokens": sum(self.examples.lengths("source")),
-            "characters": sum(map(len, self.sources)),
-            "sha256": hashed(zip(self.sources, self.labels, strict=True)),
-        }
 
 
 def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
@@ -109,7 +81,8 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
     return LabelInputs(source, labels)
 
 
-def encode(rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list[Aside]) -> Labelled:
+def encode(rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+    """Columns `source` (tokens with a stop) and `label`."""
     number = numbering(inputs.labels)
     kept, numbers = keep(rows, lambda row: number([row.fields["label"]]), aside)
     sources, labels = ([row.fields[name] for row in kept] for name in ("source", "label"))
@@ -117,4 +90,7 @@ def encode(rows: list[Row], inputs: LabelInputs, config: DataConfig, aside: list
         "source": Ragged.from_rows(inputs.encode(source, config.longest) for source in sources),
         "label": np.array(numbers, np.int64).reshape(-1),
     }
-    return Labelled(sources, labels, Examples(columns))
+    examples = Examples(columns)
+    sizes = {"tokens": sum(examples.lengths("source")), "characters": sum(map(len, sources))}
+    sha256 = hashed(zip(sources, labels, strict=True))
+    return Part(sources, labels, examples, in_words(sources), sizes, sha256)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from foveal.data.part import Part
 from foveal.data.tokenizer import Tokenizer
 
 MOST = 20
@@ -25,12 +26,12 @@ def facts_of(found: Counter[str], unit: str = "characters") -> dict[str, Any]:
     return {"left_out": dict(found.most_common(MOST)), f"left_out_{unit}": found.total()}
 
 
-def of_targets(inputs: Any, part: Any) -> dict[str, Any]:
+def of_targets(inputs: Any, part: Part[Any]) -> dict[str, Any]:
     """These facts of a part's targets; none where no text is written, or any can be spelled."""
     if not isinstance(inputs, Writing) or inputs.target.kind not in UNITS:
         return {}
     found: Counter[str] = Counter()
-    for text in part.targets:
+    for text in part.answers:
         found.update(inputs.target.encode_known(text)[1])
     return facts_of(found, UNITS[inputs.target.kind])
 

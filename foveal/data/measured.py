@@ -4,7 +4,6 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
 from foveal.data.examples import Column, Examples, Ragged
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row, keep
 from foveal.data.series import read_series
@@ -55,35 +54,6 @@ class SeriesInputs:
         return {CHANNELS: self.statistics.to_json().encode(), LABELS: names_to_json(self.labels)}
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A part: where each series stands, its label or labels, the sha256 of its values; and columns.
-
-    `source` are the steps (T, C), standardised; beside it `label`, or `places` and `target` of each step.
-    """
-
-    sources: list[str]
-    labels: list[Any]
-    contents: list[str]
-    examples: Examples
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """Steps of each series."""
-        return self.examples.lengths("source")
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "steps": sum(self.lengths),
-            "sha256": hashed(zip(self.contents, self.labels, strict=True)),
-        }
-
-
 class MeasuredForm(ABC):
     """A `Form`; what a series is labelled with is the subclass's."""
 
@@ -118,7 +88,9 @@ class MeasuredForm(ABC):
 
     def encode(
         self, rows: list[Row], inputs: SeriesInputs, config: DataConfig, aside: list[Aside]
-    ) -> Measured:
+    ) -> Part[Examples]:
+        """Column `source` are the steps (T, C), standardised; beside it `label`, or `places` and `target` of
+        each step."""
         number = numbering(inputs.labels)
 
         def encoded(row: Row) -> tuple[Values, Numbers] | str:
@@ -131,7 +103,10 @@ class MeasuredForm(ABC):
         kept, found = keep(rows, encoded, aside)
         columns = self.columns(Ragged.from_rows(one[0] for one in found), [one[1] for one in found])
         labels, contents = ([row.fields[name] for row in kept] for name in ("label", "source"))
-        return Measured([row.place for row in kept], labels, contents, Examples(columns))
+        examples = Examples(columns)
+        lengths = examples.lengths("source")
+        sizes, sha256 = {"steps": sum(lengths)}, hashed(zip(contents, labels, strict=True))
+        return Part([row.place for row in kept], labels, examples, lengths, sizes, sha256, contents)
 
     def open_inputs(self, folder: Path) -> SeriesInputs:
         """What `SeriesInputs.files` gave, below `folder`."""

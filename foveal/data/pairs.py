@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from foveal.data import questions
 from foveal.data.aligned import read_aligned
 from foveal.data.examples import Examples, Ragged
 from foveal.data.marks import Marks, framed
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed, in_words
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
@@ -59,33 +57,6 @@ def open_inputs(folder: Path) -> PairInputs:
         joint = load_tokenizer(folder / "text")
         return PairInputs(joint, joint, room)
     return PairInputs(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), room)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """A part: the texts as they are, and columns `source` and `target` of tokens, each with its stop."""
-
-    sources: list[str]
-    targets: list[str]
-    examples: Examples
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """Words of each source."""
-        return [len(text.split()) for text in self.sources]
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "source_tokens": sum(self.examples.lengths("source")),
-            "target_tokens": sum(self.examples.lengths("target")),
-            "characters": sum(map(len, self.targets)),
-            "sha256": hashed(zip(self.sources, self.targets, strict=True)),
-        }
 
 
 def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
@@ -137,7 +108,8 @@ def _tokens(tokenizer: Tokenizer, texts: list[str]) -> int:
     return sum(len(tokenizer.encode_known(text)[0]) for text in texts) or 1
 
 
-def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]) -> Pairs:
+def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+    """Columns `source` and `target` of tokens, each with its stop."""
     longest = config.longest
 
     def encoded(row: Row) -> tuple[Ids, Ids] | str:
@@ -154,4 +126,11 @@ def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[
         "target": Ragged.from_rows(target for _, target in found),
     }
     sources, targets = ([row.fields[side] for row in kept] for side in ("source", "target"))
-    return Pairs(sources, targets, Examples(columns))
+    examples = Examples(columns)
+    sizes = {
+        "source_tokens": sum(examples.lengths("source")),
+        "target_tokens": sum(examples.lengths("target")),
+        "characters": sum(map(len, targets)),
+    }
+    sha256 = hashed(zip(sources, targets, strict=True))
+    return Part(sources, targets, examples, in_words(sources), sizes, sha256)

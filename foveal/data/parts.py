@@ -1,8 +1,6 @@
 """Train, validation and test rows of examples, cut without leakage and by content alone."""
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -10,10 +8,10 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.say import Say
 from foveal.data.catalogue import located
-from foveal.data.examples import Examples
 from foveal.data.folders import part_folders
 from foveal.data.groups import split_groups
 from foveal.data.left_out import of_targets, say_left_out
+from foveal.data.part import Part
 from foveal.data.picture_sets import part_sets
 from foveal.data.prepared import NOTHING, Prepared, Taken
 from foveal.data.rows import Aside, Row
@@ -29,22 +27,8 @@ FORMS = {*SUFFIXES, *READERS}
 
 
 @runtime_checkable
-class Part(Protocol):
-    """Rows as they are, and their numbers in columns."""
-
-    @property
-    def examples(self) -> Examples: ...
-
-    def __len__(self) -> int: ...
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Sizes and sha256."""
-
-
-@runtime_checkable
 class Form(Protocol):
-    """A form of examples, one file of `foveal.data`. `Any` stands for its own inputs and its own Part."""
+    """A form of examples, one file of `foveal.data`. `Any` stands for its own inputs and examples."""
 
     def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
         """The usable rows at a path, the others put into the list; the field `source` is what is read."""
@@ -55,8 +39,8 @@ class Form(Protocol):
         `files()` is what is kept of them.
         """
 
-    def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Any:
-        """A Part. Rows that don't fit the inputs are put into the list."""
+    def encode(self, rows: list[Row], inputs: Any, config: DataConfig, aside: list[Aside]) -> Part[Any]:
+        """Rows that don't fit the inputs are put into the list."""
 
     def open_inputs(self, folder: Path) -> Any:
         """What the inputs' `files()` gave, below a run's folder."""
@@ -91,7 +75,7 @@ def prepare(
     _say_alike(rows["train"], say)
     _say_one_target(rows["train"], say)
     inputs = inputs or form.make_inputs(data, rows["train"], config, taken)
-    parts: dict[str, Part] = {part: form.encode(found, inputs, config, aside) for part, found in rows.items()}
+    parts = {part: form.encode(found, inputs, config, aside) for part, found in rows.items()}
     for part, encoded in parts.items():
         if rows[part] and not len(encoded):
             raise UserError(nothing_in(part, data, aside))
@@ -142,14 +126,6 @@ def read_questions(form: Form, data: str, inputs: Any, config: DataConfig, say: 
     if len(aside) > SAID:
         say(f"{data}: {len(aside):,} rows are set aside and get no answer")
     return Questions(rows, examples, aside)
-
-
-def hashed(rows: Iterable[Any]) -> str:
-    """The sha256 of what JSON can write."""
-    content = hashlib.sha256()
-    for row in rows:
-        content.update(json.dumps(row).encode())
-    return content.hexdigest()
 
 
 def nothing_in(part: str, data: str, aside: list[Aside]) -> str:

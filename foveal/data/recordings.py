@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from foveal.data.examples import Examples, Ragged
 from foveal.data.folders import FILE as SOUND
 from foveal.data.folders import TABLES, files_in, read_folder
 from foveal.data.marks import Marks
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.room import FILE as ROOM
 from foveal.data.room import Room, read_room
@@ -61,33 +60,6 @@ def open_inputs(folder: Path) -> SpeechInputs:
     return SpeechInputs(audio, target, read_room(folder))
 
 
-@dataclass(frozen=True)
-class Recordings:
-    """A part: names and texts as they are, and columns `source` (frames) and `target` with its stop."""
-
-    sources: list[str]
-    targets: list[str]
-    contents: list[str]
-    examples: Examples
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """Frames of each recording."""
-        return self.examples.lengths("source")
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "frames": sum(self.lengths),
-            "characters": sum(map(len, self.targets)),
-            "sha256": hashed(zip(self.contents, self.targets, strict=True)),
-        }
-
-
 def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
     """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `target`."""
     if not Path(data).is_dir():
@@ -128,7 +100,9 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
     return SpeechInputs(audio, target, Room.of_texts(target, texts, config.longest, ratio))
 
 
-def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]) -> Recordings:
+def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+    """Columns `source` (frames) and `target` with its stop."""
+
     def encoded(row: Row) -> tuple[Values, Ids] | str:
         target = inputs.encode_target(row.fields["target"])
         if len(target) > config.longest:
@@ -143,7 +117,11 @@ def encode(rows: list[Row], inputs: SpeechInputs, config: DataConfig, aside: lis
         "source": Ragged.from_rows(values for values, _ in found),
         "target": Ragged.from_rows(target for _, target in found),
     }
-    return Recordings(names, texts, contents, Examples(columns))
+    examples = Examples(columns)
+    lengths = examples.lengths("source")
+    sizes = {"frames": sum(lengths), "characters": sum(map(len, texts))}
+    sha256 = hashed(zip(contents, texts, strict=True))
+    return Part(names, texts, examples, lengths, sizes, sha256, contents)
 
 
 def are_recordings(data: str) -> bool:

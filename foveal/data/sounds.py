@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from foveal.data.audio import AudioFeatures
 from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.folders import read_folder
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.picture_files import table_of
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.recordings import encode_questions, frames_of, heard, named, read_questions
@@ -46,32 +44,6 @@ def open_inputs(folder: Path) -> SoundInputs:
     return SoundInputs(AudioFeatures.load(folder / "audio"), open_names(folder / LABELS))
 
 
-@dataclass(frozen=True)
-class Sounds:
-    """A part: names and labels as they are, and columns `source` (frames) and `label`."""
-
-    sources: list[str]
-    labels: list[str]
-    contents: list[str]
-    examples: Examples
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """Frames of each recording."""
-        return self.examples.lengths("source")
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "frames": sum(self.lengths),
-            "sha256": hashed(zip(self.contents, self.labels, strict=True)),
-        }
-
-
 def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
     """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `label`."""
     folder = Path(data)
@@ -89,7 +61,8 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
     return SoundInputs(audio, class_names(data, labels, alike, known=taken.labels))
 
 
-def encode(rows: list[Row], inputs: SoundInputs, config: DataConfig, aside: list[Aside]) -> Sounds:
+def encode(rows: list[Row], inputs: SoundInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+    """Columns `source` (frames) and `label`."""
     number = numbering(inputs.labels)
 
     def encoded(row: Row) -> tuple[Values, Numbers] | str:
@@ -105,7 +78,10 @@ def encode(rows: list[Row], inputs: SoundInputs, config: DataConfig, aside: list
         "source": Ragged.from_rows(frames for frames, _ in found),
         "label": np.array([numbers for _, numbers in found], np.int64).reshape(-1),
     }
-    return Sounds(names, labels, contents, Examples(columns))
+    examples = Examples(columns)
+    lengths = examples.lengths("source")
+    sha256 = hashed(zip(contents, labels, strict=True))
+    return Part(names, labels, examples, lengths, {"frames": sum(lengths)}, sha256, contents)
 
 
 __all__ = ["encode", "encode_questions", "make_inputs", "open_inputs", "read", "read_questions"]

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from foveal.data.classes import Numbers, class_names, names_to_json, numbering, 
 from foveal.data.conll import read_tagged
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.marks import framed
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row, keep
 from foveal.data.tables import SUFFIXES, columns_of
@@ -55,36 +53,6 @@ class TagInputs:
 def open_inputs(folder: Path) -> TagInputs:
     """What `TagInputs.files` gave, below `folder`."""
     return TagInputs(load_tokenizer(folder / "text"), open_names(folder / TAGS))
-
-
-@dataclass(frozen=True)
-class Tagged:
-    """A part: words and tags as they are, and columns `source`, `places` and `target` (tag numbers)."""
-
-    words: list[list[str]]
-    labels: list[list[str]]
-    examples: Examples
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    @property
-    def sources(self) -> list[str]:
-        return [" ".join(words) for words in self.words]
-
-    @property
-    def lengths(self) -> list[int]:
-        """Words of each sentence."""
-        return [len(words) for words in self.words]
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "examples": len(self),
-            "words": sum(self.lengths),
-            "tokens": sum(self.examples.lengths("source")),
-            "sha256": hashed(zip(self.words, self.labels, strict=True)),
-        }
 
 
 def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
@@ -132,7 +100,8 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
     return TagInputs(source, tags)
 
 
-def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[Aside]) -> Tagged:
+def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+    """Columns `source`, `places` and `target` (tag numbers)."""
     number, longest = numbering(inputs.labels), config.longest
 
     def encoded(row: Row) -> tuple[Ids, Ids, Numbers] | str:
@@ -147,7 +116,10 @@ def encode(rows: list[Row], inputs: TagInputs, config: DataConfig, aside: list[A
     kept, found = keep(rows, encoded, aside)
     columns = _columns(found) | {"target": Ragged.from_rows(one[2] for one in found)}
     words, tags = ([row.fields[name] for row in kept] for name in ("source", "target"))
-    return Tagged(words, tags, Examples(columns))
+    examples, lengths = Examples(columns), [len(sentence) for sentence in words]
+    sizes = {"words": sum(lengths), "tokens": sum(examples.lengths("source"))}
+    sources, sha256 = [" ".join(sentence) for sentence in words], hashed(zip(words, tags, strict=True))
+    return Part(sources, tags, examples, lengths, sizes, sha256)
 
 
 def _columns(found: Sequence[tuple[Ids, Ids] | tuple[Ids, Ids, Numbers]]) -> dict[str, Column]:

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.decoded import decoded
 from foveal.data.images import PictureForm, Pictures, open_seen, seen_files
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.picture_files import unlabelled_pictures
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row
@@ -33,22 +31,6 @@ class UnlabelledInputs:
         return seen_files(self)
 
 
-@dataclass(frozen=True)
-class Unlabelled:
-    """A part: the names of the files, the sha256 of the pixels; and the pictures."""
-
-    sources: list[str]
-    contents: list[str]
-    examples: Pictures
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        return {"examples": len(self), "sha256": hashed(self.contents)}
-
-
 class UnlabelledForm(PictureForm):
     """A `Form`; labels, if there are any, are not looked at."""
 
@@ -66,9 +48,10 @@ class UnlabelledForm(PictureForm):
 
     def encode(
         self, rows: list[Row], inputs: UnlabelledInputs, config: DataConfig, aside: list[Aside]
-    ) -> Unlabelled:
+    ) -> Part[Pictures]:
         names, contents = ([row.fields[name] for row in rows] for name in ("name", "source"))
-        return Unlabelled(names, contents, Pictures.of((row.fields["picture"] for row in rows), inputs))
+        pictures = Pictures.of((row.fields["picture"] for row in rows), inputs)
+        return Part(names, [], pictures, [], {}, hashed(contents), contents)
 
     def open_inputs(self, folder: Path) -> UnlabelledInputs:
         """What `UnlabelledInputs.files` gave, below `folder`."""

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from foveal.config import DataConfig
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.grid_world import SYMBOLS, WALL, shortest, spelled
 from foveal.data.marks import framed
-from foveal.data.parts import hashed
+from foveal.data.part import Part, hashed
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.questions import readable
 from foveal.data.room import FILE as ROOM
@@ -42,36 +40,6 @@ def open_inputs(folder: Path) -> WalkInputs:
     return WalkInputs(load_tokenizer(folder / "text"), read_room(folder))
 
 
-@dataclass(frozen=True)
-class Walks:
-    """A part: maps, instructions and paths as they are, and columns `source` (tokens), `target` (moves with
-    their stop), `map` (H, W), `start` (3,), `goal` (2,), and `shortest`, the fewest moves to it."""
-
-    maps: list[list[str]]
-    sources: list[str]
-    paths: list[str]
-    examples: Examples
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    @property
-    def lengths(self) -> list[int]:
-        """The fewest moves of each."""
-        fewest: list[int] = np.asarray(self.examples.columns["shortest"]).tolist()
-        return fewest
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        starts = np.asarray(self.examples.columns["start"]).tolist()
-        return {
-            "examples": len(self),
-            "source_tokens": sum(self.examples.lengths("source")),
-            "target_tokens": sum(self.examples.lengths("target")),
-            "sha256": hashed(zip(self.maps, self.sources, starts, self.paths, strict=True)),
-        }
-
-
 def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
     """The walks of a file, with their paths."""
     return _usable(read_walks(data, ANSWERED), aside)
@@ -89,7 +57,9 @@ def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = N
     return WalkInputs(source, Room.measured(longest, 0.0, config.longest))
 
 
-def encode(rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[Aside]) -> Walks:
+def encode(rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+    """Columns `source` (tokens), `target` (moves with their stop), `map` (H, W), `start` (3,), `goal` (2,),
+    and `shortest`, the fewest moves to it."""
     longest = config.longest
 
     def encoded(row: Row) -> Ids | str:
@@ -108,8 +78,12 @@ def encode(rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[
         "goal": np.array([row["goal"] for row in fields], np.int64).reshape(-1, 2),
         "shortest": np.array(fewest, np.int64),
     }
-    maps, sources, paths = ([row[name] for row in fields] for name in ("map", "source", "path"))
-    return Walks(maps, sources, [spelled(path) for path in paths], Examples(columns))
+    sources, paths = [row["source"] for row in fields], [spelled(row["path"]) for row in fields]
+    examples = Examples(columns)
+    sizes = {f"{side}_tokens": sum(examples.lengths(side)) for side in ("source", "target")}
+    starts = [[*map(int, row["start"])] for row in fields]
+    sha256 = hashed(zip((row["map"] for row in fields), sources, starts, paths, strict=True))
+    return Part(sources, paths, examples, fewest, sizes, sha256)
 
 
 def encode_questions(

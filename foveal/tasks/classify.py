@@ -11,9 +11,10 @@ from foveal.core.runtime import at_least_single
 from foveal.core.state import State
 from foveal.data.batching import ExampleBatch
 from foveal.models.encoder import Encoded
+from foveal.tasks.apart import Apart
 
 
-class ClassifyTask:
+class ClassifyTask(Apart):
     """`-log p(label | source)` in nats a source. Columns of a batch: `source`, `label`; of mixed sources
     `other` and `share` (`data.augment.mixed`). A label below zero is none that training has: such a row has
     no loss, and is wrong."""
@@ -26,10 +27,6 @@ class ClassifyTask:
         """The weight of each term, from the batch alone."""
         known = float(batch.columns["label"].ge(0).sum())
         return {"loss": known} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
-
-    def start(self, batch: ExampleBatch) -> State:
-        """Examples do not know each other: nothing is carried."""
-        return None
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)
@@ -56,10 +53,6 @@ class ClassifyTask:
         """The probability of each class (B, C); the model is to be in evaluation mode."""
         with torch.inference_mode():
             return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
-
-    def preview(self, step: int) -> str | None:
-        """A number says it better: the accuracy is evaluated."""
-        return None
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Where a source has several views (B * views), the logarithm of their mean probability."""

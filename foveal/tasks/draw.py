@@ -9,9 +9,10 @@ from foveal.core.result import Result, Term
 from foveal.core.state import State
 from foveal.data.batching import ExampleBatch
 from foveal.models.draw import Draw, Drawn
+from foveal.tasks.apart import Apart
 
 
-class DrawTask:
+class DrawTask(Apart):
     """`L = -log p(x | c_T) + sum_t KL(Q(z_t | h_t) || N(0, 1))` in nats an image (Gregor et al. 2015,
     equations 9 to 12): at least `-log p(x)`. The column `source` of a batch is (B, 1, H, W), from 0 to 1.
 
@@ -24,10 +25,6 @@ class DrawTask:
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         return {"loss": float(len(batch.rows))}
-
-    def start(self, batch: ExampleBatch) -> State:
-        """Images do not know each other: nothing is carried."""
-        return None
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         images = batch.columns["source"].to(self.model.canvas.device)[:, 0]
@@ -43,7 +40,3 @@ class DrawTask:
         noise = torch.randn(len(images), self.model.steps, self.model.latent, device=images.device)
         drawn: Drawn = self.model(images, noise)
         return drawn
-
-    def preview(self, step: int) -> str | None:
-        """A picture is no text: `foveal generate` draws."""
-        return None

@@ -9,9 +9,10 @@ from foveal.core.runtime import at_least_single
 from foveal.core.state import State
 from foveal.data.batching import ExampleBatch
 from foveal.models.glimpse import Glimpses, Path
+from foveal.tasks.apart import Apart
 
 
-class GlimpseTask:
+class GlimpseTask(Apart):
     """The hybrid loss of Mnih et al. 2014, section 3.2, by columns `source` and `label` of a batch.
 
     `loss` is `-log p(label | path)` after the last glimpse, in nats an image. `path` is REINFORCE's
@@ -24,10 +25,6 @@ class GlimpseTask:
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         return dict.fromkeys(("loss", "path", "baseline"), float(len(batch.rows)))
-
-    def start(self, batch: ExampleBatch) -> State:
-        """Images do not know each other: nothing is carried."""
-        return None
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         path, labels = self.look(batch), batch.columns["label"]
@@ -56,7 +53,3 @@ class GlimpseTask:
         """The probability of each class (B, C); the model is to be in evaluation mode."""
         with torch.inference_mode():
             return at_least_single(self.look(batch).answers[:, -1]).softmax(1)
-
-    def preview(self, step: int) -> str | None:
-        """A number says it better: the accuracy is evaluated."""
-        return None

@@ -9,9 +9,10 @@ from foveal.core.state import State
 from foveal.data.batching import ExampleBatch
 from foveal.data.tokenizers import Tokenizer
 from foveal.models.encoder import Encoded
+from foveal.tasks.apart import Apart
 
 
-class MaskedTask:
+class MaskedTask(Apart):
     """`-log p(x_t | what is seen of x)` in nats over the hidden tokens; no other place is projected.
 
     Columns of a batch: `source` as it is read, `target` as it was, `hidden`, 1 at what is to be guessed.
@@ -26,10 +27,6 @@ class MaskedTask:
         """The weight of each term, from the batch alone."""
         hidden = float(batch.columns["hidden"].sum())
         return {"loss": hidden} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
-
-    def start(self, batch: ExampleBatch) -> State:
-        """Windows do not know each other: nothing is carried."""
-        return None
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)

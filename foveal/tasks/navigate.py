@@ -18,6 +18,7 @@ from foveal.models.navigate import Walker
 from foveal.ops.hard_attention import choose_place
 from foveal.ops.padding import present
 from foveal.ops.path_length import weighted_success
+from foveal.tasks.apart import Apart
 from foveal.tasks.shown import Shown
 
 WALKS = 4
@@ -44,7 +45,7 @@ class Walk(NamedTuple):
         return [moves[:length] for moves, length in zip(self.moves.tolist(), lengths, strict=True)]
 
 
-class NavigateTask:
+class NavigateTask(Apart):
     """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
     Columns of a batch: `source`, `map`, `start`; to train on and to be scored also `target`, `goal` and
@@ -56,10 +57,6 @@ class NavigateTask:
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         return {"loss": float(batch.tokens)}
-
-    def start(self, batch: ExampleBatch) -> State:
-        """Walks do not know each other: nothing is carried."""
-        return None
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)

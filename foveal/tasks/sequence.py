@@ -26,6 +26,7 @@ from foveal.layers.memory_attention import CrossAttention
 from foveal.layers.moe import Aux
 from foveal.models.encoder import Encoded
 from foveal.ops.padding import present
+from foveal.tasks.apart import Apart
 from foveal.tasks.shown import Shown
 
 
@@ -37,7 +38,7 @@ class Reading(NamedTuple):
     weights: list[Float[np.ndarray, "H T S"]]
 
 
-class SequenceTask:
+class SequenceTask(Apart):
     """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, the last of them stop.
 
     Columns of a batch: `source`, `target` (with its stop). `smoothing` is the share of the training target
@@ -55,10 +56,6 @@ class SequenceTask:
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         """The weight of each term, from the batch alone."""
         return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
-
-    def start(self, batch: ExampleBatch) -> State:
-        """Examples do not know each other: nothing is carried."""
-        return None
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)

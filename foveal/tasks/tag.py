@@ -10,9 +10,10 @@ from foveal.core.state import State
 from foveal.data.batching import ExampleBatch
 from foveal.models.encoder import Encoded
 from foveal.ops.padding import present
+from foveal.tasks.apart import Apart
 
 
-class TagTask:
+class TagTask(Apart):
     """`-log p(tag | source)` in nats a word.
 
     Columns of a batch: `source` (tokens), `places` (the token each word is tagged at), `target` (tags).
@@ -25,10 +26,6 @@ class TagTask:
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         """The weight of each term, from the batch alone."""
         return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
-
-    def start(self, batch: ExampleBatch) -> State:
-        """Examples do not know each other: nothing is carried."""
-        return None
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)
@@ -52,10 +49,6 @@ class TagTask:
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return self.model.head.project(self._features(batch)[0]).argmax(2)
-
-    def preview(self, step: int) -> str | None:
-        """A number says it better: the accuracy is evaluated."""
-        return None
 
     def _features(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
         memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))

@@ -89,7 +89,8 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
             torch.testing.assert_close(
                 columns["source"][columns["source_of"][place]], expected, rtol=1e-4, atol=1e-4
             )
-            for name, text in (("question", found.train.questions[row]), ("history", MORE["history"])):
+            question = found.train.sources[row].partition(": ")[2]
+            for name, text in (("question", question), ("history", MORE["history"])):
                 tokens = columns[name][place][: batch.lengths[name][place] - 1].tolist()
                 assert inputs.text.decode(tokens).strip() == text
             texts = [

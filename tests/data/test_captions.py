@@ -12,9 +12,11 @@ import torch
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import decoded, parts
-from foveal.data.captions import CaptionForm, Captions
+from foveal.data.captions import CaptionForm
+from foveal.data.images import Pictures
 from foveal.data.infer import infer_task
 from foveal.data.marks import Marks
+from foveal.data.part import Part
 from foveal.data.picture_order import HeldOutPictures, PictureOrder
 from tests.data.test_images import PLACES, SIDE, png, scenes, write
 
@@ -47,7 +49,7 @@ def test_a_table_says_the_texts(tmp_path: Path, place: str, column: str) -> None
     data = write(tmp_path / place, captioned(30, column))
     found = prepared(data, valid=data, column=column)
     train, pixels = found.train, scenes(30).reshape(-1, 3).astype(float)
-    assert train.targets == [text(n) for n in range(30)]
+    assert train.answers == [text(n) for n in range(30)]
     assert train.sources[3] == f"{data}/images/3.png"
     assert all((train.examples[row] == picture).all() for row, picture in enumerate(scenes(30)))
     assert np.allclose(found.inputs.statistics.mean, pixels.mean(0))
@@ -77,13 +79,13 @@ def test_a_picture_of_several_texts_is_read_and_kept_once(
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> Captions:
+def part(tmp_path: Path) -> Part[Pictures]:
     data = write(tmp_path / "a", captioned(30))
-    train: Captions = prepared(data, valid=data).train
+    train: Part[Pictures] = prepared(data, valid=data).train
     return train
 
 
-def test_a_batch_holds_images_and_the_tokens_of_their_texts(part: Captions) -> None:
+def test_a_batch_holds_images_and_the_tokens_of_their_texts(part: Part[Pictures]) -> None:
     batch = HeldOutPictures(part.examples, ImageConfig(batch=4)).batch(0, 1)
     assert batch.rows.tolist() == [4, 5, 6, 7]
     assert batch.lengths.keys() == {"target"}
@@ -102,7 +104,7 @@ def test_a_batch_holds_images_and_the_tokens_of_their_texts(part: Captions) -> N
     torch.testing.assert_close(batch.columns["source"], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_text_goes_with_its_image_however_that_is_changed(part: Captions) -> None:
+def test_a_text_goes_with_its_image_however_that_is_changed(part: Part[Pictures]) -> None:
     augment = AugmentConfig(crop="shift", shift=2, flip=True, jitter=0.3)
     order = PictureOrder(part.examples, 8, augment, seed=1)
     seen = []
@@ -133,7 +135,7 @@ def test_all_texts_of_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
     assert sum(len(part) for part in every if part is not None) == 80
     for part in every:
         if part is not None:
-            assert part.targets.count("four") == len(set(part.contents)) == len(part) / 2
+            assert part.answers.count("four") == len(set(part.contents)) == len(part) / 2
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -215,7 +217,7 @@ def test_parquet_has_texts_too(tmp_path: Path) -> None:
     table = arrow.table({"image": pictures, "text": [text(n) for n in range(12)]})
     parquet.write_table(table, tmp_path / "a.parquet")
     found = prepared(str(tmp_path / "a.parquet"), valid=str(tmp_path / "a.parquet"))
-    assert found.train.targets == [text(n) for n in range(12)]
+    assert found.train.answers == [text(n) for n in range(12)]
     assert (found.train.examples[5] == scenes(12)[5]).all()
 
 
@@ -242,7 +244,7 @@ def test_rows_of_json_lines(tmp_path: Path) -> None:
     rows = (json.dumps({"file_name": name, "text": text(n)}) for n, name in enumerate(files))
     data = write(tmp_path / "a", files | {"metadata.jsonl": "\n".join(rows).encode()})
     assert infer_task(data, {}) == "caption"
-    assert prepared(data, valid=data).train.targets == [text(n) for n in range(12)]
+    assert prepared(data, valid=data).train.answers == [text(n) for n in range(12)]
 
 
 def test_grey_images(tmp_path: Path) -> None:

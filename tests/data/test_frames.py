@@ -70,7 +70,7 @@ def test_a_folder_of_frames_for_each_clip(tmp_path: Path, place: str) -> None:
     assert infer_task(data, {}) == "clips"
     train = prepared(LabelOfClip(), data).train
     order = [*range(0, 12, 2), *range(1, 12, 2)]
-    assert train.labels == ["a"] * 6 + ["b"] * 6
+    assert train.answers == ["a"] * 6 + ["b"] * 6
     assert [Path(source).name for source in train.sources] == [f"clip{number:02}" for number in order]
     for row, number in enumerate(order):  # frame10 stands behind frame9
         assert (frames_of(train, row) == clip(number)).all()
@@ -102,7 +102,7 @@ def test_a_table_names_folders_and_files(tmp_path: Path, place: str) -> None:
     assert infer_task(data, {}) == "narrate"
     assert infer_task(data, {"label": "text"}) == "clips"
     train = prepared(TextOfClip(), data).train
-    assert train.targets == ["it moves", "it stands still"]
+    assert train.answers == ["it moves", "it stands still"]
     assert train.sources == [f"{data}/some/one", f"{data}/two.gif"]
     assert train.lengths == [5, 6]
 
@@ -120,7 +120,7 @@ def test_a_label_for_each_frame(tmp_path: Path, listed: bool) -> None:
     assert infer_task(data, {}) == "frames"
     found = prepared(LabelOfFrame(), data)
     assert found.inputs.labels == ("x", "y")
-    assert found.train.labels[1] == ["x", "y", "x"]
+    assert found.train.answers[1] == ["x", "y", "x"]
     columns = found.train.examples.columns
     assert columns["places"][1].tolist() == [0, 1, 2]
     assert columns["target"][1].tolist() == [0, 1, 0]
@@ -148,7 +148,7 @@ def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
     clips = np.load(data)["clips"].reshape(8, 5, SIDE, SIDE, -1)
     for form, first in ((LabelOfClip(), "b"), (LabelOfFrame(), ["y", "x"]), (TextOfClip(), "clip 0")):
         train = prepared(form, data, image=image).train
-        assert train.labels[0] == first
+        assert train.answers[0] == first
         assert train.lengths == [2, 3, 4, 5, 2, 3, 4, 5]
         assert all(
             (frames_of(train, row) == clips[row, :length]).all() for row, length in enumerate(train.lengths)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from foveal.config import AugmentConfig, ConfigError, DataConfig, ImageConfig, load_config
 from foveal.core.errors import UserError
 from foveal.data import parts
-from foveal.data.images import ImageForm, ImageInputs, Images
+from foveal.data.images import ImageForm, ImageInputs, Pictures
+from foveal.data.part import Part
 from foveal.data.picture_files import is_pictures
 from foveal.data.picture_order import HeldOutPictures, PictureOrder
 from foveal.data.standardize import Statistics
@@ -81,7 +82,7 @@ def test_a_folder_for_each_class(tmp_path, place):
     found = prepared(data, valid=data)
     train = found.train
     assert found.inputs.labels == ("a", "b")
-    assert train.labels == ["a"] * 15 + ["b"] * 15
+    assert train.answers == ["a"] * 15 + ["b"] * 15
     assert [Path(source).name for source in train.sources] == [
         f"{n:03}.png" for n in (*range(0, 30, 2), *range(1, 30, 2))
     ]
@@ -123,7 +124,7 @@ def test_a_table_says_the_labels(tmp_path, place, form):
     data = write(tmp_path / place, files | {f"metadata.{form}": table.encode()})
     assert is_pictures(data)
     found = prepared(data, valid=data, label="kind")
-    assert found.train.labels == ["a", "b"] * 10
+    assert found.train.answers == ["a", "b"] * 10
     assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(scenes(20)))
     assert found.train.sources[3] == f"{data}/images/3.png"
     assert [row.why for row in found.aside[:2]] == [
@@ -146,7 +147,7 @@ def test_a_table_for_each_part(tmp_path, place):
     assert is_pictures(data)
     found = prepared(data)
     assert (len(found.train), found.valid, len(found.test)) == (12, None, 6)
-    assert found.test.labels == ["a", "b"] * 3
+    assert found.test.answers == ["a", "b"] * 3
 
 
 def test_damaged_zips_are_refused(tmp_path):
@@ -310,7 +311,7 @@ def test_refused_in_one_line(tmp_path):
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> Images:
+def part(tmp_path: Path) -> Part[Pictures]:
     data = write(tmp_path / "a", by_class(50))
     return prepared(data, valid=data).train
 
@@ -341,7 +342,7 @@ def test_every_image_once_an_epoch(part, augment):
         order.batch(0, 4)
 
 
-def seen(part: Images, augment: AugmentConfig, batch: int, epoch: int) -> torch.Tensor:
+def seen(part: Part[Pictures], augment: AugmentConfig, batch: int, epoch: int) -> torch.Tensor:
     """All images as they are seen in an epoch, in the order of the part."""
     order = PictureOrder(part.examples, batch, augment, seed=0)
     batches = [order.batch(epoch, index) for index in range(order.per_epoch)]
@@ -451,7 +452,7 @@ def test_cifar10(outside_data):
     config, data = CONFIG.model_copy(update={"image": ImageConfig(size=32)}), outside_data / "cifar10.zip"
     part, facts = parts.prepare_held_out(FORM, str(data), config, inputs, print)
     assert facts["set_aside"] == 0
-    assert part.labels == [name for name in names for _ in range(1_000)]
+    assert part.answers == [name for name in names for _ in range(1_000)]
     images = HeldOutPictures(part.examples, ImageConfig(batch=10_000)).batch(0, 0).columns["source"]
     assert images.mean((0, 2, 3)).abs().max() < 0.02
     assert (images.std((0, 2, 3)) - 1).abs().max() < 0.01

@@ -10,9 +10,10 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import parts
-from foveal.data.examples import Ragged
+from foveal.data.examples import Examples, Ragged
 from foveal.data.infer import infer_task
-from foveal.data.measured import LabelEachStep, Measured, MeasuredForm, OneLabel
+from foveal.data.measured import LabelEachStep, MeasuredForm, OneLabel
+from foveal.data.part import Part
 from foveal.data.rows import Aside
 
 CONFIG = DataConfig(longest=9, valid=0.2, test=0.2)
@@ -45,7 +46,7 @@ def prepared(form: MeasuredForm, data: str, valid: str | None = None, **settings
     return parts.prepare(form, data, valid, None, config, print)
 
 
-def column(part: Measured, name: str) -> Ragged:
+def column(part: Part[Examples], name: str) -> Ragged:
     found = part.examples.columns[name]
     assert isinstance(found, Ragged)
     return found
@@ -66,10 +67,10 @@ def test_a_model_is_given_standardised_channels_and_numbers(tmp_path: Path, fiel
     assert found.inputs.labels == ("a", "b")
     turns = [[(number + step) % 2 for step in range(len(values))] for number, values in enumerate(rows)]
     if field == "label":
-        assert train.labels == ["ab"[turn[0]] for turn in turns]
+        assert train.answers == ["ab"[turn[0]] for turn in turns]
         assert train.examples.columns["label"].tolist() == [turn[0] for turn in turns]
     else:
-        assert train.labels == [["ab"[number] for number in turn] for turn in turns]
+        assert train.answers == [["ab"[number] for number in turn] for turn in turns]
         assert [column(train, "target")[row].tolist() for row in range(12)] == turns
         assert [column(train, "places")[row].tolist() for row in range(12)] == [
             [*range(len(values))] for values in rows

@@ -44,7 +44,7 @@ def refusal(data: Path, **settings: Any) -> str:
 
 def check(found: Any, part: str, pictures: NDArray[np.uint8], labels: list[str]) -> None:
     one = getattr(found, part)
-    assert one.labels == labels
+    assert one.answers == labels
     assert all((one.examples[n].squeeze() == picture.squeeze()).all() for n, picture in enumerate(pictures))
 
 

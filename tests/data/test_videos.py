@@ -43,7 +43,7 @@ def test_videos_by_class(tmp_path: Path, place: str, suffix: str) -> None:
     data = write(tmp_path / place, files)
     assert infer_task(data, {}) == "clips"
     train = prepared(LabelOfClip(), data).train
-    assert train.labels == ["a", "a", "b", "b"]
+    assert train.answers == ["a", "a", "b", "b"]
     for row, number in enumerate([0, 2, 1, 3]):
         assert (frames_of(train, row) == clip(number)).all()
 
@@ -55,7 +55,7 @@ def test_a_table_names_videos(tmp_path: Path, place: str) -> None:
     data = write(tmp_path / place, files)
     assert infer_task(data, {}) == "frames"
     train = prepared(LabelOfFrame(), data).train
-    assert train.labels == [["x", "y", "z"], ["x", "y", "z", "z"]]
+    assert train.answers == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()
     asked = [*LabelOfFrame().read_questions(data, CONFIG, [])]
     assert [row.fields["source"] for row in asked] == [f"{data}/two.mp4", f"{data}/one"]

@@ -96,7 +96,7 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
     assert columns["shortest"].tolist() == part.lengths == [1, 4]
     assert part.examples.columns["target"][0].tolist() == [FORWARD, STOP]
     assert part.examples.columns["target"][1].tolist()[:2] == [RIGHT, RIGHT]
-    assert part.paths == ["forward stop", "right right forward left forward left stop"]
+    assert part.answers == ["forward stop", "right right forward left forward left stop"]
     assert inputs.room.of(0) == 11, "half as many again"
 
 
@@ -119,8 +119,8 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
     path = written(tmp_path / "maps.jsonl", *rows)
     config = CONFIG.model_copy(update={"valid": 0.25, "test": 0.25})
     prepared = parts.prepare(walks, path, None, None, config, print)
-    found = [{tuple(one) for one in part.maps} for part in (prepared.train, prepared.valid, prepared.test)]
-    assert sum(map(len, found)) == len(set.union(*found)) == 12
+    several = (prepared.train, prepared.valid, prepared.test)
+    assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
     assert sum(part["examples"] for part in prepared.facts["parts"].values()) == 24
 
 

@@ -64,7 +64,7 @@ def test_imitation_fits_a_few_errands() -> None:
     result, _ = task(batch, None)
     assert result.metrics["loss"][0] / result.metrics["loss"][1] < 0.1
     assert result.metrics["success"] == result.metrics["spl"] == (6.0, 6.0)
-    assert [walks.spelled(moves) for moves in task.predict(batch).rows()] == part.paths
+    assert [walks.spelled(moves) for moves in task.predict(batch).rows()] == part.answers
 
 
 def test_reinforce_alone_finds_the_way() -> None:

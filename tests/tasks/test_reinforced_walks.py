@@ -11,14 +11,15 @@ from torch import Tensor, nn
 
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import gather
+from foveal.data.examples import Examples
 from foveal.data.grid_world import FORWARD, MOVES, STOP, followed
+from foveal.data.part import Part
 from foveal.data.room import Room
-from foveal.data.walks import Walks
 from foveal.tasks.navigate import WALKS, NavigateTask, ReinforcedNavigateTask, Walk
 from tests.tasks.walking import CORRIDOR, LONGER, Glance, batch_of, log_chances, model_of, part_of
 
 
-def expected_reward(task: NavigateTask, part: Walks, row: int, longest: int) -> Tensor:
+def expected_reward(task: NavigateTask, part: Part[Examples], row: int, longest: int) -> Tensor:
     """`E[R]` over all walks of one row: a function of the weights."""
     every = [[*moves] for moves in product(range(len(MOVES)), repeat=longest)]
     log_p = log_chances(task, gather(part.examples, np.full(len(every), row)), torch.tensor(every))

@@ -11,10 +11,11 @@ from foveal.config import DataConfig, ModelConfig
 from foveal.data import walks
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import gather
+from foveal.data.examples import Examples
 from foveal.data.grid_world import MOVES, SIDE, TILE, followed, view
 from foveal.data.marks import Marks
+from foveal.data.part import Part
 from foveal.data.rows import Row
-from foveal.data.walks import Walks
 from foveal.data.walks_files import walk_fields
 from foveal.models.navigate import FEATURES, Walker, walker
 from foveal.tasks.navigate import NavigateTask
@@ -33,7 +34,9 @@ LONGER = {
 }
 
 
-def part_of(*found: dict[str, Any], inputs: walks.WalkInputs | None = None) -> tuple[Walks, walks.WalkInputs]:
+def part_of(
+    *found: dict[str, Any], inputs: walks.WalkInputs | None = None
+) -> tuple[Part[Examples], walks.WalkInputs]:
     """Walks as numbers, by the `inputs` of others or by their own."""
     config, rows = DataConfig(tokenizer="word"), []
     for number, one in enumerate(found):
@@ -52,7 +55,7 @@ def model_of(inputs: walks.WalkInputs, width: int = 12, mixers: str = "attentive
     return walker(config, Marks(inputs.source.size).vocabulary, 64, SIDE, TILE, len(MOVES))
 
 
-def batch_of(part: Walks, times: int = 1) -> ExampleBatch:
+def batch_of(part: Part[Examples], times: int = 1) -> ExampleBatch:
     return gather(part.examples, np.arange(len(part)).repeat(times))
 
 
