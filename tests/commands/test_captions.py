@@ -99,7 +99,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Callable[[s
     def learn(form: str) -> Learnt:
         folder = tmp_path_factory.mktemp(form)
         # Patches know nothing of neighbours, and what is seen but once is learnt more slowly.
-        count, steps = {"patches": (240, 100), "bottleneck": (120, 100)}.get(form, (120, 40))
+        count, steps = (240, 100) if form in ("patches", "bottleneck") else (120, 40)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("FOVEAL_CACHE", str(cache))
             patch.chdir(folder)
