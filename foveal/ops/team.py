@@ -6,7 +6,7 @@ import struct
 import sys
 import warnings
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,7 +48,7 @@ class Kernel:
         A tensor stands for the address of its numbers: it has to be contiguous, and has to outlive the call;
         None for no address. A float is passed by its bits.
         """
-        packed = array("q", [0, tasks, *map(as_word, arguments)])
+        packed = array("q", [0, tasks, *as_words(arguments)])
         address, _ = packed.buffer_info()
         threads = 1 if _alone else min(tasks, torch.get_num_threads())
         team = _team() if threads > 1 else None
@@ -63,13 +63,16 @@ class Kernel:
         return self._address != 0
 
 
-def as_word(argument: int | float | Tensor | None) -> int:
-    """How a kernel is given it."""
-    if isinstance(argument, Tensor):
-        return argument.data_ptr()
-    if isinstance(argument, float):
-        return int.from_bytes(struct.pack("=d", argument), sys.byteorder, signed=True)
-    return argument or 0
+def as_words(arguments: Iterable[int | float | Tensor | None]) -> list[int]:
+    """How a kernel is given them."""
+    return [
+        argument.data_ptr()
+        if isinstance(argument, Tensor)
+        else int.from_bytes(struct.pack("=d", argument), sys.byteorder, signed=True)
+        if isinstance(argument, float)
+        else argument or 0
+        for argument in arguments
+    ]
 
 
 def widened(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:

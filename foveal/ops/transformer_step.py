@@ -12,7 +12,7 @@ from torch import Tensor
 from foveal.ops.activation import Activation
 from foveal.ops.dispatch import choose
 from foveal.ops.machine_code import LANES
-from foveal.ops.team import Kernel, as_word
+from foveal.ops.team import Kernel, as_words
 
 SHARE = 1 << 16
 """Weights, or numbers of keys, that are worth a task of their own.
@@ -70,7 +70,7 @@ class Weights:
     @cached_property
     def words(self) -> list[int]:
         """The kernel's arguments, for as long as the tensors lie where they are."""
-        return [as_word(value) for part in self._layers() for value in part]
+        return as_words(value for part in self._layers() for value in part)
 
     @cached_property
     def kind(self) -> tuple[object, ...]:
