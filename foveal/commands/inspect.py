@@ -9,34 +9,52 @@ from foveal.build import load
 from foveal.commands.activations import show_activations
 from foveal.commands.confusion import show_confusion
 from foveal.commands.filmstrip import show_filmstrip
+from foveal.commands.filters import show_filters
 from foveal.commands.glimpses import show_glimpses
 from foveal.commands.neighbours import show_neighbours
+from foveal.commands.units import show_units
 from foveal.commands.walks import show_walks
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
 from foveal.inspection.neighbours import Measure
 from foveal.training.interrupt import Signals
 
+View = Literal["activations", "filters", "units", "confusion", "neighbours", "glimpses", "filmstrip", "walks"]
+OPTIONS: dict[View, tuple[str, ...]] = {
+    "activations": ("data", "initialization"),
+    "filters": (),
+    "units": ("data", "layer"),
+    "confusion": ("data",),
+    "neighbours": ("data", "query", "nearest", "measure"),
+    "glimpses": ("query",),
+    "filmstrip": ("query",),
+    "walks": ("query",),
+}
+"""What may be asked of each view, beside a picture."""
+NEAREST = 5
+
 
 def inspect(
     what: str,
-    view: Literal["activations", "confusion", "neighbours", "glimpses", "filmstrip", "walks"] = "activations",
+    view: View = "activations",
     /,
     *settings: str,
     data: str | None = None,
     initialization: str | None = None,
     query: str | None = None,
-    nearest: int = 5,
-    measure: Measure = "cosine",
+    nearest: int | None = None,
+    measure: Measure | None = None,
+    layer: str | None = None,
     out: Path | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Look inside WHAT: a run, a preset or a network for images by its name.
 
-    Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `confusion`,
-    which classes a run takes for which; `neighbours`, the images nearest to a picture by a run's features and
-    by pixels; `glimpses`, where a run of that task looked in an image; `filmstrip`, what a run says of the
+    Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `filters`,
+    what a run's first layer looks for in pictures; `units`, what moves those of a deeper one; `confusion`,
+    which classes it takes for which; `neighbours`, the images nearest to a picture by a run's features and by
+    pixels; `glimpses`, where a run of that task looked in an image; `filmstrip`, what a run says of the
     frames of clips; `walks`, which way a run goes on maps.
 
     Parameters
@@ -56,9 +74,12 @@ def inspect(
         given, of neighbours with the share whose nearest have their label. Of a filmstrip: clips. Of walks:
         maps.
     nearest
-        How many neighbours; they are looked for among the run's training images, or those of --data.
+        How many neighbours, 5 if not given; they are looked for among the run's training images, or those of
+        --data.
     measure
-        Of the distance between features.
+        Of the distance between features of neighbours; cosine if not given.
+    layer
+        Of units: its name, such as encoder.blocks.4; the block in the middle if not given.
     out
         Draw it into this .png.
     device
@@ -66,23 +87,37 @@ def inspect(
     json
         Print one JSON object on standard output.
     """
+    asked: dict[str, object] = {
+        "data": data,
+        "initialization": initialization,
+        "query": query,
+        "layer": layer,
+    }
+    asked |= {"nearest": nearest, "measure": measure}
     with Signals():
         if view != "activations" and settings:
             raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
-        if view == "confusion":
-            show_confusion(load(what, choose_device(device)), data, out, json)
+        for name, value in asked.items():
+            if value is not None and name not in OPTIONS[view]:
+                raise UserError(f"--{name}: the view {view} has no use for it; leave it out")
+        where = choose_device(device)
+        if view == "activations":
+            show_activations(what, settings, data, initialization, out, where, json)
             return
-        if view == "glimpses":
-            show_glimpses(load(what, choose_device(device)), query, out, json)
-            return
-        if view == "filmstrip":
-            show_filmstrip(load(what, choose_device(device)), query, out, json)
-            return
-        if view == "walks":
-            show_walks(load(what, choose_device(device)), query, out, json)
-            return
-        if view == "neighbours":
-            run = load(what, choose_device(device))
-            show_neighbours(run, query, data, nearest, measure, out, json)
-            return
-        show_activations(what, settings, data, initialization, out, choose_device(device), json)
+        run = load(what, where)
+        match view:
+            case "filters":
+                show_filters(run, out, json)
+            case "units":
+                show_units(run, layer, data, out, json)
+            case "confusion":
+                show_confusion(run, data, out, json)
+            case "neighbours":
+                k = NEAREST if nearest is None else nearest
+                show_neighbours(run, query, data, k, measure or "cosine", out, json)
+            case "glimpses":
+                show_glimpses(run, query, out, json)
+            case "filmstrip":
+                show_filmstrip(run, query, out, json)
+            case "walks":
+                show_walks(run, query, out, json)

@@ -81,3 +81,12 @@ def test_what_can_not_be_looked_at(run: Path) -> None:
     assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.svg")
     told = refuse("inspect", "mlp", "--initialization", "0.01,xaver")
     assert "model.initialization=xaver: expected own, xavier, kaiming or a deviation" in told
+
+
+@pytest.mark.parametrize(
+    ("view", "option"),
+    [("confusion", "--query"), ("walks", "--data"), ("filters", "--layer"), ("activations", "--nearest")],
+)
+def test_what_a_view_has_no_use_for(view: str, option: str) -> None:
+    told = refuse("inspect", "run", view, option, "3")
+    assert f"{option}: the view {view} has no use for it; leave it out" in told

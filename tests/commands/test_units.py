@@ -1,0 +1,71 @@
+"""`foveal inspect RUN units`: in its table, its JSON and its picture."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from foveal.inspection.units_picture import CELL, LINE
+from tests.commands.calling import refuse, succeed
+from tests.commands.test_images import PATCHES, train, write_images
+
+
+@pytest.fixture
+def run(here: Path) -> None:
+    train(write_images(), run="run", steps=4)
+
+
+def looked(*arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(succeed("inspect", "run", "units", *arguments, "--json").out)
+    return found
+
+
+@pytest.mark.usefixtures("run")
+def test_of_held_out_and_of_other_images() -> None:
+    found = looked("--out", "units.png")
+    assert (found["layer"], found["units"], found["split"]) == ("encoder.blocks.5", 32, "test")
+    assert len(found["responses"]) == 40
+    assert -1 <= found["control"] <= 1
+    for one in found["responses"]:
+        window = one["window"]
+        assert 0 <= window["top"] < window["bottom"] <= 12
+        assert 0 <= window["left"] < window["right"] <= 12
+        assert f"/{one['label']}/" in one["source"]
+    first = [one["value"] for one in found["responses"] if one["unit"] == found["responses"][0]["unit"]]
+    assert first == sorted(first, reverse=True)
+    with Image.open("units.png") as picture:
+        assert picture.size[1] > 2 * LINE + 8 * CELL
+    told = succeed("inspect", "run", "units").out
+    assert "encoder.blocks.5, 8 of its 32 units" in told
+    assert "says nothing of what the unit has learned" in told
+    others = looked("--data", write_images("others", 6, seed=1), "--layer", "encoder.blocks.0.convolution")
+    assert {Path(one["source"]).parts[0] for one in others["responses"]} == {"others"}
+    assert others["units"] == 16
+
+
+@pytest.mark.usefixtures("run")
+def test_fewer_images_than_are_shown() -> None:
+    assert len(looked("--data", write_images("others", 2), "--out", "units.png")["responses"]) == 16
+
+
+@pytest.mark.usefixtures("run")
+def test_what_is_no_layer_of_maps(finished: Path) -> None:
+    told = refuse("inspect", "run", "units", "--layer", "encoder.blocks.99")
+    assert "run has no such layer; its blocks are encoder.blocks.0, encoder.blocks.1" in told
+    assert "makes no map of an image; choose one of encoder.blocks.0" in refuse(
+        "inspect", "run", "units", "--layer", "encoder"
+    )
+    assert "makes no map of an image; choose one of encoder.blocks.0" in refuse(
+        "inspect", "run", "units", "--layer", "head"
+    )
+    assert "ends in .png" in refuse("inspect", "run", "units", "--out", "units.html")
+    without = "units are shown of networks with convolutions"
+    assert without in refuse("inspect", finished, "units")
+    train("squares", "model.encoder.network=linear", run="linear", steps=1)
+    assert without in refuse("inspect", "linear", "units")
+    train("squares", "--model", "features", run="features", steps=1)
+    assert without in refuse("inspect", "features", "units")
+    train("squares", *PATCHES, run="vit", steps=1)
+    assert without in refuse("inspect", "vit", "units")
