@@ -33,8 +33,8 @@ class Checkpoint:
 def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None) -> Path:
     """Write `files` as the newest checkpoint, then remove all others except `previous`.
 
-    A second checkpoint of the same step becomes `<step>-2`. Raises RunFailed if the disk is full (say);
-    the checkpoints that were there stay.
+    What a process that was killed had begun is removed too. A second checkpoint of the same step becomes
+    `<step>-2`. Raises RunFailed if the disk is full (say); the checkpoints that were there stay.
     """
     path, count = folder / str(step), 1
     while path.exists():
@@ -48,7 +48,7 @@ def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None
             for name, content in files.items()
         }
         durable.write_new(part / MANIFEST, seal_json({"format": FORMAT, "files": listed}))
-    for other in _in_order(folder):  # what else is there is not ours
+    for other in (*_in_order(folder), *_unfinished(folder)):  # what else is there is not ours
         if other not in (path, previous):
             shutil.rmtree(other, ignore_errors=True)
     return path
@@ -81,6 +81,11 @@ def _in_order(folder: Path) -> list[Path]:
         if match := re.fullmatch(r"(\d+)(?:-(\d+))?", path.name):
             found.append((int(match[1]), int(match[2] or 1), path))
     return [path for _, _, path in sorted(found)]
+
+
+def _unfinished(folder: Path) -> list[Path]:
+    """Of processes that are gone, for one alone trains a run."""
+    return [path for path in folder.iterdir() if re.fullmatch(r"\.\d+(-\d+)?\.part", path.name)]
 
 
 def _verified(path: Path) -> dict[str, bytes]:

@@ -300,6 +300,14 @@ def test_what_is_no_checkpoint_stays(two: Path) -> None:
     assert {path.name for path in two.iterdir()} == {"4", "4.keep", "9"}
 
 
+def test_a_checkpoint_that_was_begun_and_never_again_is_removed(two: Path) -> None:
+    for name in (".5.part", ".5-2.part"):
+        (two / name).mkdir()
+        (two / name / "weights.safetensors").write_bytes(b"half")
+    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4")
+    assert {path.name for path in two.iterdir()} == {"4", "9"}
+
+
 def test_a_header_beyond_all_measure_is_refused() -> None:
     with pytest.raises(UserError, match="not a safetensors file of Foveal's"):
         open_tensors((2**30).to_bytes(8, "little") + b"{" * 100, "model.safetensors")
