@@ -1,16 +1,18 @@
 """Speed of the scans, forward and backward with the gradients of every input.
 
 Mamba's selective scan against mamba.py's parallel scan (inner width 256, state 16, batch 1), S5's scan and
-RWKV's recurrence (256 channels) against their loops over time; and how time grows with length.
+RWKV's recurrence (256 channels) against their loops over time; and how time grows with length. mamba.py runs
+in a process of its own, without `foveal train`'s setting of the allocator.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from benchmarks.peers import peer
-from benchmarks.timing import Figure, Samples, interleave, options, ratio, report
+from benchmarks.timing import Apart, Figure, Samples, interleave, options, ratio, report
 from foveal.core.runtime import keep_freed_memory
 from foveal.ops.dispatch import recorded_paths
 from foveal.ops.rwkv import EMPTY, wkv, wkv_reference
@@ -45,8 +47,9 @@ def selective(batch: int, length: int) -> tuple[Tensor, ...]:
     return u, delta, A, B, C, torch.zeros(batch, INNER, STATES)
 
 
-def mamba_py(pscan: Operation) -> Operation:
+def mamba_py() -> Operation:
     """The same as its MambaBlock computes it, from a state of zeros."""
+    pscan = peer("mambapy.pscan", "mambapy==1.2.0").pscan
 
     def scan(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, _: Tensor) -> Tensor:
         decay = torch.exp(delta[..., None] * A)
@@ -54,6 +57,16 @@ def mamba_py(pscan: Operation) -> Operation:
         return (h @ C[..., None]).squeeze(3)
 
     return scan
+
+
+def mamba_py_passes(length: int) -> Callable[[], None]:
+    """For a process of its own: what it computes stays there."""
+    run = passes(mamba_py(), selective(1, length))
+
+    def silent() -> None:
+        run()
+
+    return silent
 
 
 def linear(batch: int, length: int) -> tuple[Tensor, ...]:
@@ -88,27 +101,27 @@ def same(runs: dict[str, Callable[[], Tensor]]) -> str:
     return paths[0]
 
 
-def growth(what: str, samples: Samples, lengths: tuple[int, ...]) -> Figure:
-    """The time of the longest over that of the shortest."""
-    short, long = f"ours {lengths[0]}", f"ours {lengths[-1]}"
+def growth(what: str, samples: Samples, lengths: tuple[int, int]) -> Figure:
+    """The time of the longer over that of the shorter."""
+    short, long = (f"ours {length}" for length in lengths)
     times = f"{1e3 * samples.median(short):.3g} ms and {1e3 * samples.median(long):.3g} ms"
-    title = f"{what}: time of {lengths[-1]} steps over that of {lengths[0]}"
+    title = f"{what}: time of {lengths[1]} steps over that of {lengths[0]}"
     return ratio(title, samples.speedup(short, long), 9.0, times, samples.trust, at_most=True)
 
 
 def measure_selective(quick: bool) -> list[Figure]:
-    pscan = peer("mambapy.pscan", "mambapy==1.2.0").pscan
     lengths = (64, 128) if quick else (1024, 8192)
-    every, path = {}, ""
+    every: dict[str, Callable[[], object]] = {}
+    path = ""
     for length in lengths:
         inputs = selective(1, length)
         runs = {
             "ours": passes(lambda *given: selective_scan(*given)[0], inputs),
             "torch": passes(lambda *given: _Scan.apply(forward, backward, *given)[0], inputs),
-            "mamba.py": passes(mamba_py(pscan), inputs),
         }
-        path = same(runs)
+        path = same(runs | {"mamba.py": passes(mamba_py(), inputs)})
         every |= {f"{name} {length}": run for name, run in runs.items()}
+        every[f"mamba.py {length}"] = Apart(mamba_py_passes, length)
     samples = interleave(every, rounds=7, quick=quick)
     figures = []
     for length, goal, stretch in zip(lengths, (18.0, 38.0), (30, 60), strict=True):
@@ -123,28 +136,28 @@ def measure_selective(quick: bool) -> list[Figure]:
 
 def measure_loop(what: str, case: Case, fast: Operation, loop: Operation, quick: bool) -> list[Figure]:
     """The fast path against the loop over time, at 1024 steps, and how it grows."""
-    lengths = (64, 128) if quick else (1024, 8192)
+    shortest, *longer = (64, 128, 256) if quick else (1024, 8192, 65536)
     figures = []
     for batch in (1, 8):
-        inputs = case(batch, lengths[0])
+        inputs = case(batch, shortest)
         runs = {"ours": passes(fast, inputs), "loop": passes(loop, inputs)}
         path = same(runs)
         samples = interleave(runs, rounds=5, seconds=0.5, quick=quick)
         times = f"{1e3 * samples.median('ours'):.3g} ms against {1e3 * samples.median('loop'):.4g} ms"
-        title = f"{what} over its loop, {lengths[0]} steps, batch {batch}, {CHANNELS} channels"
+        title = f"{what} over its loop, {shortest} steps, batch {batch}, {CHANNELS} channels"
         figures.append(ratio(title, samples.speedup("ours", "loop"), 10.0, times, path, samples.trust))
-    runs = {f"ours {length}": passes(fast, case(1, length)) for length in lengths}
-    return [*figures, growth(what, interleave(runs, seconds=0.5, quick=quick), lengths)]
+    runs = {f"ours {length}": passes(fast, case(1, length)) for length in (shortest, *longer)}
+    samples = interleave(runs, seconds=0.5, quick=quick)
+    return figures + [growth(what, samples, pair) for pair in pairwise((shortest, *longer))]
 
 
 if __name__ == "__main__":
     given = options(__doc__)
     torch.manual_seed(0)
-    selective = measure_selective(given.quick)
-    keep_freed_memory()  # as `foveal train` does; not before, since mamba.py does not
+    keep_freed_memory()  # as `foveal train` does
     report(
         [
-            *selective,
+            *measure_selective(given.quick),
             *measure_loop("S5's scan", linear, linear_scan, linear_scan_reference, given.quick),
             *measure_loop(
                 "RWKV's recurrence", decaying, from_nothing(wkv), from_nothing(wkv_reference), given.quick
