@@ -120,7 +120,7 @@ def kernel_scan_gradients(
     real, turned = _parts(decay)
     given, start, before = _pairs(gradient), _pairs(first), _pairs(states)
     flow, width = torch.empty_like(given), given.shape[2]
-    straight, crossed = given.new_empty(2, B, width)
+    straight, crossed = given.new_zeros(2, B, width)
     shares = shares_for(B, width)
     _backward(B * shares, real, turned, given, start, before, flow, straight, crossed, T, width, shares)
     along, across = straight.sum(0).view(-1, 2)[:N], crossed.sum(0).view(-1, 2)[:N]

@@ -40,7 +40,7 @@ def test_chunks_equal_the_loop(size):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize("size", [1, 2, 64, 100, 130])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_kernel_equals_the_loop(size, threads):
     """With more states than a vector holds, and a number of them that it does not divide."""

@@ -1,10 +1,12 @@
 """`ops.scan` of complex numbers: 8 of them in a vector, real and imaginary parts beside each other.
 
-A task is a row and one share of its states. Sizes: B, T as there, N twice the number of complex states, a
-multiple of 16.
+A task is a row and one share of its states, BLOCK steps of all of them and then the next: of long rows each
+step lies on another page. Sizes: B, T as there, N twice the number of complex states, a multiple of 16.
 """
 
 from foveal.ops.kernels.simd import LANES, floats, fma, load, spread, store, swap, word
+
+BLOCK = 64
 
 
 def forward(task, p):
@@ -16,35 +18,41 @@ def forward(task, p):
     first, states = floats(word(p, 5)), floats(word(p, 6))
     T, N, shares = word(p, 7), word(p, 8), word(p, 9)
     row, share, groups = task // shares, task % shares, N // LANES
-    for group in range(groups * share // shares, groups * (share + 1) // shares):
-        n = group * LANES
-        a, b, s = load(real, n), load(turned, n), load(first, row * N + n)
-        for t in range(T):
-            at = (row * T + t) * N + n
-            s = fma(a, s, fma(b, swap(s), load(v, at)))
-            store(states, at, s)
+    for begin in range(0, T, BLOCK):
+        for group in range(groups * share // shares, groups * (share + 1) // shares):
+            n = group * LANES
+            a, b = load(real, n), load(turned, n)
+            s = load(states, (row * T + begin - 1) * N + n) if begin > 0 else load(first, row * N + n)
+            for t in range(begin, min(T, begin + BLOCK)):
+                at = (row * T + t) * N + n
+                s = fma(a, s, fma(b, swap(s), load(v, at)))
+                store(states, at, s)
 
 
 def backward(task, p):
     """`a_t = gradient_t + conj(decay) a_(t+1)`, and its products with the states before.
 
-    `straight` is the sum of `a_t s_(t-1)` by parts, `crossed` that of each part with the state's other one.
+    To `straight` is added the sum of `a_t s_(t-1)` by parts, to `crossed` that of each part with the state's
+    other one.
     """
     real, turned, gradient = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
     first, states, flow = floats(word(p, 5)), floats(word(p, 6)), floats(word(p, 7))
     straight, crossed = floats(word(p, 8)), floats(word(p, 9))
     T, N, shares = word(p, 10), word(p, 11), word(p, 12)
     row, share, groups = task // shares, task % shares, N // LANES
-    for group in range(groups * share // shares, groups * (share + 1) // shares):
-        n = group * LANES
-        own = row * N + n
-        c, d, a = load(real, n), 0.0 - load(turned, n), spread(0.0)
-        along, across = spread(0.0), spread(0.0)
-        for t in range(T - 1, -1, -1):
-            at = (row * T + t) * N + n
-            a = fma(c, a, fma(d, swap(a), load(gradient, at)))
-            store(flow, at, a)
-            before = load(states, at - N) if t > 0 else load(first, own)
-            along, across = fma(a, before, along), fma(a, swap(before), across)
-        store(straight, own, along)
-        store(crossed, own, across)
+    for block in range((T + BLOCK - 1) // BLOCK - 1, -1, -1):
+        begin, end = block * BLOCK, min(T, (block + 1) * BLOCK)
+        for group in range(groups * share // shares, groups * (share + 1) // shares):
+            n = group * LANES
+            own = row * N + n
+            c, d = load(real, n), 0.0 - load(turned, n)
+            a = load(flow, (row * T + end) * N + n) if end < T else spread(0.0)
+            along, across = load(straight, own), load(crossed, own)
+            for t in range(end - 1, begin - 1, -1):
+                at = (row * T + t) * N + n
+                a = fma(c, a, fma(d, swap(a), load(gradient, at)))
+                store(flow, at, a)
+                before = load(states, at - N) if t > 0 else load(first, own)
+                along, across = fma(a, before, along), fma(a, swap(before), across)
+            store(straight, own, along)
+            store(crossed, own, across)

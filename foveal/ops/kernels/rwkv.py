@@ -1,10 +1,13 @@
 """`ops.rwkv`: 16 channels side by side, along the whole row.
 
 A task is a row and one share of its channels. Sizes: B, T, D as there, D a multiple of 16. Of every
-`chunk` steps the sums before them are kept, from which theirs are made anew on the way back.
+`chunk` steps the sums before them are kept, from which theirs are made anew on the way back. Steps lie D
+numbers apart, so no processor guesses which lines come next: those `AHEAD` of a step are fetched.
 """
 
-from foveal.ops.kernels.simd import LANES, exp, floats, fma, load, maximum, spread, store, word, words
+from foveal.ops.kernels.simd import LANES, exp, fetch, floats, fma, load, maximum, spread, store, word, words
+
+AHEAD = 8
 
 
 def forward(task, p):
@@ -29,6 +32,8 @@ def forward(task, p):
                 store(y, at, spread(0.0))
                 continue
             key, value = load(k, at), load(v, at)
+            for coming in (k, v, y):
+                fetch(coming, at + AHEAD * D)
             high = maximum(top, bonus + key)
             past, present = exp(top - high), exp(bonus + key - high)
             store(y, at, fma(past, a, present * value) / fma(past, b, present))
@@ -69,6 +74,10 @@ def backward(task, p):
             for i in range(steps):
                 at = (row * T + first + i) * D + d
                 key, value, note = load(k, at), load(v, at), room + i * 6 * LANES
+                for coming in (k, v, dy):
+                    fetch(coming, at + AHEAD * D)
+                for coming in (y, dk, dv):
+                    fetch(coming, at)
                 high = maximum(top, bonus + key)
                 past, present = exp(top - high), exp(bonus + key - high)
                 share_of_dy = load(dy, at) / fma(past, b, present)

@@ -3,12 +3,26 @@
 A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there, E a multiple of
 16; states and decays lie as (..., E/16, N, 16), so that a group of channels has its own together. Of every
 `chunk` steps the state before them is kept, from which theirs are made anew on the way back. `rates` is
-A / ln 2, since a power of 2 is cheaper than one of e.
+A / ln 2, since a power of 2 is cheaper than one of e. Steps lie E numbers apart, so no processor guesses
+which lines come next: those of the next chunk are fetched.
 """
 
 import math
 
-from foveal.ops.kernels.simd import LANES, exp2, floats, fma, get, load, put, spread, store, total, word
+from foveal.ops.kernels.simd import (
+    LANES,
+    exp2,
+    fetch,
+    floats,
+    fma,
+    get,
+    load,
+    put,
+    spread,
+    store,
+    total,
+    word,
+)
 
 LN2 = math.log(2)
 
@@ -28,6 +42,9 @@ def forward(task, p):
             if t % chunk == 0:
                 for n in range(0, size, LANES):
                     store(kept, own * chunks + t // chunk * size + n, load(state, own + n))
+                    fetch(kept, own * chunks + (t // chunk + 1) * size + n)
+            for coming in (u, delta, y):
+                fetch(coming, (at + chunk) * E + e)
             d = load(delta, at * E + e)
             v = d * load(u, at * E + e)
             out = spread(0.0)
@@ -67,9 +84,12 @@ def backward(task, p):
             own, common = (row * groups + group) * N * LANES, group * N * LANES
             # states[i] is the one before step i.
             for k in range(0, N * LANES, LANES):
+                fetch(kept, own * chunks + (number - 1) * N * LANES + k)
                 store(scratch, states + k, load(kept, own * chunks + number * N * LANES + k))
             for i in range(steps):
                 at = row * T + first + i
+                for coming in (u, delta, dy, du, ddelta):
+                    fetch(coming, (at - chunk) * E + e)
                 d = load(delta, at * E + e)
                 v = d * load(u, at * E + e)
                 for n in range(N):

@@ -102,6 +102,20 @@ def number(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
+def fetch(context: Any, base: Any, index: Any) -> Any:
+    """Has the processor bring `base[index]` near, which is soon read or written; anywhere is allowed."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = builder.bitcast(builder.gep(values[0], [values[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), INT, INT, INT])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [place, INT(0), INT(3), INT(1)])
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64), code
+
+
+@intrinsic
 def ahead(context: Any, base: Any, index: Any) -> Any:
     """The numbers from `base[index]` on, as an address of their own."""
 
