@@ -145,8 +145,7 @@ def _alike(loaded: Loaded, overrides: tuple[str, ...], parts: Given, watch: Watc
 def _some(images: Part[Pictures], most: int) -> tuple[Pictures, list[str]]:
     """At most so many of them, evenly from the first to the last, and their labels."""
     rows = evenly(len(images), most)
-    pictures = Pictures.of((images.examples[row] for row in rows), images.examples.inputs)
-    return pictures, [images.answers[row] for row in rows]
+    return images.examples.some(rows), [images.answers[row] for row in rows]
 
 
 def _make(folder: Path, given: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from jaxtyping import UInt8
 from foveal.data.frames_arrays import Stored
 from foveal.data.frames_files import Frames
 from foveal.data.picture_files import content_of, picture_of
-from foveal.data.pictures import Picture, Pixels, eight_bits, from_array, read_frames
+from foveal.data.pictures import Picture, Pixels, eight_bits, enlarged, from_array, read_frames
 from foveal.data.text import File
 from foveal.data.videos import is_video, read_video
 
@@ -84,5 +84,6 @@ def _of_array(stored: Stored, size: int, channels: int) -> list[Picture | str]:
 
 
 def _centre(picture: Pixels, size: int) -> Pixels:
+    picture = enlarged(picture, size)
     top, left = ((side - size) // 2 for side in picture.shape[:2])
     return picture[top : top + size, left : left + size]

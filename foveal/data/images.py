@@ -17,7 +17,7 @@ from foveal.data.decoded import decoded
 from foveal.data.examples import Column, Examples, Ragged
 from foveal.data.part import Part, hashed
 from foveal.data.picture_files import labelled_pictures, unlabelled_pictures
-from foveal.data.pictures import Pixels
+from foveal.data.pictures import Pixels, enlarged, enlarged_shape
 from foveal.data.prepared import NOTHING, Taken
 from foveal.data.rows import Aside, Row, keep
 from foveal.data.standardize import FILE as CHANNELS
@@ -92,8 +92,8 @@ def open_seen(folder: Path) -> tuple[Statistics, int]:
 class Pictures(Examples):
     """Column `picture`, the number of each row's picture, and what belongs to it, such as its `label`.
 
-    Of each picture there are the `pixels` (H * W, C), row by row, and its shape (H, W): both sides are at
-    least `inputs.size`.
+    Of each picture there are the `pixels` (H * W, C), row by row, and its shape (H, W). Small ones are kept
+    as they are: where one is asked for, both sides are at least `inputs.size`.
     """
 
     inputs: Seen
@@ -114,13 +114,13 @@ class Pictures(Examples):
     def __getitem__(self, row: int) -> Pixels:
         """(H, W, C)"""
         number = int(self.columns["picture"][row])
-        pixels: Pixels = self.pixels[number].reshape(*self.shapes[number], -1)
-        return pixels
+        return enlarged(self.pixels[number].reshape(*self.shapes[number], -1), self.inputs.size)
 
     def shapes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """(B, 2)"""
-        shapes: NDArray[np.int64] = self.shapes[np.asarray(self.columns["picture"])[rows]]
-        return shapes
+        shapes = self.shapes[np.asarray(self.columns["picture"])[rows]].tolist()
+        seen = [enlarged_shape(height, width, self.inputs.size) for height, width in shapes]
+        return np.array(seen, np.int64)
 
     def centre(self, row: int) -> Pixels:
         """(size, size, C)"""

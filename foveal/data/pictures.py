@@ -51,15 +51,36 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())  # else some of its r
 
 def stored(short: int, size: int) -> int:
     """The short side that is kept of a picture for a model that sees `size` x `size`: the margin of an eighth
-    around the centre that recipes for evaluation cut off, but no smaller one is enlarged beyond `size`."""
-    return min(max(short, size), size * 8 // 7)
+    around the centre that recipes for evaluation cut off. Smaller ones are `enlarged` where they are seen."""
+    return min(short, size * 8 // 7)
+
+
+def enlarged_shape(height: int, width: int, size: int) -> tuple[int, int]:
+    """(H, W) with sides of at least `size`, in the same proportion."""
+    short = min(height, width)
+    side = max(short, size)
+    return round(height * side / short), round(width * side / short)
+
+
+def enlarged(picture: Pixels, size: int) -> Pixels:
+    """Its short side at least `size`."""
+    from PIL import Image
+
+    height, width, channels = picture.shape
+    shape = enlarged_shape(height, width, size)
+    if shape == (height, width):
+        return picture
+    image = Image.fromarray(picture[..., 0] if channels == 1 else picture)
+    large = image.resize(shape[::-1], Image.Resampling.BILINEAR)
+    return np.array(large).reshape(*shape, channels)  # a copy, which torch may write to
 
 
 def read_picture(content: bytes, size: int, channels: int) -> Picture | str:
-    """The picture (H, W, channels) of a file, the short side from `size` to `size * 8 // 7`; or why not.
+    """The picture (H, W, channels) of a file, the short side up to `size * 8 // 7`; or why not.
 
     Of an animation the first picture; what is transparent is white; 16 bits become 8. A picture with such a
-    short side stays as it is, bit for bit. What would take too much memory is known before it is decoded.
+    short side, or a smaller one, stays as it is, bit for bit. What would take too much memory is known
+    before it is decoded.
     """
     found = _read(content, size, channels, None)
     return found if isinstance(found, str) else found[0]

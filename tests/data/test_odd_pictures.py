@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foveal.config import DataConfig, ImageConfig
 from foveal.data import parts
 from foveal.data.images import ImageForm, ImageInputs
-from foveal.data.pictures import LONG, read_picture
+from foveal.data.pictures import LONG, enlarged, read_picture
 from foveal.data.rows import Aside, Row
 from foveal.data.standardize import Statistics
 from tests.data.made_pictures import luma
@@ -88,8 +88,9 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
         assert (label in "ab", name in DAMAGED) == (True, True)
         assert why.why
         assert "\n" not in why.why
-    for row in rows:
-        check_shape(row.fields["picture"], channels)
+    shown = [enlarged(row.fields["picture"], SIZE) for row in rows]
+    for picture in shown:
+        check_shape(picture, channels)
     inputs = ImageInputs(Statistics((0.0,) * channels, (1.0,) * channels), ("a", "b"), SIZE)
     told: list[str] = []
     part, facts = parts.prepare_held_out(FORM, str(folder), config, inputs, told.append)
@@ -98,9 +99,9 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
     counts = [line.split(": ")[1].split(" rows")[0] for line in told if " rows" in line]
     assert counts == [f"{len(aside):,}"] * 2
     assert [row.fields["source"] for row in asked] == part.sources == [row.fields["name"] for row in rows]
-    for number, row in enumerate(rows):
-        assert np.array_equal(part.examples[number], row.fields["picture"]), row.place
-        assert np.array_equal(questions[number], row.fields["picture"]), row.place
+    for number, (row, picture) in enumerate(zip(rows, shown, strict=True)):
+        assert np.array_equal(part.examples[number], picture), row.place
+        assert np.array_equal(questions[number], picture), row.place
 
 
 def check_shape(picture: NDArray[np.uint8], channels: int) -> None:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from foveal.data import pictures
 from foveal.data.picture_files import picture_of
-from foveal.data.pictures import FORMATS, Pixels, from_array, read_picture, stored
+from foveal.data.pictures import FORMATS, Pixels, enlarged, enlarged_shape, from_array, read_picture, stored
 from tests.data.made_pictures import SIDE, luma, scene, tiff, written
 
 
@@ -20,7 +20,7 @@ def pixels(content: bytes, size: int = SIDE, channels: int = 3) -> Pixels:
     found = picture.pixels
     assert found.dtype == np.uint8
     assert found.shape[2] == channels
-    assert min(found.shape[:2]) == min(max(min(found.shape[:2]), size), size * 8 // 7)
+    assert min(found.shape[:2]) <= size * 8 // 7
     return found
 
 
@@ -137,24 +137,37 @@ def test_of_an_animation_the_first_picture():
 
 
 @pytest.mark.parametrize(
-    ("shape", "size", "expected"),
+    ("shape", "kept", "seen"),
     [
-        ((16, 16), 16, (16, 16)),
-        ((17, 40), 16, (17, 40)),  # within the margin: as it is
-        ((18, 18), 16, (18, 18)),
-        ((36, 36), 16, (18, 18)),
-        ((90, 45), 16, (36, 18)),
-        ((8, 12), 16, (16, 24)),
-        ((1, 1), 16, (16, 16)),
-        ((1, 4000), 16, (16, 48)),
-        ((4000, 2), 16, (48, 16)),
-        ((3000, 20), 16, (54, 18)),
+        ((16, 16), (16, 16), (16, 16)),
+        ((17, 40), (17, 40), (17, 40)),  # within the margin: as it is
+        ((18, 18), (18, 18), (18, 18)),
+        ((36, 36), (18, 18), (18, 18)),
+        ((90, 45), (36, 18), (36, 18)),
+        ((8, 12), (8, 12), (16, 24)),
+        ((1, 1), (1, 1), (16, 16)),
+        ((1, 4000), (1, 3), (16, 48)),
+        ((4000, 2), (6, 2), (48, 16)),
+        ((3000, 20), (54, 18), (54, 18)),
     ],
 )
-def test_sizes(shape, size, expected):
-    """No side is below the size that is seen; pictures are not kept larger, or longer, than is needed."""
-    assert pixels(written(Image.fromarray(scene(*shape))), size).shape == (*expected, 3)
-    assert stored(min(shape), size) == min(expected)
+def test_sizes(shape, kept, seen):
+    """Pictures are not kept larger, or longer, than is needed, small ones as they are; no side is below the
+    size that is seen."""
+    found = pixels(written(Image.fromarray(scene(*shape))), 16)
+    assert found.shape == (*kept, 3)
+    assert stored(min(shape), 16) == min(kept)
+    assert enlarged(found, 16).shape == (*seen, 3)
+    assert enlarged(found[..., :1], 16).shape == (*seen, 1)
+    assert enlarged_shape(*kept, 16) == seen
+
+
+def test_enlarged_pictures_are_those_of_pillow():
+    small = scene(8, 12)
+    large = Image.fromarray(small).resize((24, 16), Image.Resampling.BILINEAR)
+    assert np.array_equal(enlarged(small, 16), np.asarray(large))
+    assert enlarged(small, 16).flags.writeable
+    assert enlarged(small, 8) is small
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG"])
