@@ -14,7 +14,7 @@ from torch import Tensor
 from foveal.config import DataConfig
 from foveal.data.classes import Numbers, class_names, names_to_json, numbering, open_names
 from foveal.data.decoded import decoded
-from foveal.data.examples import Column, Examples, Ragged
+from foveal.data.examples import Column, Examples
 from foveal.data.part import Part, hashed
 from foveal.data.picture_files import labelled_pictures, unlabelled_pictures
 from foveal.data.pictures import Pixels, enlarged, enlarged_shape
@@ -92,35 +92,34 @@ def open_seen(folder: Path) -> tuple[Statistics, int]:
 class Pictures(Examples):
     """Column `picture`, the number of each row's picture, and what belongs to it, such as its `label`.
 
-    Of each picture there are the `pixels` (H * W, C), row by row, and its shape (H, W). Small ones are kept
-    as they are: where one is asked for, both sides are at least `inputs.size`.
+    Small ones are kept as they are: of what is asked for, both sides are at least `inputs.size`.
     """
 
     inputs: Seen
-    pixels: Ragged
-    shapes: NDArray[np.int64]
+    kept: Sequence[Pixels]
 
     @classmethod
     def of(cls, pictures: Iterable[Pixels], inputs: Seen, **columns: Column) -> "Pictures":
         """One and the same array is kept once."""
-        found = list(pictures)
-        once = {id(picture): picture for picture in found}
-        numbers = {key: number for number, key in enumerate(once)}
-        pixels = Ragged.from_rows(picture.reshape(-1, picture.shape[2]) for picture in once.values())
-        shapes = np.array([picture.shape[:2] for picture in once.values()], np.int64).reshape(-1, 2)
-        which = np.array([numbers[id(picture)] for picture in found], np.int64)
-        return cls({"picture": which, **columns}, inputs, pixels, shapes)
+        numbers: dict[int, int] = {}
+        kept: list[Pixels] = []
+        which = []
+        for picture in pictures:
+            number = numbers.setdefault(id(picture), len(kept))
+            if number == len(kept):
+                kept.append(picture)
+            which.append(number)
+        return cls({"picture": np.array(which, np.int64), **columns}, inputs, kept)
 
     def __getitem__(self, row: int) -> Pixels:
         """(H, W, C)"""
-        number = int(self.columns["picture"][row])
-        return enlarged(self.pixels[number].reshape(*self.shapes[number], -1), self.inputs.size)
+        return enlarged(self.kept[int(self.columns["picture"][row])], self.inputs.size)
 
     def shapes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """(B, 2)"""
-        shapes = self.shapes[np.asarray(self.columns["picture"])[rows]].tolist()
-        seen = [enlarged_shape(height, width, self.inputs.size) for height, width in shapes]
-        return np.array(seen, np.int64)
+        numbers = np.asarray(self.columns["picture"])[rows]
+        sides = [self.kept[number].shape for number in numbers]
+        return np.array([enlarged_shape(side[0], side[1], self.inputs.size) for side in sides], np.int64)
 
     def centre(self, row: int) -> Pixels:
         """(size, size, C)"""

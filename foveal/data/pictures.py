@@ -23,6 +23,7 @@ class Picture(NamedTuple):
     """A picture as a model needs it, and what tells whether it is the same as another one."""
 
     pixels: Pixels
+    """An array of its own, which torch may take as it is."""
     content: str
     """The sha256 of the pixels before they are resized; of a JPEG, which is decoded no larger than is needed,
     that of the file. So no setting changes it."""
@@ -72,7 +73,7 @@ def enlarged(picture: Pixels, size: int) -> Pixels:
         return picture
     image = Image.fromarray(picture[..., 0] if channels == 1 else picture)
     large = image.resize(shape[::-1], Image.Resampling.BILINEAR)
-    return np.array(large).reshape(*shape, channels)  # a copy, which torch may write to
+    return np.array(large).reshape(*shape, channels)
 
 
 def read_picture(content: bytes, size: int, channels: int) -> Picture | str:
@@ -142,7 +143,7 @@ def from_array(values: NDArray[Any], size: int, channels: int) -> Picture | str:
         return levels
     if levels.shape == (size, size) and channels == 1:  # at once, since frames of clips are many
         content = hashlib.sha256(f"{(size, size, 1)}".encode() + levels.tobytes())
-        return Picture(levels[..., None], content.hexdigest())
+        return Picture(levels[..., None].copy(), content.hexdigest())
     return _fitted(Image.fromarray(levels), size, channels)
 
 
@@ -157,7 +158,7 @@ def _fitted(image: "Image", size: int, channels: int) -> Picture | str:
         return small
     wanted = "L" if channels == 1 else "RGB"
     small = small if small.mode == wanted else small.convert(wanted)
-    return Picture(np.asarray(small).reshape(*small.size[::-1], channels), _content(image))
+    return Picture(np.array(small).reshape(*small.size[::-1], channels), _content(image))
 
 
 def _on_white(image: "Image") -> "Image | str":

@@ -72,7 +72,7 @@ def test_a_picture_of_several_texts_is_read_and_kept_once(
     assert len(read) == 2 * 4  # as training and as validation data
     examples = found.train.examples
     assert len(examples) == 7
-    assert len(examples.pixels) == 4
+    assert len(examples.kept) == 4
     assert examples.columns["picture"].tolist() == [0, 1, 2, 3, 3, 3, 1]
     assert all((examples[row] == scenes(4)[number]).all() for row, number in enumerate([0, 1, 2, 3, 3, 3, 1]))
     assert np.allclose(found.inputs.statistics.mean, scenes(4).reshape(-1, 3).astype(float).mean(0))
