@@ -13,6 +13,7 @@ from foveal.data.prepared import Prepared
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.layers.fitted import Fitted
+from foveal.models.judged import Judged
 
 IMAGES, PIXELS = 4096, 1 << 24
 """As many images at most, and as many pixels: 200 MB of three channels."""
@@ -24,10 +25,8 @@ def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) 
 
     True if it does. Which images is a function of the seed and their number.
     """
-    encoder = getattr(model, "encoder", None)
-    encoder = encoder.parts["source"] if isinstance(encoder, JointEncoder) else encoder
-    first = next(iter(encoder.blocks), None) if isinstance(encoder, ImageEncoder) else model
-    if not isinstance(first, Fitted):
+    fitted = [first for first in _firsts(model) if isinstance(first, Fitted)]
+    if not fitted:
         return False
     pictures, seed = getattr(data.train, "examples", None), config.training.seed
     pictures = pictures.pictures if isinstance(pictures, AskExamples) else pictures
@@ -36,5 +35,14 @@ def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) 
     rows = permuted(np.arange(many), len(pictures), derived_seed(seed, "fit"))
     seed_everything(seed, "fit")
     images = standardised(centres(pictures, rows), pictures)
-    first.fit(images.to(next(model.parameters()).device))
+    for first in fitted:
+        first.fit(images.to(next(model.parameters()).device))
     return True
+
+
+def _firsts(model: nn.Module) -> list[nn.Module]:
+    """The first block of each encoder of images, or the model."""
+    models = [model, model.judge] if isinstance(model, Judged) else [model]
+    encoders = [getattr(one, "encoder", None) for one in models]
+    encoders = [one.parts["source"] if isinstance(one, JointEncoder) else one for one in encoders]
+    return [one.blocks[0] for one in encoders if isinstance(one, ImageEncoder) and len(one.blocks)] or [model]

@@ -11,7 +11,12 @@ from foveal.config import Config
 from foveal.data.images import ImageForm, ImageInputs, Pictures
 from foveal.data.part import Part
 from foveal.data.prepared import Prepared
+from foveal.models.airbench import JUDGE
 from foveal.models.convnets import image_head
+from foveal.models.encoder import Encoded
+from foveal.models.judged import Judged
+from foveal.tasks.classify import ClassifyTask
+from foveal.tasks.hardest import HardestTask
 from foveal.training.watch import Watch, every_batch
 
 
@@ -29,6 +34,18 @@ class ImageKind(PicturedKind, WholeKind):
         if reader.kind == "patches":
             return super().head(config, encoder, classes)
         return image_head(reader.network, encoder, size, classes, config.model.dropout, reader.nonlinearity)
+
+    def of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
+        model = super().of_classes(config, encoder, classes)
+        if config.task.hardest == 1:
+            return model
+        small = JUDGE.encoder(config.data.image.channels, small=True)
+        return Judged(model, Encoded(small, JUDGE.head(small.width, (1, 1), classes, 0.0)))
+
+    def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:
+        if isinstance(model, Judged):
+            return HardestTask(model, inputs.labels, config.task.smoothing, config.task.hardest)
+        return super().task(config, model, inputs, shown)
 
     def found_surely(
         self, config: Config, model: Any, inputs: Any, examples: Any, watch: Watch

@@ -19,9 +19,9 @@ class ImageConfig(Strict):
     """Colours, or grey."""
     batch: Positive = 128
     """Images in a batch."""
-    views: Literal["centre", "mirrored", "ten"] = "centre"
-    """What is seen of a held-out image, and answers averaged over: the centre, with its mirror image, or with
-    the four corners as well."""
+    views: Literal["centre", "mirrored", "moved", "ten"] = "centre"
+    """What is seen of a held-out image, and answers averaged over: the centre, with its mirror image, with
+    both a pixel aside, or with the four corners."""
     scales: str = "1"
     """At which scales: `1`, or several as `1,1.125,1.25`."""
 
@@ -41,8 +41,9 @@ class ImageConfig(Strict):
 class AugmentConfig(Strict):
     """How the images to train on are changed, each in another way in each epoch."""
 
-    crop: Literal["none", "shift", "resized"] = "none"
-    """Shifted by a few pixels; or cut from 8 % to all of the area and resized (the ResNet recipe)."""
+    crop: Literal["none", "shift", "reflect", "resized"] = "none"
+    """Shifted by a few pixels, with zeros or the mirror image of the border beside; or cut from 8 % to all of
+    the area and resized (the ResNet recipe)."""
     shift: Size = 4
     """Pixels to each side at most."""
     flip: bool = False

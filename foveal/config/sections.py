@@ -78,6 +78,9 @@ class TaskConfig(Strict):
     """Where the loss is taken: at every position or only at a window's last."""
     smoothing: Fraction = 0.0
     """Share of the probability that the training target spreads over all words (label smoothing)."""
+    hardest: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of each batch of labelled images that is learned: what is hardest for a small network that learns
+    beside."""
     signal: Literal["imitation", "reinforce"] = "imitation"
     """What walks are learnt from: the paths of the data, or where one's own walks end."""
 
@@ -253,6 +256,8 @@ def _losses_fit(config: Config) -> None:
     task = config.task
     if task.name in UNSMOOTHED and task.smoothing:
         raise ValueError(f"task.smoothing: {UNSMOOTHED[task.name]}; leave it out")
+    if task.hardest < 1 and task.name != "images":
+        raise ValueError(f"task.hardest: of labelled images alone, not of {task.name}; leave it out")
     if task.signal == "reinforce" and task.name != "navigate":
         raise ValueError(f"task.signal=reinforce: {task.name} walks nowhere; leave it out")
     if task.name == "navigate" and config.model.attentive.look == "hard":

@@ -77,10 +77,12 @@ def grey(levels: Images) -> Float[Tensor, "B 1 H W"]:
     return torch.einsum("bchw,c->bhw", levels, torch.tensor(LUMA))[:, None]
 
 
-def shifted(images: Images, top: Places, left: Places, pad: int) -> Images:
-    """Cut at `top` and `left` (0 .. 2 * pad) from the image with `pad` zeros around (He et al. 2015, 4.2)."""
+def shifted(images: Images, top: Places, left: Places, pad: int, reflect: bool = False) -> Images:
+    """Cut at `top` and `left` (0 .. 2 * pad) from the image with `pad` zeros around (He et al. 2015, 4.2), or
+    with the mirror image of its border (Jordan 2024, 3.1)."""
     height, width = images.shape[2:]
-    windows = F.pad(images, (pad, pad, pad, pad)).unfold(2, height, 1).unfold(3, width, 1)
+    around = F.pad(images, (pad, pad, pad, pad), "reflect" if reflect else "constant")
+    windows = around.unfold(2, height, 1).unfold(3, width, 1)
     return windows[torch.arange(len(images)), :, top, left]
 
 

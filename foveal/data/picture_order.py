@@ -101,9 +101,9 @@ class PictureOrder:
             factors = 1 + augment.jitter * (2 * chances("jitter", 3) - 1)
             levels = jittered(levels, *factors.float())
         images = standardised(levels, self._pictures)
-        if augment.crop == "shift":
+        if augment.crop in ("shift", "reflect"):
             top, left = places("shift", 2 * augment.shift + 1)
-            images = shifted(images, top, left, augment.shift)
+            images = shifted(images, top, left, augment.shift, augment.crop == "reflect")
         if augment.flip:
             # Every image in turn as it is and mirrored: chance alone shows many the same way again and again
             # (Jordan 2024, 3.6).

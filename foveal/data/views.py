@@ -8,8 +8,8 @@ from jaxtyping import UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
-Crops = Literal["centre", "mirrored", "ten"]
-COUNTS: dict[Crops, int] = {"centre": 1, "mirrored": 2, "ten": 10}
+Crops = Literal["centre", "mirrored", "moved", "ten"]
+COUNTS: dict[Crops, int] = {"centre": 1, "mirrored": 2, "moved": 6, "ten": 10}
 """Views at each scale."""
 
 
@@ -18,8 +18,9 @@ def views(
 ) -> UInt8[Tensor, "V C size size"]:
     """Squares of `size` pixels out of the picture at each scale of its sides, which stay at least `size`.
 
-    The centre; the centre and its mirror image; or the four corners and the centre, each with its mirror
-    image (Krizhevsky et al. 2012, 4.1). Several scales: Simonyan and Zisserman 2015, 3.2.
+    The centre; the centre and its mirror image; both, and both a pixel up and left, and down and right, with
+    the border mirrored (Jordan 2024, 3.5); or the four corners and the centre, each with its mirror image
+    (Krizhevsky et al. 2012, 4.1). Several scales: Simonyan and Zisserman 2015, 3.2.
     """
     return torch.cat([_crops(_scaled(picture, size, scale), size, crops) for scale in scales])
 
@@ -33,8 +34,13 @@ def _scaled(picture: Tensor, size: int, scale: float) -> Tensor:
 
 def _crops(picture: Tensor, size: int, crops: Crops) -> Tensor:
     spare = [side - size for side in picture.shape[1:]]
-    centre = (spare[0] // 2, spare[1] // 2)
-    corners = [(top, left) for top in (0, spare[0]) for left in (0, spare[1])] if crops == "ten" else []
-    cut = [picture[:, top : top + size, left : left + size] for top, left in (centre, *corners)]
+    top, left = spare[0] // 2, spare[1] // 2
+    places = [(top, left)]
+    if crops == "ten":
+        places += [(top, left) for top in (0, spare[0]) for left in (0, spare[1])]
+    elif crops == "moved":
+        picture = F.pad(picture[None], (1, 1, 1, 1), mode="reflect")[0]
+        places = [(top + by, left + by) for by in (1, 0, 2)]
+    cut = [picture[:, top : top + size, left : left + size] for top, left in places]
     seen = torch.stack(cut)
     return seen if crops == "centre" else torch.cat([seen, seen.flip(3)])

@@ -10,6 +10,7 @@ from foveal.encoders.image import ImageEncoder
 from foveal.heads.classify import Classifier
 from foveal.layers.activation import Activate
 from foveal.layers.grid_convolution import BatchNorm2d, Conv2d, NormedConv
+from foveal.layers.residual import Residual
 from foveal.layers.whitening import Whitening
 from foveal.ops.gelu import gelu
 
@@ -36,12 +37,13 @@ class Ninth(Classifier):
 @dataclass(frozen=True)
 class AirbenchNetwork:
     """Whitened patches of 2x2, and for each of `widths` a convolution, pooling over 2x2 and another
-    convolution.
+    convolution; or, `residual`, two others with a shortcut.
 
     Norms have gains, as torch's; the published ones have only biases.
     """
 
     widths: tuple[int, ...]
+    residual: bool = False
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
         first = Whitening(channels, 2)
@@ -53,10 +55,17 @@ class AirbenchNetwork:
                 BatchNorm2d(width),
                 Activate("gelu"),
             )
-            again = NormedConv(width, width, 3, activation=gelu, convolution=IdentityConv2d)
+            again: nn.Module = NormedConv(width, width, 3, activation=gelu, convolution=IdentityConv2d)
+            if self.residual:
+                last = NormedConv(width, width, 3, activation=None, convolution=IdentityConv2d)
+                again = Residual(nn.Sequential(again, last), width, width, 1, "padded", gelu)
             blocks.append(nn.Sequential(*halved, again))
             d_in = width
         return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return Ninth(width, classes, dropout)
+
+
+JUDGE = AirbenchNetwork((32, 64, 64))
+"""A small one that learns beside another and says which images are hard (airbench's "proxy")."""

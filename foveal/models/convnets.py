@@ -46,6 +46,7 @@ SMALL: dict[str, Recipe | VisionTransformer] = {
     "resnet-110": small_network(110, "padded"),
     "airbench": AirbenchNetwork((64, 256, 256)),
     "airbench95": AirbenchNetwork((128, 384, 384)),
+    "airbench96": AirbenchNetwork((128, 384, 512), residual=True),
 }
 """For images of 32 by 32 pixels, of ten classes."""
 NETWORKS: dict[str, Recipe | VisionTransformer] = SMALL | {

@@ -3,6 +3,7 @@
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -33,21 +34,15 @@ class ClassifyTask(Apart):
         labels, weights = batch.columns["label"], self.weights(batch)
         logits, aux = self._logits(batch)
         smoothing = self.smoothing if self.model.training else 0.0
-
-        def nats(smoothing: float) -> Tensor:
-            found = F.cross_entropy(logits, labels, reduction="none", label_smoothing=smoothing)
-            if "other" in batch.columns:
-                rest = F.cross_entropy(
-                    logits, batch.columns["other"], reduction="none", label_smoothing=smoothing
-                )
-                found = torch.lerp(rest, found, batch.columns["share"])
-            return found.sum()
-
-        terms = {"loss": Term(nats(smoothing), weights["loss"])}
+        terms = {"loss": Term(_nats(logits, batch, smoothing).sum(), weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         with torch.no_grad():
-            loss, right = float(nats(0.0)), float(logits.argmax(1).eq(labels).sum())
+            loss, right = float(_nats(logits, batch, 0.0).sum()), float(logits.argmax(1).eq(labels).sum())
         return Result(terms, {"loss": (loss, weights["loss"]), "accuracy": (right, float(len(labels)))}), None
+
+    def nats(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
+        """The loss of each row in training."""
+        return _nats(self._logits(batch)[0], batch, self.smoothing)
 
     def predict(self, batch: ExampleBatch) -> Tensor:
         """The probability of each class (B, C); the model is to be in evaluation mode."""
@@ -65,3 +60,13 @@ class ClassifyTask(Apart):
             logits = logits.view(rows, views, -1).log_softmax(2).logsumexp(1) - math.log(views)
             aux = {name: sums.view(rows, views).mean(1) for name, sums in aux.items()}
         return logits, aux
+
+
+def _nats(logits: Tensor, batch: ExampleBatch, smoothing: float) -> Tensor:
+    """Of each row."""
+    columns = batch.columns
+    found = F.cross_entropy(logits, columns["label"], reduction="none", label_smoothing=smoothing)
+    if "other" not in columns:
+        return found
+    rest = F.cross_entropy(logits, columns["other"], reduction="none", label_smoothing=smoothing)
+    return torch.lerp(rest, found, columns["share"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import foveal
@@ -212,3 +213,26 @@ def test_a_network_by_its_name() -> None:
     assert foveal.load("small").config.data.image.size == 12
     told = refuse("train", "squares", "--task", "caption", "--model", "resnet-18")
     assert "labels images; to caption, set model.encoder.network=resnet-18" in told
+
+
+HARDEST = ("--model", "airbench", "task.hardest=0.5", "data.augment.shift=1", "training.average=0")
+
+
+def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> None:
+    data = write_images()
+    result = train(data, *HARDEST)
+    assert result["accuracy"] == 1
+    assert json.loads(succeed("evaluate", "run", "--json").out)["accuracy"] == 1
+    weights = foveal.load("run").model.state_dict()
+    assert any(name.startswith("judge.") for name in weights)
+    for share in (1, 0.5):  # without a judge, and from there with a new one
+        before = "run" if share == 1 else "run-1"
+        again = [*HARDEST[3:], f"task.hardest={share}"]
+        train(data, "--from", before, *again, run=f"run-{share}", steps=1)
+        found = foveal.load(f"run-{share}").model
+        assert any(name.startswith("judge.") for name in found.state_dict()) == (share < 1)
+    whitening = found.judge.encoder.blocks[0].weight
+    torch.testing.assert_close(whitening, weights["encoder.blocks.0.weight"])
+    assert "task.hardest: of labelled images alone" in refuse(
+        "train", data, "--task", "glimpse", "task.hardest=0.5"
+    )

@@ -369,6 +369,10 @@ def test_images_are_changed_as_is_asked_for(part):
     found = torch.stack(inner).flatten(2).all(2)
     assert (found.sum(0) == 1).all()
     assert (found.sum(1) > 0).all()
+    mirrored = seen(part, AugmentConfig(crop="reflect", shift=1), 16, 0)
+    assert torch.equal(mirrored[:, :, 1:-1, 1:-1], shifts[:, :, 1:-1, 1:-1])
+    assert (mirrored != 0).all()
+    assert (shifts == 0).all(1).any()
     blots = (seen(part, AugmentConfig(cutout=3), 16, 0) == 0).all(1)
     assert blots.flatten(1).sum(1).unique().tolist() == [4, 6, 9]
     jitter = seen(part, AugmentConfig(jitter=0.2), 16, 0)

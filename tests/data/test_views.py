@@ -1,4 +1,4 @@
-"""The views of a picture are its centre, corners and mirror images, at each scale, in that order."""
+"""The views of a picture: centre, a pixel aside or corners, and mirror images; at each scale, in order."""
 
 import numpy as np
 import pytest
@@ -22,6 +22,18 @@ def test_the_views_are_where_they_should_be(picture):
     assert torch.equal(found, torch.stack(wanted))
     assert torch.equal(views(picture, size, "mirrored", [1.0]), found[[0, 5]])
     assert torch.equal(views(picture, size, "centre", [1.0]), found[:1])
+
+
+def test_a_pixel_aside_the_border_is_mirrored(picture):
+    size = 8
+    wide = np.pad(picture.numpy(), ((0, 0), (1, 1), (1, 1)), "reflect")
+    wanted = [wide[:, top : top + size, left : left + size] for top, left in ((2, 4), (1, 3), (3, 5))]
+    wanted += [view[:, :, ::-1] for view in wanted]
+    assert np.array_equal(views(picture, size, "moved", [1.0]), np.stack(wanted))
+    whole = views(picture[:, :8, :8], size, "moved", [1.0])
+    assert torch.equal(whole[0], picture[:, :8, :8])
+    assert torch.equal(whole[1, :, 1:, 1:], picture[:, :7, :7])
+    assert torch.equal(whole[1, :, 0, 1:], picture[:, 1, :7])
 
 
 @pytest.mark.parametrize("crops", COUNTS)

@@ -67,6 +67,7 @@ PUBLISHED = {
     # Jordan 2024 has 1.97 million; the whitening's 288 weights are not learned.
     "airbench": (32, 10, 1_972_802),
     "airbench95": (32, 10, 4_606_530),
+    "airbench96": (32, 10, 9_918_786),
 }
 
 
