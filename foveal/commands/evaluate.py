@@ -46,7 +46,8 @@ def evaluate(
     data
         Other data: a path or a name from `foveal data list`.
     views
-        Of a picture: centre, mirrored, or ten (corners and centre, mirrored too), whose answers are averaged.
+        Of a picture: centre, mirrored, moved (a pixel aside too), or ten (corners and centre, mirrored too),
+        whose answers are averaged.
     scales
         At which of them: 1, or several as 1,1.125,1.25.
     device

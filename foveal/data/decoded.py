@@ -8,19 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.config import ImageConfig
+from foveal.core.errors import UserError
+from foveal.core.free_memory import free_memory
 from foveal.data.picture_files import picture_of
 from foveal.data.pictures import Picture, Pixels
 from foveal.data.rows import Aside, Row
 from foveal.data.text import File
 
+LOOK, SPARE = 1 << 26, 1 << 29
+"""Bytes of pictures from one look at the free memory to the next, and that must be left."""
+
 
 def decoded(rows: Iterable[Row | Aside], config: ImageConfig, aside: list[Aside]) -> Iterator[Row]:
     """With fields `picture`, and its `content`, for `image`; those that can't be read are put into the list.
 
-    A file that several rows name is read once, and of equal pictures one is kept.
+    A file that several rows name is read once, and of equal pictures one is kept. Errors: UserError if they
+    are more than memory holds.
     """
     files: dict[str, Picture | str] = {}
     kept: dict[str, Pixels] = {}
+    held = looked = 0
     for row in rows:
         if isinstance(row, Aside):
             aside.append(row)
@@ -30,13 +37,26 @@ def decoded(rows: Iterable[Row | Aside], config: ImageConfig, aside: list[Aside]
         if file not in files:
             found = picture_of(image, config.size, config.channels)
             if isinstance(found, Picture):
+                held += 0 if found.content in kept else found.pixels.nbytes
                 found = Picture(kept.setdefault(found.content, found.pixels), found.content)
             files[file] = found
+            if held >= looked + LOOK:
+                looked = held
+                _check_room(row.place, len(kept), held, config.size)
         read = files[file]
         if isinstance(read, str):
             aside.append(Aside(row.place, read))
         else:
             yield Row(row.place, {**fields, "picture": read.pixels, "content": read.content})
+
+
+def _check_room(place: str, count: int, held: int, size: int) -> None:
+    left = free_memory()
+    if left is not None and left < SPARE:
+        raise UserError(
+            f"{place}: with the {count:,} pictures up to it, which take {held / 1e9:.1f} GB, memory is full; "
+            f"lower data.image.size={size}, or give fewer"
+        )
 
 
 def _file(image: File | bytes | NDArray[Any], place: str) -> str:
