@@ -19,13 +19,15 @@ IMAGES, PIXELS = 4096, 1 << 24
 """As many images at most, and as many pixels: 200 MB of three channels."""
 
 
-def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) -> bool:
-    """Fit a model, or the first block of its encoder of images, on some of the training part, if it begins
-    from images.
+def fit_first(config: Config, model: nn.Module, data: Prepared[object, object], taken: bool) -> bool:
+    """Fit what begins from images on some of the training part: a model, or the first block of an encoder.
 
-    True if it does. Which images is a function of the seed and their number.
+    True if something does. Where the encoder is `taken` from a run, a judge beside it is fitted alone. Which
+    images is a function of the seed and their number.
     """
-    fitted = [first for first in _firsts(model) if isinstance(first, Fitted)]
+    models = [] if taken else [model]
+    models += [model.judge] if isinstance(model, Judged) else []
+    fitted = [first for first in map(_first, models) if isinstance(first, Fitted)]
     if not fitted:
         return False
     pictures, seed = getattr(data.train, "examples", None), config.training.seed
@@ -40,9 +42,8 @@ def fit_first(config: Config, model: nn.Module, data: Prepared[object, object]) 
     return True
 
 
-def _firsts(model: nn.Module) -> list[nn.Module]:
-    """The first block of each encoder of images, or the model."""
-    models = [model, model.judge] if isinstance(model, Judged) else [model]
-    encoders = [getattr(one, "encoder", None) for one in models]
-    encoders = [one.parts["source"] if isinstance(one, JointEncoder) else one for one in encoders]
-    return [one.blocks[0] for one in encoders if isinstance(one, ImageEncoder) and len(one.blocks)] or [model]
+def _first(model: nn.Module) -> nn.Module:
+    """The first block of its encoder of images, or the model."""
+    encoder = getattr(model, "encoder", None)
+    encoder = encoder.parts["source"] if isinstance(encoder, JointEncoder) else encoder
+    return encoder.blocks[0] if isinstance(encoder, ImageEncoder) and len(encoder.blocks) else model

@@ -103,7 +103,7 @@ def _untrained(
         again = from_tables(config.model_dump(), {"model": {"initialization": start}})
         model = build_model(again, inputs, device).train()
         if prepared is not None:
-            fit_first(again, model, prepared)
+            fit_first(again, model, prepared, taken=False)
         rows[start] = _seen(model, build_task(again, model, inputs), batch, again)
     return rows
 

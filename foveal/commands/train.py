@@ -97,7 +97,7 @@ def train(
         inputs, taken = (None, NOTHING) if first is None else inputs_for(first, config)
         prepared = kind_of(config).prepare(config, given, say, inputs, taken)
         network, origin = build_model(config, prepared.inputs, chosen), preset
-        begun = fit_first(config, network, prepared) or first is not None
+        begun = fit_first(config, network, prepared, taken=first is not None) or first is not None
         if first is not None:
             whole = begin_from(first, config, prepared.inputs, network)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"

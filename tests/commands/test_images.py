@@ -191,7 +191,7 @@ def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
     assert often["loss"] != once["loss"]
     succeed("predict", "run", "squares/red/1.png", *asked)
     assert shapes[-1] == (20, 3, 12, 12)
-    assert "'centre', 'mirrored' or 'ten'" in refuse("evaluate", "run", "--views", "all")
+    assert "'centre', 'mirrored', 'moved' or 'ten'" in refuse("evaluate", "run", "--views", "all")
     assert "such as 1,1.125" in refuse("predict", "run", "squares", "--scales", "none")
     Path("text.txt").write_text("to be or not to be " * 200)
     succeed(
