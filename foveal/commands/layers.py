@@ -26,7 +26,8 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
     """The preset `images` with a network by its own name, for images as it was published for, and `settings`
     over it."""
     if name not in NETWORKS:
-        raise UserError(f"unknown preset or network '{name}'{nearest(name, [*preset_names(), *NETWORKS])}")
+        known = nearest(name, sorted({*preset_names(), *NETWORKS}))
+        raise UserError(f"unknown preset or network '{name}'{known}")
     return load_config("images", [*of_network(name), *settings])
 
 
