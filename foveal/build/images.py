@@ -7,7 +7,7 @@ from torch import nn
 from foveal.build.choices import WholeKind, some
 from foveal.build.kind import Described
 from foveal.build.pictured import PicturedKind, picture_encoder
-from foveal.config import Config
+from foveal.config import Config, ConfigError
 from foveal.data.images import ImageForm, ImageInputs, Pictures
 from foveal.data.part import Part
 from foveal.data.prepared import Prepared
@@ -39,7 +39,12 @@ class ImageKind(PicturedKind, WholeKind):
         model = super().of_classes(config, encoder, classes)
         if config.task.hardest == 1:
             return model
-        small = JUDGE.encoder(config.data.image.channels, small=True)
+        small, size = JUDGE.encoder(config.data.image.channels, small=True), config.data.image.size
+        if min(small.grid(size)) < 1:
+            raise ConfigError(
+                f"task.hardest: images of {size}x{size} are too small for the network that judges them: "
+                "raise data.image.size, or leave task.hardest out"
+            )
         return Judged(model, Encoded(small, JUDGE.head(small.width, (1, 1), classes, 0.0)))
 
     def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:

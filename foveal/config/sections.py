@@ -230,6 +230,13 @@ def _pictures_fit(config: Config) -> None:
     size, patch = data.image.size, encoder.patch
     if encoder.kind == "patches" and size % patch:
         raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch={patch}")
+    if data.augment.crop == "reflect" and data.augment.shift >= size:
+        raise ValueError(
+            f"data.augment.shift={data.augment.shift}: the mirror image of a border of {size} pixels is at "
+            f"most {size - 1} wide; lower it, or set data.augment.crop=shift"
+        )
+    if data.image.views == "moved" and size == 1:
+        raise ValueError("data.image.views=moved: one pixel has none aside; raise data.image.size")
     viewed = data.image.views != "centre" or data.image.scales != "1"
     several = data.augment.mixup or viewed
     if name in ("caption", "glimpse", *ASKING) and several:

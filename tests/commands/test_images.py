@@ -236,3 +236,14 @@ def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> No
     assert "task.hardest: of labelled images alone" in refuse(
         "train", data, "--task", "glimpse", "task.hardest=0.5"
     )
+    assert "6x6 are too small for the network that judges" in refuse(
+        "train", data, "data.image.size=6", "task.hardest=0.5"
+    )
+
+
+def test_no_more_of_a_border_is_mirrored_than_there_is() -> None:
+    data, crop = write_images(), ("data.image.size=8", "data.augment.crop=reflect")
+    told = refuse("train", data, *crop, "data.augment.shift=8")
+    assert "data.augment.shift=8: the mirror image of a border of 8 pixels is at most 7 wide" in told
+    succeed("train", data, *crop, "data.augment.shift=7", "--budget", "1steps", "--run", "run")
+    assert "one pixel has none aside" in refuse("train", data, "data.image.size=1", "data.image.views=moved")
