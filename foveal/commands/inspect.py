@@ -1,5 +1,6 @@
 """`foveal inspect WHAT [VIEW]`: look inside a run, or a model before its training."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -87,19 +88,10 @@ def inspect(
     json
         Print one JSON object on standard output.
     """
-    asked: dict[str, object] = {
-        "data": data,
-        "initialization": initialization,
-        "query": query,
-        "layer": layer,
-    }
-    asked |= {"nearest": nearest, "measure": measure}
+    asked: dict[str, object] = {"data": data, "initialization": initialization, "layer": layer}
+    asked |= {"query": query, "nearest": nearest, "measure": measure}
     with Signals():
-        if view != "activations" and settings:
-            raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
-        for name, value in asked.items():
-            if value is not None and name not in OPTIONS[view]:
-                raise UserError(f"--{name}: the view {view} has no use for it; leave it out")
+        _check_of_use(view, settings, asked)
         where = choose_device(device)
         if view == "activations":
             show_activations(what, settings, data, initialization, out, where, json)
@@ -121,3 +113,11 @@ def inspect(
                 show_filmstrip(run, query, out, json)
             case "walks":
                 show_walks(run, query, out, json)
+
+
+def _check_of_use(view: View, settings: Sequence[str], asked: Mapping[str, object]) -> None:
+    if view != "activations" and settings:
+        raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
+    for name, value in asked.items():
+        if value is not None and name not in OPTIONS[view]:
+            raise UserError(f"--{name}: the view {view} has no use for it; leave it out")
