@@ -17,7 +17,7 @@ from foveal.data.prepared import NOTHING, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, regrid
-from foveal.models.judged import Judged
+from foveal.models.proxied import Proxied
 from foveal.training.run import Run
 from foveal.training.sealed import load_weights, open_tensors, weights_of
 
@@ -25,7 +25,7 @@ ENCODER, PARTS, IMAGES = "encoder.", "encoder.parts.", "encoder.parts.source."
 TABLE, PROJECTION = "embedding.table", "projection."
 POSITIONS = "stack.positioned.position.table"
 """Names of weights."""
-JUDGE = "judge."
+PROXY = "proxy."
 START = "start.safetensors"
 
 
@@ -59,7 +59,7 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
             f"{run.path}: an encoder without a head, so it can only be trained on: "
             f"foveal train DATA --from {run.path} --task classify (or tag, mask)"
         )
-    load_weights(model, _with_judge(model, tensors), str(run.weights))
+    load_weights(model, _with_proxy(model, tensors), str(run.weights))
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
@@ -130,11 +130,11 @@ def _weights(run: Run) -> dict[str, Tensor]:
     return open_tensors(run.weights.read_bytes(), str(run.weights))[0]
 
 
-def _with_judge(model: nn.Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Without that of a run, where the model has no judge; with its own, where the run had none."""
-    if not isinstance(model, Judged):
-        return {name: tensor for name, tensor in tensors.items() if not name.startswith(JUDGE)}
-    return {JUDGE + name: weight for name, weight in weights_of(model.judge).items()} | tensors
+def _with_proxy(model: nn.Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Without that of a run, where the model has no proxy; with its own, where the run had none."""
+    if not isinstance(model, Proxied):
+        return {name: tensor for name, tensor in tensors.items() if not name.startswith(PROXY)}
+    return {PROXY + name: weight for name, weight in weights_of(model.proxy).items()} | tensors
 
 
 def _headless(tensors: dict[str, Tensor]) -> bool:

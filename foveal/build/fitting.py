@@ -13,7 +13,7 @@ from foveal.data.prepared import Prepared
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.layers.fitted import Fitted
-from foveal.models.judged import Judged
+from foveal.models.proxied import Proxied
 
 IMAGES, PIXELS = 4096, 1 << 24
 """As many images at most, and as many pixels: 200 MB of three channels."""
@@ -22,11 +22,11 @@ IMAGES, PIXELS = 4096, 1 << 24
 def fit_first(config: Config, model: nn.Module, data: Prepared[object, object], taken: bool) -> bool:
     """Fit what begins from images on some of the training part: a model, or the first block of an encoder.
 
-    True if something does. Where the encoder is `taken` from a run, a judge beside it is fitted alone. Which
+    True if something does. Where the encoder is `taken` from a run, a proxy beside it is fitted alone. Which
     images is a function of the seed and their number.
     """
     models = [] if taken else [model]
-    models += [model.judge] if isinstance(model, Judged) else []
+    models += [model.proxy] if isinstance(model, Proxied) else []
     fitted = [first for first in map(_first, models) if isinstance(first, Fitted)]
     if not fitted:
         return False

@@ -11,10 +11,10 @@ from foveal.config import Config, ConfigError
 from foveal.data.images import ImageForm, ImageInputs, Pictures
 from foveal.data.part import Part
 from foveal.data.prepared import Prepared
-from foveal.models.airbench import JUDGE
+from foveal.models.airbench import PROXY
 from foveal.models.convnets import image_head
 from foveal.models.encoder import Encoded
-from foveal.models.judged import Judged
+from foveal.models.proxied import Proxied
 from foveal.tasks.classify import ClassifyTask
 from foveal.tasks.hardest import HardestTask
 from foveal.training.watch import Watch, every_batch
@@ -39,16 +39,16 @@ class ImageKind(PicturedKind, WholeKind):
         model = super().of_classes(config, encoder, classes)
         if config.task.hardest == 1:
             return model
-        small, size = JUDGE.encoder(config.data.image.channels, small=True), config.data.image.size
+        small, size = PROXY.encoder(config.data.image.channels, small=True), config.data.image.size
         if min(small.grid(size)) < 1:
             raise ConfigError(
-                f"task.hardest: images of {size}x{size} are too small for the network that judges them: "
+                f"task.hardest: images of {size}x{size} are too small for its proxy: "
                 "raise data.image.size, or leave task.hardest out"
             )
-        return Judged(model, Encoded(small, JUDGE.head(small.width, (1, 1), classes, 0.0)))
+        return Proxied(model, Encoded(small, PROXY.head(small.width, (1, 1), classes, 0.0)))
 
     def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:
-        if isinstance(model, Judged):
+        if isinstance(model, Proxied):
             return HardestTask(model, inputs.labels, config.task.smoothing, config.task.hardest)
         return super().task(config, model, inputs, shown)
 

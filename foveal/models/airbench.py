@@ -67,5 +67,5 @@ class AirbenchNetwork:
         return Ninth(width, classes, dropout)
 
 
-JUDGE = AirbenchNetwork((32, 64, 64))
-"""A small one that learns beside another and says which images are hard (airbench's "proxy")."""
+PROXY = AirbenchNetwork((32, 64, 64))
+"""A small one that learns beside another and says which images are hard (airbench96's "proxy")."""

@@ -7,41 +7,41 @@ from torch import Tensor
 from foveal.core.result import Result, Term
 from foveal.core.state import State
 from foveal.data.batching import ExampleBatch
-from foveal.models.judged import Judged
+from foveal.models.proxied import Proxied
 from foveal.tasks.classify import ClassifyTask
 
 
 class HardestTask(ClassifyTask):
-    """Of each batch to train on the `share` of which the model's judge has the highest losses; the judge
+    """Of each batch to train on the `share` of which the model's proxy has the highest losses; the proxy
     learns the same ones ("selection via proxy", Coleman et al. 2020; batch by batch in Jordan's airbench96).
 
-    What is easy soon teaches a large model nothing more, and a judge of a twentieth of its cost finds it:
+    What is easy soon teaches a large model nothing more, and a proxy of a twentieth of its cost finds it:
     with the half of each batch a training sees twice as many images in its time. A step's figures are of the
     hardest ones, and so worse than those of all. Evaluation is that of `ClassifyTask`.
     """
 
-    model: Judged
+    model: Proxied
 
-    def __init__(self, model: Judged, labels: tuple[str, ...], smoothing: float, share: float):
+    def __init__(self, model: Proxied, labels: tuple[str, ...], smoothing: float, share: float):
         super().__init__(model, labels, smoothing)
-        self.learner, self.judge = (ClassifyTask(one, labels, smoothing) for one in (model, model.judge))
+        self.learner, self.proxy = (ClassifyTask(one, labels, smoothing) for one in (model, model.proxy))
         self.share = share
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         """As of `ClassifyTask`; in training, where every label is known, of those that are learned."""
         if not self.model.training:
             return super().weights(batch)
-        return dict.fromkeys(("loss", "judge", *self.aux_names), float(self._count(batch)))
+        return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(batch)))
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         if not self.model.training:
             return super().__call__(batch, carry)
         batch = batch.to(next(self.model.parameters()).device)
-        nats = self.judge.nats(batch)
+        nats = self.proxy.nats(batch)
         hardest = nats.detach().topk(self._count(batch)).indices.sort().values
         result, carry = self.learner(_chosen(batch, hardest), carry)
-        judged = Term(nats[hardest].sum(), float(len(hardest)))
-        return replace(result, terms=result.terms | {"judge": judged}), carry
+        its_own = Term(nats[hardest].sum(), float(len(hardest)))
+        return replace(result, terms=result.terms | {"proxy": its_own}), carry
 
     def _count(self, batch: ExampleBatch) -> int:
         return max(1, round(self.share * len(batch.rows)))

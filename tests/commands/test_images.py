@@ -224,21 +224,19 @@ def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> No
     assert result["accuracy"] == 1
     assert json.loads(succeed("evaluate", "run", "--json").out)["accuracy"] == 1
     weights = foveal.load("run").model.state_dict()
-    assert any(name.startswith("judge.") for name in weights)
-    for share in (1, 0.5):  # without a judge, and from there with a new one
+    assert any(name.startswith("proxy.") for name in weights)
+    for share in (1, 0.5):  # without a proxy, and from there with a new one
         before = "run" if share == 1 else "run-1"
         again = [*HARDEST[3:], f"task.hardest={share}"]
         train(data, "--from", before, *again, run=f"run-{share}", steps=1)
         found = foveal.load(f"run-{share}").model
-        assert any(name.startswith("judge.") for name in found.state_dict()) == (share < 1)
-    whitening = found.judge.encoder.blocks[0].weight
+        assert any(name.startswith("proxy.") for name in found.state_dict()) == (share < 1)
+    whitening = found.proxy.encoder.blocks[0].weight
     torch.testing.assert_close(whitening, weights["encoder.blocks.0.weight"])
     assert "task.hardest: of labelled images alone" in refuse(
         "train", data, "--task", "glimpse", "task.hardest=0.5"
     )
-    assert "6x6 are too small for the network that judges" in refuse(
-        "train", data, "data.image.size=6", "task.hardest=0.5"
-    )
+    assert "6x6 are too small for its proxy" in refuse("train", data, "data.image.size=6", "task.hardest=0.5")
 
 
 def test_no_more_of_a_border_is_mirrored_than_there_is() -> None:

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from foveal.heads.classify import Classifier
 from foveal.models.encoder import Encoded
-from foveal.models.judged import Judged
+from foveal.models.proxied import Proxied
 from foveal.tasks.classify import ClassifyTask
 from foveal.tasks.hardest import HardestTask
 from tests.tasks.test_classify import LABELS, Given, batch, logits
@@ -14,8 +14,8 @@ from tests.tasks.test_classify import LABELS, Given, batch, logits
 
 @pytest.fixture
 def task() -> HardestTask:
-    large, judge = (Encoded(Given(), Classifier(4, 3)) for _ in range(2))
-    return HardestTask(Judged(large, judge), LABELS, 0.1, share=0.5)
+    large, proxy = (Encoded(Given(), Classifier(4, 3)) for _ in range(2))
+    return HardestTask(Proxied(large, proxy), LABELS, 0.1, share=0.5)
 
 
 def sources(count: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
@@ -27,11 +27,11 @@ def test_the_hardest_for_the_judge_are_learned_by_both(task):
     told = torch.randn(7, 2)
     given = batch(source, label=label, other=label.flip(0), share=told[:, 0].sigmoid())
     result, _ = task(given, None)
-    nats = task.judge.nats(given).detach()
+    nats = task.proxy.nats(given).detach()
     hardest = nats.argsort(descending=True)[:4]  # half of seven, rounded
-    assert result.terms["judge"].weight == result.terms["loss"].weight == 4
+    assert result.terms["proxy"].weight == result.terms["loss"].weight == 4
     assert task.weights(given) == {name: term.weight for name, term in result.terms.items()}
-    torch.testing.assert_close(result.terms["judge"].sum, nats[hardest].sum())
+    torch.testing.assert_close(result.terms["proxy"].sum, nats[hardest].sum())
     alone = {name: column[hardest] for name, column in given.columns.items()}
     plain, _ = ClassifyTask(task.model, LABELS, 0.1)(batch(alone.pop("source"), **alone), None)
     for name, term in plain.terms.items():
@@ -42,14 +42,14 @@ def test_the_hardest_for_the_judge_are_learned_by_both(task):
 def test_the_judge_is_not_taught_by_the_model_nor_the_model_by_it(task):
     source, label = sources()
     result, _ = task(batch(source, label=label), None)
-    result.terms["judge"].sum.backward(retain_graph=True)
-    large, judge = task.model.head.projection.weight, task.model.judge.head.projection.weight
+    result.terms["proxy"].sum.backward(retain_graph=True)
+    large, proxy = task.model.head.projection.weight, task.model.proxy.head.projection.weight
     assert large.grad is None
-    assert judge.grad.any()
-    before = judge.grad.clone()
+    assert proxy.grad.any()
+    before = proxy.grad.clone()
     result.terms["loss"].sum.backward()
     assert large.grad.any()
-    assert torch.equal(judge.grad, before)
+    assert torch.equal(proxy.grad, before)
 
 
 def test_in_evaluation_every_source_counts(task):

@@ -1,0 +1,12 @@
+"""A model with a small one beside."""
+
+from foveal.models.encoder import Encoded
+
+
+class Proxied(Encoded):
+    """An `Encoded`, and a small one of the same classes, its `proxy`, that learns beside it and is asked in
+    training alone."""
+
+    def __init__(self, model: Encoded, proxy: Encoded):
+        super().__init__(model.encoder, model.head)
+        self.proxy = proxy
