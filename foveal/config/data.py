@@ -42,8 +42,8 @@ class AugmentConfig(Strict):
     """How the images to train on are changed, each in another way in each epoch."""
 
     crop: Literal["none", "shift", "reflect", "resized"] = "none"
-    """Shifted by a few pixels, with zeros or the mirror image of the border beside; or cut from 8 % to all of
-    the area and resized (the ResNet recipe)."""
+    """Shifted by a few pixels, with the mean colour or the mirror image of the border beyond; or cut from 8 %
+    to all of the area and resized (the ResNet recipe)."""
     shift: Size = 4
     """Pixels to each side at most."""
     flip: bool = False

@@ -5,8 +5,9 @@ Images are (B, C, H, W), standardised (zero is the mean) where nothing else is s
 
 import math
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -77,13 +78,35 @@ def grey(levels: Images) -> Float[Tensor, "B 1 H W"]:
     return torch.einsum("bchw,c->bhw", levels, torch.tensor(LUMA))[:, None]
 
 
-def shifted(images: Images, top: Places, left: Places, pad: int, reflect: bool = False) -> Images:
-    """Cut at `top` and `left` (0 .. 2 * pad) from the image with `pad` zeros around (He et al. 2015, 4.2), or
-    with the mirror image of its border (Jordan 2024, 3.1)."""
-    height, width = images.shape[2:]
-    around = F.pad(images, (pad, pad, pad, pad), "reflect" if reflect else "constant")
-    windows = around.unfold(2, height, 1).unfold(3, width, 1)
-    return windows[torch.arange(len(images)), :, top, left]
+def window(
+    picture: UInt8[np.ndarray, "H W C"],
+    top: int,
+    left: int,
+    size: int,
+    beyond: Float[np.ndarray, " C"] | None,
+) -> Shaped[np.ndarray, "size size C"]:
+    """A square of the picture, which may lie over its border: `beyond` it there is that colour (He et al.
+    2015, 4.2), or where none is given the mirror image (Jordan 2024, 3.1)."""
+    height, width, channels = picture.shape
+    if beyond is None:
+        return picture[_mirrored(top, size, height)[:, None], _mirrored(left, size, width)]
+    levels = np.broadcast_to(beyond, (size, size, channels)).astype(np.float32)
+    rows, columns = _inside(top, size, height), _inside(left, size, width)
+    inside = picture[top + rows.start : top + rows.stop, left + columns.start : left + columns.stop]
+    levels[rows, columns] = inside
+    return levels
+
+
+def _mirrored(start: int, size: int, side: int) -> Int[np.ndarray, " size"]:
+    """Places from `start` on, turned back where they lie beyond 0 .. side - 1."""
+    last = side - 1
+    return last - np.abs(last - np.abs(np.arange(start, start + size)))
+
+
+def _inside(start: int, size: int, side: int) -> slice:
+    """Those of `size` places from `start` on that are within 0 .. side - 1."""
+    first = min(max(0, -start), size)
+    return slice(first, max(first, min(size, side - start)))
 
 
 def flipped(images: Images, chosen: Bool[Tensor, " B"]) -> Images:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
-from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, shifted
+from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, window
 from foveal.data.batching import ExampleBatch
 from foveal.data.buckets import side_by_side
 from foveal.data.images import Pictures
@@ -95,15 +96,15 @@ class PictureOrder:
             parts = zip(rows.tolist(), found, strict=True)
             seen = [resized(torch.from_numpy(self._pictures[row]), box, size) for row, box in parts]
             levels = torch.stack(seen).float()
-        else:
+        elif augment.crop == "none":
             levels = centres(self._pictures, rows)
+        else:
+            aside = places("shift", 2 * augment.shift + 1) - augment.shift
+            levels = _moved(self._pictures, rows, aside, augment.crop == "reflect")
         if augment.jitter:
             factors = 1 + augment.jitter * (2 * chances("jitter", 3) - 1)
             levels = jittered(levels, *factors.float())
         images = standardised(levels, self._pictures)
-        if augment.crop in ("shift", "reflect"):
-            top, left = places("shift", 2 * augment.shift + 1)
-            images = shifted(images, top, left, augment.shift, augment.crop == "reflect")
         if augment.flip:
             # Every image in turn as it is and mirrored: chance alone shows many the same way again and again
             # (Jordan 2024, 3.6).
@@ -119,6 +120,19 @@ def centres(pictures: Pictures, rows: Rows) -> Tensor:
     """The levels of their centres (B, C, size, size)."""
     pixels = np.stack([pictures.centre(row) for row in rows.tolist()])
     return torch.from_numpy(pixels).permute(0, 3, 1, 2).float()
+
+
+def _moved(pictures: Pictures, rows: Rows, aside: Int[Tensor, "2 B"], mirrored: bool) -> Tensor:
+    """The levels of squares so many pixels down and right of the centres (B, C, size, size); beyond a picture
+    its mirror image, else the mean colour."""
+    size, mean = pictures.inputs.size, np.array(pictures.inputs.statistics.mean, np.float32)
+    beyond = None if mirrored else mean
+    seen = []
+    for row, down, right in zip(rows.tolist(), *aside.tolist(), strict=True):
+        picture = pictures[row]
+        top, left = ((side - size) // 2 for side in picture.shape[:2])
+        seen.append(window(picture, top + down, left + right, size, beyond))
+    return torch.from_numpy(np.stack(seen)).permute(0, 3, 1, 2).float()
 
 
 def standardised(levels: Tensor, pictures: Pictures) -> Tensor:

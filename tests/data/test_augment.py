@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, shifted
+from foveal.data.augment import boxes, cut_out, flipped, jittered, mixed, resized, window
 
 
 @pytest.fixture
@@ -17,15 +17,25 @@ def each(count: int, most: int, seed: int = 0) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).integers(0, most, count))
 
 
-def test_shifted(images):
-    top, left = each(6, 5, 1), each(6, 5, 2)
-    found = shifted(images, top, left, 2)
-    for number, image in enumerate(images.numpy()):
-        padded = np.pad(image, ((0, 0), (2, 2), (2, 2)))
-        y, x = top[number].item(), left[number].item()
-        assert (found[number].numpy() == padded[:, y : y + 8, x : x + 10]).all()
-    middle = torch.full((6,), 2)
-    assert (shifted(images, middle, middle, 2) == images).all()
+@pytest.mark.parametrize("beyond", [None, np.array([1.5, 2.5, 3.5], np.float32)])
+def test_a_window_over_the_border(beyond):
+    """Is one of the picture with a border around it."""
+    picture = np.random.default_rng(0).integers(0, 256, (9, 11, 3), dtype=np.uint8)
+    shape = ((8, 8), (8, 8), (0, 0))
+    around = np.pad(picture, shape, "reflect").astype(np.float32)
+    if beyond is not None:
+        around[:] = beyond
+        around[8:17, 8:19] = picture
+    for top in range(-8, 12):
+        for left in range(-8, 14):
+            found = window(picture, top, left, 5, beyond)
+            assert (found == around[top + 8 : top + 13, left + 8 : left + 13]).all()
+
+
+def test_a_window_of_the_border_alone():
+    picture = np.zeros((4, 4, 1), np.uint8)
+    for away in (-20, -4, 4, 7, 20):
+        assert (window(picture, away, 0, 4, np.ones(1, np.float32)) == 1).all()
 
 
 def test_flipped(images):

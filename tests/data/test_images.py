@@ -381,6 +381,28 @@ def test_images_are_changed_as_is_asked_for(part):
     assert crops.shape == plain.shape
 
 
+@pytest.mark.parametrize("crop", ["shift", "reflect"])
+def test_images_are_moved_over_what_is_kept_around_the_centre(tmp_path, crop):
+    """Of a picture a pixel wider than what is seen, windows of its own pixels come before a border."""
+    data, own = write(tmp_path / "a", by_class(2)), scenes(2)
+    part = prepared(data, valid=data, image=ImageConfig(size=SIDE - 1)).train
+    statistics = part.examples.inputs.statistics
+    order, seen = PictureOrder(part.examples, 2, AugmentConfig(crop=crop, shift=1), seed=0), set()
+    for epoch in range(60):
+        batch = order.batch(epoch, 0)
+        for row, image in zip(batch.rows.tolist(), batch.columns["source"].numpy(), strict=True):
+            levels = image.transpose(1, 2, 0) * statistics.deviation + statistics.mean
+            seen.add((row, np.rint(levels).astype(np.uint8).tobytes()))
+    windows = {
+        (row, own[row, top : top + 7, left : left + 7].tobytes())
+        for row in (0, 1)
+        for top in (0, 1)
+        for left in (0, 1)
+    }
+    assert windows <= seen
+    assert len(seen) == 18
+
+
 def test_held_out_images_are_seen_as_they_are(part):
     order = HeldOutPictures(part.examples, ImageConfig(batch=16))
     batches = [order.batch(epoch, index) for epoch in (0, 1) for index in range(order.per_epoch)]
