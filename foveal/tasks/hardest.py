@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from foveal.core.result import Result, Term
@@ -37,10 +38,11 @@ class HardestTask(ClassifyTask):
         if not self.model.training:
             return super().__call__(batch, carry)
         batch = batch.to(next(self.model.parameters()).device)
-        nats = self.proxy.nats(batch)
-        hardest = nats.detach().topk(self._count(batch)).indices.sort().values
-        result, carry = self.learner(_chosen(batch, hardest), carry)
-        its_own = Term(nats[hardest].sum(), float(len(hardest)))
+        with torch.no_grad():  # a second time for what is learned costs less than a way back for all
+            hardest = self.proxy.nats(batch).topk(self._count(batch)).indices.sort().values
+        chosen = _chosen(batch, hardest)
+        result, carry = self.learner(chosen, carry)
+        its_own = Term(self.proxy.nats(chosen).sum(), float(len(hardest)))
         return replace(result, terms=result.terms | {"proxy": its_own}), carry
 
     def _count(self, batch: ExampleBatch) -> int:

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from foveal.core.runtime import autocast
 from foveal.heads.classify import Classifier
 from foveal.models.encoder import Encoded
 from foveal.models.proxied import Proxied
@@ -22,7 +23,7 @@ def sources(count: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(count, 4, requires_grad=True), torch.arange(count) % 3
 
 
-def test_the_hardest_for_the_judge_are_learned_by_both(task):
+def test_the_hardest_for_the_proxy_are_learned_by_both(task):
     source, label = sources()
     told = torch.randn(7, 2)
     given = batch(source, label=label, other=label.flip(0), share=told[:, 0].sigmoid())
@@ -39,9 +40,11 @@ def test_the_hardest_for_the_judge_are_learned_by_both(task):
     assert result.metrics["accuracy"] == plain.metrics["accuracy"]
 
 
-def test_the_judge_is_not_taught_by_the_model_nor_the_model_by_it(task):
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_proxy_is_not_taught_by_the_model_nor_the_model_by_it(task, precision):
     source, label = sources()
-    result, _ = task(batch(source, label=label), None)
+    with autocast(source.device, precision):
+        result, _ = task(batch(source, label=label), None)
     result.terms["proxy"].sum.backward(retain_graph=True)
     large, proxy = task.model.head.projection.weight, task.model.proxy.head.projection.weight
     assert large.grad is None
