@@ -174,7 +174,7 @@ class ChooseKind(AskKind, WholeKind):
         self, config: Config, model: Chooser, inputs: AskInputs, data: Part[AskExamples], watch: Watch
     ) -> Judged:
         """The likeliest choice: accuracy, since the rows have no classes in common."""
-        outputs = self.found(config, model, inputs, data.examples, watch)
+        outputs = [choice for (choice,) in self.scored(config, model, inputs, data.examples, watch)]
         scores = [accuracy(data.answers, outputs)]
         return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 

@@ -1,7 +1,6 @@
 """What kinds that choose among classes have in common: one for the whole source, or one for each place."""
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from torch import nn
@@ -52,10 +51,13 @@ class ChoosingKind(ExampleKind, ABC):
     def found(self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch) -> list[str]:
         return [" ".join(labels) for labels in self.choices(config, model, inputs, examples, watch)]
 
-    def as_trained(self, config: Config, model: nn.Module) -> AbstractContextManager[object]:
-        """Inside, products are in the precision of the training, as they are for the loss: scores are of one
-        and the same computation, and in bfloat16 come three times as fast."""
-        return autocast(next(model.parameters()).device, config.training.precision)
+    def scored(
+        self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch
+    ) -> list[list[str]]:
+        """`choices` in the precision of the training, in which the loss is measured too: both tell of one and
+        the same computation, and in bfloat16 it takes a third of the time."""
+        with autocast(next(model.parameters()).device, config.training.precision):
+            return self.choices(config, model, inputs, examples, watch)
 
     @abstractmethod
     def encoder(self, config: Config, inputs: Any = None) -> nn.Module:
@@ -86,8 +88,7 @@ class WholeKind(ChoosingKind, ABC):
 
     def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
         """The likeliest label: accuracy and macro F1."""
-        with self.as_trained(config, model):
-            outputs = self.found(config, model, inputs, data.examples, watch)
+        outputs = [label for (label,) in self.scored(config, model, inputs, data.examples, watch)]
         scores = [accuracy(data.answers, outputs), macro_f1(data.answers, outputs)]
         return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 
@@ -109,8 +110,7 @@ class PlacesKind(ChoosingKind, ABC):
 
     def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
         """The likeliest labels: accuracy and macro F1 over places, and F1 over the entities they may mark."""
-        with self.as_trained(config, model):
-            outputs = self.choices(config, model, inputs, data.examples, watch)
+        outputs = self.scored(config, model, inputs, data.examples, watch)
         scores = [tag_accuracy(data.answers, outputs), tag_macro_f1(data.answers, outputs)]
         if are_entity_tags(inputs.labels):
             scores.append(entity_f1(data.answers, outputs))

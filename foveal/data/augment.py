@@ -89,7 +89,7 @@ def window(
     2015, 4.2), or where none is given the mirror image (Jordan 2024, 3.1)."""
     height, width, channels = picture.shape
     if beyond is None:
-        return picture[_mirrored(top, size, height)[:, None], _mirrored(left, size, width)]
+        return picture[_mirrored(top, size, height)][:, _mirrored(left, size, width)]
     levels = np.broadcast_to(beyond, (size, size, channels)).astype(np.float32)
     rows, columns = _inside(top, size, height), _inside(left, size, width)
     inside = picture[top + rows.start : top + rows.stop, left + columns.start : left + columns.stop]
