@@ -215,6 +215,22 @@ def test_a_network_by_its_name() -> None:
     assert "labels images; to caption, set model.encoder.network=resnet-18" in told
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_scores_are_in_the_precision_of_the_training_and_answers_are_not(monkeypatch, precision) -> None:
+    asked, predict = [], ClassifyTask.predict
+
+    def noted(self: ClassifyTask, batch: Any) -> torch.Tensor:
+        asked.append(torch.is_autocast_enabled("cpu"))
+        return predict(self, batch)
+
+    monkeypatch.setattr(ClassifyTask, "predict", noted)
+    train(write_images(), f"training.precision={precision}", steps=1)
+    assert set(asked) == {precision == "bfloat16"}
+    asked.clear()
+    succeed("predict", "run", "squares")
+    assert set(asked) == {False}
+
+
 HARDEST = ("--model", "airbench", "task.hardest=0.5", "data.augment.shift=1", "training.average=0")
 
 
