@@ -37,9 +37,10 @@ def build_model(config: Config, inputs: Any, device: torch.device) -> nn.Module:
     frozen, if it says so."""
     seed_everything(config.training.seed, "weights")
     model = kind_of(config).model(config, inputs)
-    head = model.get_submodule("head") if hasattr(model, "head") else model
-    initialize(model, config.model.initialization, head.get_submodule("projection"))
-    freeze(model, config.training.freeze)
+    for member in getattr(model, "members", [model]):
+        head = member.get_submodule("head") if hasattr(member, "head") else member
+        initialize(member, config.model.initialization, head.get_submodule("projection"))
+        freeze(member, config.training.freeze)
     return model.to(device)
 
 

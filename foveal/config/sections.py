@@ -59,6 +59,8 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
 """The kinds of encoder that read what a task is given."""
 
 
+LABELLING: tuple[TaskName, ...] = ("sounds", "classify", "series", "images", "clips")
+"""One label for each source, of the same ones."""
 UNSMOOTHED: dict[TaskName, str] = {
     "language": "the score of a language model is its loss",
     "mask": "the score of a language model is its loss",
@@ -261,6 +263,11 @@ def _pictures_fit(config: Config) -> None:
 
 def _losses_fit(config: Config) -> None:
     task = config.task
+    if config.model.members > 1 and task.name not in LABELLING:
+        raise ValueError(
+            f"model.members={config.model.members}: those answer together that give one label to each "
+            f"source, so for {task.name} set it to 1"
+        )
     if task.name in UNSMOOTHED and task.smoothing:
         raise ValueError(f"task.smoothing: {UNSMOOTHED[task.name]}; leave it out")
     if task.hardest < 1 and task.name != "images":

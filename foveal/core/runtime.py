@@ -44,9 +44,9 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        trim_threshold, mmap_threshold, most = -1, -3, 2**31 - 1
+        trim_threshold, mmap_threshold, never = -1, -3, -1
         mallopt(mmap_threshold, 2**30)
-        mallopt(trim_threshold, most)
+        mallopt(trim_threshold, never)
 
 
 def choose_device(name: str = "auto") -> torch.device:

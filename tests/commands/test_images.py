@@ -13,6 +13,8 @@ import torch
 from PIL import Image
 
 import foveal
+from foveal.build import Loaded, held_out_order, prepare_again
+from foveal.data.batching import ExampleBatch
 from foveal.tasks.classify import ClassifyTask
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -253,6 +255,42 @@ def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> No
         "train", data, "--task", "glimpse", "task.hardest=0.5"
     )
     assert "6x6 are too small for its proxy" in refuse("train", data, "data.image.size=6", "task.hardest=0.5")
+
+
+def test_members_learn_beside_each_other_and_answer_together() -> None:
+    data, two = write_images(), (*HARDEST, "model.members=2")
+    result = train(data, *two)
+    assert result["accuracy"] == 1
+    assert "; 2 members; " in succeed("train", data, *SMALL, *two, "--budget", "1steps", "--run", "told").err
+    found = foveal.load("run")
+    first, second = found.model.members
+    whitening, learned = "encoder.blocks.0.weight", "encoder.blocks.2.0.weight"
+    assert torch.equal(first.state_dict()[whitening], second.state_dict()[whitening])
+    assert not torch.equal(first.state_dict()[learned], second.state_dict()[learned])
+    chances = found.task.predict(one_batch(found))
+    each = [ClassifyTask(member, found.inputs.labels).predict(one_batch(found)) for member in (first, second)]
+    torch.testing.assert_close(chances, torch.stack(each).mean(0))
+    assert {Path(one["source"]).parent.name == one["output"] for one in predictions("run", data)} == {True}
+    succeed("inspect", "run", "filters")
+
+    train(data, "--from", "run", *two[2:], run="on", steps=1)  # the same labels: all of it
+    other = write_images("other")
+    shutil.move("other/red", "other/orange")
+    still = ("training.freeze=encoder", "optimizer.layer_decay=0.5")
+    train(other, "--from", "run", *two[2:], *still, run="renamed", steps=1)  # the encoder of each, new heads
+    for member, before in zip(foveal.load("renamed").model.members, (first, second), strict=True):
+        assert torch.equal(member.state_dict()[learned], before.state_dict()[learned])
+    told = refuse("train", data, "--from", "run", "model.members=1")
+    assert "its model is not the one asked for" in told
+
+
+def one_batch(found: Loaded) -> ExampleBatch:
+    return held_out_order(found.config, prepare_again(found.run, lambda told: None).test).batch(0, 0)
+
+
+def test_networks_that_write_have_no_members() -> None:
+    told = refuse("train", write_images(), "--task", "glimpse", "model.members=2")
+    assert "model.members=2: those answer together that give one label to each source" in told
 
 
 def test_no_more_of_a_border_is_mirrored_than_there_is() -> None:
