@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from foveal.build.choices import WholeKind, some
 from foveal.build.examples import ExampleKind, usual_vocabulary
-from foveal.build.kind import Described, Given, Judged
+from foveal.build.kind import Chosen, Described, Given, Judged
 from foveal.build.pictured import picture_encoder
 from foveal.build.writing import WritingKind
 from foveal.config import Config
@@ -161,20 +161,25 @@ class ChooseKind(AskKind, WholeKind):
         examples: Any,
         watch: Watch,
     ) -> list[list[str]]:
-        work, order, known = self.task(config, model, inputs), self.once(config, examples), examples.known
+        work, order = self.task(config, model, inputs), self.once(config, examples)
         outputs: list[list[str]] = [[]] * len(examples)
-        own = examples.columns["choices"]
-        assert known is not None
         for batch in every_batch(order, watch):
             for row, (number,) in zip(batch.rows.tolist(), self.chosen(work, batch), strict=True):
-                outputs[row] = [known.texts[own[row][number]]]
+                outputs[row] = [examples.choice(row, number)]
         return outputs
 
     def judge(
-        self, config: Config, model: Chooser, inputs: AskInputs, data: Part[AskExamples], watch: Watch
+        self,
+        config: Config,
+        model: Chooser,
+        inputs: AskInputs,
+        data: Part[AskExamples],
+        chosen: Chosen,
+        watch: Watch,
     ) -> Judged:
         """The likeliest choice: accuracy, since the rows have no classes in common."""
-        outputs = [choice for (choice,) in self.scored(config, model, inputs, data.examples, watch)]
+        choice = data.examples.choice
+        outputs = [choice(row, number) for row in range(len(data)) for number in chosen[row]]
         scores = [accuracy(data.answers, outputs)]
         return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 

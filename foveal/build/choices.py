@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 from torch import nn
 
 from foveal.build.examples import ExampleKind
-from foveal.build.kind import Judged
+from foveal.build.kind import Chosen, Judged
 from foveal.config import Config
-from foveal.core.runtime import autocast
 from foveal.data.batching import ExampleBatch
 from foveal.data.examples import Examples
 from foveal.heads.classify import Classifier
@@ -61,14 +60,6 @@ class ChoosingKind(ExampleKind, ABC):
     def found(self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch) -> list[str]:
         return [" ".join(labels) for labels in self.choices(config, model, inputs, examples, watch)]
 
-    def scored(
-        self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch
-    ) -> list[list[str]]:
-        """`choices` in the precision of the training, in which the loss is measured too: both tell of one and
-        the same computation, and in bfloat16 it takes a third of the time."""
-        with autocast(next(model.parameters()).device, config.training.precision):
-            return self.choices(config, model, inputs, examples, watch)
-
     @abstractmethod
     def encoder(self, config: Config, inputs: Any = None) -> nn.Module:
         """What reads such inputs; usual ones, if none are given."""
@@ -96,9 +87,11 @@ class WholeKind(ChoosingKind, ABC):
         numbers: list[list[int]] = work.predict(batch).argmax(1, keepdim=True).tolist()
         return numbers
 
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
+    def judge(
+        self, config: Config, model: Any, inputs: Any, data: Any, chosen: Chosen, watch: Watch
+    ) -> Judged:
         """The likeliest label: accuracy and macro F1."""
-        outputs = [label for (label,) in self.scored(config, model, inputs, data.examples, watch)]
+        outputs = [inputs.labels[number] for row in range(len(data)) for number in chosen[row]]
         scores = [accuracy(data.answers, outputs), macro_f1(data.answers, outputs)]
         return Judged(data.sources, data.answers, outputs, data.lengths, scores)
 
@@ -118,9 +111,11 @@ class PlacesKind(ChoosingKind, ABC):
         rows = zip(work.predict(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
         return [numbers[:places] for numbers, places in rows]
 
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged:
+    def judge(
+        self, config: Config, model: Any, inputs: Any, data: Any, chosen: Chosen, watch: Watch
+    ) -> Judged:
         """The likeliest labels: accuracy and macro F1 over places, and F1 over the entities they may mark."""
-        outputs = self.scored(config, model, inputs, data.examples, watch)
+        outputs = [[inputs.labels[number] for number in chosen[row]] for row in range(len(data))]
         scores = [tag_accuracy(data.answers, outputs), tag_macro_f1(data.answers, outputs)]
         if are_entity_tags(inputs.labels):
             scores.append(entity_f1(data.answers, outputs))

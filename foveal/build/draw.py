@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import nn
 
-from foveal.build.kind import Described
+from foveal.build.kind import Chosen, Described
 from foveal.build.pictured import PicturedKind
 from foveal.config import Config
 from foveal.core.errors import UserError
@@ -39,5 +39,5 @@ class DrawKind(PicturedKind):
     def found(self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch) -> list[str]:
         raise UserError("a model that draws has no answers: use foveal generate, or evaluate")
 
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> None:
+    def judge(self, config: Config, model: Any, inputs: Any, data: Any, chosen: Chosen, watch: Watch) -> None:
         """The bound alone."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from foveal.build.kind import Answers, Described, Given, Judged
+from foveal.build.kind import Answers, Chosen, Described, Given, Judged
 from foveal.config import Config
 from foveal.core.say import Say
 from foveal.data import parts
@@ -104,4 +104,6 @@ class ExampleKind(ABC):
         """What the model makes of each source, in their order, as text."""
 
     @abstractmethod
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> Judged | None: ...
+    def judge(
+        self, config: Config, model: Any, inputs: Any, data: Any, chosen: Chosen, watch: Watch
+    ) -> Judged | None: ...

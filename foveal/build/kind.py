@@ -15,6 +15,9 @@ from foveal.scores.score import Score
 from foveal.training.protocols import Batches, Task
 from foveal.training.watch import Watch
 
+Chosen = dict[int, list[int]]
+"""Of each row the numbers of its labels (`core.result`)."""
+
 
 class Given(NamedTuple):
     """What the user typed: paths, or names of the catalogue."""
@@ -109,5 +112,10 @@ class Kind(Protocol):
     ) -> "Answers | None":
         """What the model makes of each source of `data`; None for a language model."""
 
-    def judge(self, config: Config, model: Any, inputs: Any, data: Any, watch: Watch) -> "Judged | None":
-        """What the model makes of held-out data, scored; None where the loss says it all."""
+    def judge(
+        self, config: Config, model: Any, inputs: Any, data: Any, chosen: Chosen, watch: Watch
+    ) -> "Judged | None":
+        """What the model makes of held-out data, scored; None where the loss says it all.
+
+        `chosen` is what its task chose while the loss was measured, where it chooses.
+        """

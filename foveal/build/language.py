@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from foveal.build.kind import Described, Given
+from foveal.build.kind import Chosen, Described, Given
 from foveal.config import Config
 from foveal.core.say import Say
 from foveal.data import prepare as text
@@ -87,7 +87,9 @@ def answer(config: Config, model: Generator, inputs: Tokenizer, data: str, say: 
     """It goes on from a text, and answers no source."""
 
 
-def judge(config: Config, model: Generator, inputs: Tokenizer, data: TokenArray, watch: Watch) -> None:
+def judge(
+    config: Config, model: Generator, inputs: Tokenizer, data: TokenArray, chosen: Chosen, watch: Watch
+) -> None:
     """The loss says it all."""
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from foveal.build import language
 from foveal.build.examples import usual_vocabulary
-from foveal.build.kind import Described, Given
+from foveal.build.kind import Chosen, Described, Given
 from foveal.config import Config, ConfigError
 from foveal.core.say import Say
 from foveal.data.marks import Marks
@@ -96,5 +96,7 @@ def describe(config: Config, data: Prepared[Tokenizer, RunningText]) -> Describe
     return Described(unit, told, Marks(size).vocabulary, unit)
 
 
-def judge(config: Config, model: Encoded, inputs: Tokenizer, data: RunningText, watch: Watch) -> None:
+def judge(
+    config: Config, model: Encoded, inputs: Tokenizer, data: RunningText, chosen: Chosen, watch: Watch
+) -> None:
     """The loss and the accuracy say it all."""

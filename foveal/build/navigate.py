@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from foveal.build.examples import ExampleKind, usual_vocabulary
-from foveal.build.kind import Described, Judged
+from foveal.build.kind import Chosen, Described, Judged
 from foveal.config import Config
 from foveal.data import walks
 from foveal.data.batching import ExampleBatch
@@ -71,7 +71,13 @@ class NavigateKind(ExampleKind):
         return outputs
 
     def judge(
-        self, config: Config, model: Walker, inputs: WalkInputs, data: Part[Examples], watch: Watch
+        self,
+        config: Config,
+        model: Walker,
+        inputs: WalkInputs,
+        data: Part[Examples],
+        chosen: Chosen,
+        watch: Watch,
     ) -> Judged:
         """Success, SPL and moves of the likeliest walks; by the fewest moves of each."""
         outputs, ended, taken = [""] * len(data), [False] * len(data), [0] * len(data)

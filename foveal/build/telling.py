@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from foveal.build.examples import usual_vocabulary
-from foveal.build.kind import Judged
+from foveal.build.kind import Chosen, Judged
 from foveal.build.writing import WritingKind
 from foveal.config import Config
 from foveal.data.captions import CaptionInputs
@@ -28,9 +28,11 @@ class TellingKind(WritingKind, ABC):
     def of_target(self, config: Config, target: int) -> Encoded:
         """The model that writes so many tokens."""
 
-    def judge(self, config: Config, model: Encoded, inputs: Any, data: Any, watch: Watch) -> Judged:
+    def judge(
+        self, config: Config, model: Encoded, inputs: Any, data: Any, chosen: Chosen, watch: Watch
+    ) -> Judged:
         """By row as other texts, and by what is seen with all of its texts as references."""
-        judged = super().judge(config, model, inputs, data, watch)
+        judged = super().judge(config, model, inputs, data, chosen, watch)
         several = by_content(data.contents, data.answers, judged.outputs)
         return replace(judged, scores=[*judged.scores, several])
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.build.examples import ExampleKind
-from foveal.build.kind import Judged
+from foveal.build.kind import Chosen, Judged
 from foveal.config import Config, TaskName
 from foveal.data.ask_forms import ReplyInputs
 from foveal.data.batching import ExampleBatch
@@ -67,7 +67,9 @@ class WritingKind(ExampleKind, ABC):
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 
-    def judge(self, config: Config, model: Encoded, inputs: Inputs, data: Part[Any], watch: Watch) -> Judged:
+    def judge(
+        self, config: Config, model: Encoded, inputs: Inputs, data: Part[Any], chosen: Chosen, watch: Watch
+    ) -> Judged:
         """What a beam of 5 writes, by the metrics of the task."""
         outputs, targets = self.found(config, model, inputs, data.examples, watch), data.answers
         if inputs.target.kind == "word":  # spaces between words are all alike to it

@@ -134,10 +134,11 @@ def measure(
 ) -> tuple[dict[str, float], Report | None]:
     """The loss of held-out data with what belongs to it, and the scores of what the model makes of them."""
     order, precision = held_out_order(config, held_out), config.training.precision
+    chosen: dict[int, list[int]] = {}
     with Meter(f"{split} loss") as watch:
-        scores = evaluate(model, task, order, precision=precision, watch=watch)
+        scores = evaluate(model, task, order, precision=precision, watch=watch, chosen=chosen)
     with Meter(f"{split} answers") as watch:
-        found = kind_of(config).judge(config, model, inputs, held_out, watch)
+        found = kind_of(config).judge(config, model, inputs, held_out, chosen, watch)
     return scored(config.task.name, scores), judged(found)
 
 

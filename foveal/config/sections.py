@@ -272,6 +272,12 @@ def _losses_fit(config: Config) -> None:
         raise ValueError(f"task.smoothing: {UNSMOOTHED[task.name]}; leave it out")
     if task.hardest < 1 and task.name != "images":
         raise ValueError(f"task.hardest: of labelled images alone, not of {task.name}; leave it out")
+    count, members = round(config.data.image.batch * task.hardest), config.model.members
+    if members > 1 and task.name == "images" and count < 2 * members:
+        raise ValueError(
+            f"model.members={members} learn from {count} images a batch, and one is too few for each: raise "
+            "data.image.batch"
+        )
     if task.signal == "reinforce" and task.name != "navigate":
         raise ValueError(f"task.signal=reinforce: {task.name} walks nowhere; leave it out")
     if task.name == "navigate" and config.model.attentive.look == "hard":

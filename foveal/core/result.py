@@ -21,10 +21,14 @@ class Term:
 
 @dataclass(frozen=True)
 class Result:
-    """The terms that are trained on, and the metrics that are reported: name -> (sum, weight)."""
+    """The terms that are trained on, and the metrics that are reported: name -> (sum, weight).
+
+    A task that chooses among labels says which: `chosen[row]` are the numbers of a row's.
+    """
 
     terms: dict[str, Term]
     metrics: dict[str, tuple[float, float]] = field(default_factory=dict)
+    chosen: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass

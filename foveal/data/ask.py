@@ -83,6 +83,11 @@ class AskExamples(Examples):
     pictures: Pictures
     known: Choices | None = None
 
+    def choice(self, row: int, number: int) -> str:
+        """Of those that a row brings."""
+        assert self.known is not None
+        return self.known.texts[self.columns["choices"][row][number]]
+
 
 class AskForm(ABC):
     """A `Form` of questions about images. All rows of an image are of one part: their `source` is the sha256

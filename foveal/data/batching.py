@@ -51,6 +51,12 @@ class ExampleBatch:
         lengths = {name: length.to(device) for name, length in self.lengths.items()}
         return ExampleBatch(self.rows, columns, lengths, self.tokens)
 
+    def take(self, which: Int[Tensor, " N"]) -> "ExampleBatch":
+        """Some of its rows, of batches all of whose columns have one entry for each row."""
+        columns = {name: column[which] for name, column in self.columns.items()}
+        lengths = {name: length[which] for name, length in self.lengths.items()}
+        return ExampleBatch(self.rows[which.cpu()], columns, lengths, self.tokens)
+
     @property
     def fresh(self) -> None:
         """Nothing is carried from one example to another."""

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from foveal.data.batching import ExampleBatch
 from foveal.layers.moe import added, aux_names
+from foveal.models.encoder import Encoded
 from foveal.models.joint import Chooser
 from foveal.ops.padding import present
 from foveal.tasks.classify import ClassifyTask
@@ -26,12 +27,12 @@ class ChooseTask(ClassifyTask):
         super().__init__(model, ())
         self.aux_names = aux_names(model)
 
-    def _each(self, batch: ExampleBatch) -> tuple[list[Tensor], dict[str, Tensor]]:
-        (wanted,), aux = super()._each(batch)
+    def _of(self, member: Encoded, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        wanted, aux = super()._of(member, batch)
         choices, beside = self.model.choices(batch.columns["choice"], batch.lengths["choice"])
         which = batch.columns["choices"]
         own = present(batch.lengths["choices"], which.shape[1])
         aux = added(aux, {name: sums[which].where(own, 0.0).sum(1) for name, sums in beside.items()})
         vectors = choices.summary.to(wanted.dtype)[which]
         scores = torch.einsum("bd,bkd->bk", wanted, vectors) / math.sqrt(vectors.shape[2])
-        return [scores.masked_fill(~own, -math.inf)], aux
+        return scores.masked_fill(~own, -math.inf), aux

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -22,8 +22,9 @@ class ClassifyTask(Apart):
     `other` and `share` (`data.augment.mixed`). A label below zero is none that training has: such a row has
     no loss, and is wrong.
 
-    Of several members p is the mean of theirs (Lakshminarayanan et al. 2017, 2.4); what training makes small
-    is the sum of what each loses by itself.
+    Of several members p is the mean of theirs (Lakshminarayanan et al. 2017, 2.4). In training each learns
+    from rows of its own, every M-th of a batch, as it would alone: from the same ones they would become too
+    much alike. The loss of a row is then its member's.
     """
 
     def __init__(self, model: Encoded, labels: tuple[str, ...], smoothing: float = 0.0):
@@ -31,47 +32,66 @@ class ClassifyTask(Apart):
         self.aux_names = list(model.encoder.aux_names)
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """The weight of each term, from the batch alone."""
-        known = float(batch.columns["label"].ge(0).sum())
-        return {"loss": known} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
+        """The weight of each term, from the batch alone: of a member's share of it, in training."""
+        known, shares = _known(batch), len(self.model.members) if self.model.training else 1
+        return {"loss": known / shares} | dict.fromkeys(self.aux_names, len(batch.rows) / shares)
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         batch = batch.to(next(self.model.parameters()).device)
-        labels, weights = batch.columns["label"], self.weights(batch)
-        each, aux = self._each(batch)
-        logits, smoothing = _together(each), self.smoothing
-        if not self.model.training:
-            each, smoothing = [logits], 0.0
-        lost = torch.stack([_nats(one, batch, smoothing).sum() for one in each]).sum()
-        terms = {"loss": Term(lost, weights["loss"])}
+        weights, training = self.weights(batch), self.model.training
+        if training and len(self.model.members) > 1:
+            batch, logits, aux = self._apart(batch)
+        else:
+            logits, aux = self._logits(batch)
+        terms = {
+            "loss": Term(_nats(logits, batch, self.smoothing if training else 0.0).sum(), weights["loss"])
+        }
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
+        labels = batch.columns["label"]
         with torch.no_grad():
-            loss, right = float(_nats(logits, batch, 0.0).sum()), float(logits.argmax(1).eq(labels).sum())
-        return Result(terms, {"loss": (loss, weights["loss"]), "accuracy": (right, float(len(labels)))}), None
+            likeliest = logits.argmax(1)
+            loss, right = float(_nats(logits, batch, 0.0).sum()), float(likeliest.eq(labels).sum())
+        metrics = {"loss": (loss, _known(batch)), "accuracy": (right, float(len(labels)))}
+        return Result(terms, metrics, one_each(batch, likeliest)), None
 
     def nats(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
         """The loss of each row in training."""
-        return _nats(_together(self._each(batch)[0]), batch, self.smoothing)
+        return _nats(self._logits(batch)[0], batch, self.smoothing)
 
     def predict(self, batch: ExampleBatch) -> Tensor:
         """The probability of each class (B, C); the model is to be in evaluation mode."""
         with torch.inference_mode():
-            each, _ = self._each(batch.to(next(self.model.parameters()).device))
-            return _together(each).softmax(1)
+            return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
 
-    def _each(self, batch: ExampleBatch) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Each member's logits (B, C); where a source has several views (B * views), the logarithm of their
-        mean probability. Further terms of members are added up."""
-        found: list[Tensor] = []
-        sums: dict[str, Tensor] = {}
+    def _apart(self, batch: ExampleBatch) -> tuple[ExampleBatch, Tensor, dict[str, Tensor]]:
+        """The batch in the order of the members whose rows they are, and what each makes of its own."""
+        members = self.model.members
+        shares = torch.arange(len(batch.rows))
+        parts = [shares[place :: len(members)] for place in range(len(members))]
+        pairs = [(member, part) for member, part in zip(members, parts, strict=True) if len(part)]
+        found = [self._of(member, batch.take(part)) for member, part in pairs]
+        logits = torch.cat([one for one, _ in found])
+        aux = {name: torch.cat([sums[name] for _, sums in found]) for name in self.aux_names}
+        return batch.take(torch.cat(parts)), logits, aux
+
+    def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Those of all members together; their further terms are added up."""
+        logits, sums = [], dict[str, Tensor]()
         for member in self.model.members:
-            memory, aux = member.encode(batch.columns, batch.lengths)
-            features, _ = member.head(memory)
-            logits = at_least_single(member.head.project(features))
-            views = len(logits) // len(batch.rows)
-            found.append(_together(logits.view(-1, views, logits.shape[1]).unbind(1)))
-            sums = added(sums, {name: total.view(-1, views).mean(1) for name, total in aux.items()})
-        return found, sums
+            own, aux = self._of(member, batch)
+            logits.append(own)
+            sums = added(sums, aux)
+        return _together(logits), sums
+
+    def _of(self, member: Encoded, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        """A member's logits (B, C); where a source has several views (B * views), the logarithm of their mean
+        probability."""
+        memory, aux = member.encode(batch.columns, batch.lengths)
+        features, _ = member.head(memory)
+        logits = at_least_single(member.head.project(features))
+        views = len(logits) // len(batch.rows)
+        seen = logits.view(-1, views, logits.shape[1]).unbind(1)
+        return _together(seen), {name: sums.view(-1, views).mean(1) for name, sums in aux.items()}
 
 
 def _together(logits: Sequence[Float[Tensor, "B C"]]) -> Float[Tensor, "B C"]:
@@ -89,3 +109,13 @@ def _nats(logits: Tensor, batch: ExampleBatch, smoothing: float) -> Tensor:
         return found
     rest = F.cross_entropy(logits, columns["other"], reduction="none", label_smoothing=smoothing)
     return torch.lerp(rest, found, columns["share"])
+
+
+def _known(batch: ExampleBatch) -> float:
+    """How many rows have a label that training has."""
+    return float(batch.columns["label"].ge(0).sum())
+
+
+def one_each(batch: ExampleBatch, numbers: Int[Tensor, " B"]) -> dict[int, list[int]]:
+    """By row, the one label that is chosen."""
+    return dict(zip(batch.rows.tolist(), numbers[:, None].tolist(), strict=True))

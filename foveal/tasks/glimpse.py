@@ -10,6 +10,7 @@ from foveal.core.state import State
 from foveal.data.batching import ExampleBatch
 from foveal.models.glimpse import Glimpses, Path
 from foveal.tasks.apart import Apart
+from foveal.tasks.classify import one_each
 
 
 class GlimpseTask(Apart):
@@ -30,7 +31,8 @@ class GlimpseTask(Apart):
         path, labels = self.look(batch), batch.columns["label"]
         labels = labels.to(path.places.device)
         logits, expected = at_least_single(path.answers[:, -1]), at_least_single(path.expected)
-        reward = (logits.detach().argmax(1) == labels).to(logits.dtype)
+        likeliest = logits.detach().argmax(1)
+        reward = (likeliest == labels).to(logits.dtype)
         advantage = reward[:, None] - expected
         terms = {
             "loss": F.cross_entropy(logits, labels, reduction="sum"),
@@ -40,9 +42,8 @@ class GlimpseTask(Apart):
         rows = float(len(labels))
         metrics = {"loss": (float(terms["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
         coefficients = {"loss": 1.0, "path": self.reinforce, "baseline": 1.0}
-        return Result(
-            {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}, metrics
-        ), None
+        found = {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}
+        return Result(found, metrics, one_each(batch, likeliest)), None
 
     def look(self, batch: ExampleBatch) -> Path:
         """Where the model looks in each image, and what it answers."""

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from foveal.core.result import Result, Term
 from foveal.core.state import State
@@ -32,7 +31,9 @@ class HardestTask(ClassifyTask):
         """As of `ClassifyTask`; in training, where every label is known, of those that are learned."""
         if not self.model.training:
             return super().weights(batch)
-        return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(batch)))
+        count = float(self._count(batch))
+        share = count / len(self.model.members)
+        return dict.fromkeys(("loss", *self.aux_names), share) | {"proxy": count}
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         if not self.model.training:
@@ -40,16 +41,10 @@ class HardestTask(ClassifyTask):
         batch = batch.to(next(self.model.parameters()).device)
         with torch.no_grad():  # a second time for what is learned costs less than a way back for all
             hardest = self.proxy.nats(batch).topk(self._count(batch)).indices.sort().values
-        chosen = _chosen(batch, hardest)
+        chosen = batch.take(hardest)
         result, carry = self.learner(chosen, carry)
         its_own = Term(self.proxy.nats(chosen).sum(), float(len(hardest)))
         return replace(result, terms=result.terms | {"proxy": its_own}), carry
 
     def _count(self, batch: ExampleBatch) -> int:
         return max(1, round(self.share * len(batch.rows)))
-
-
-def _chosen(batch: ExampleBatch, rows: Tensor) -> ExampleBatch:
-    columns = {name: column[rows] for name, column in batch.columns.items()}
-    lengths = {name: length[rows] for name, length in batch.lengths.items()}
-    return ExampleBatch(batch.rows[rows.cpu()], columns, lengths, batch.tokens)

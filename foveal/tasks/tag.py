@@ -41,8 +41,12 @@ class TagTask(Apart):
         }
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         nats = float(F.cross_entropy(logits.detach(), tags, reduction="sum"))
-        right = float(logits.detach().argmax(1).eq(tags).sum())
-        return Result(terms, {"loss": (nats, weights["loss"]), "accuracy": (right, weights["loss"])}), None
+        likeliest = logits.detach().argmax(1)
+        right = float(likeliest.eq(tags).sum())
+        metrics = {"loss": (nats, weights["loss"]), "accuracy": (right, weights["loss"])}
+        words = torch.split(likeliest, batch.lengths["target"].tolist())
+        chosen = {row: found.tolist() for row, found in zip(batch.rows.tolist(), words, strict=True)}
+        return Result(terms, metrics, chosen), None
 
     def predict(self, batch: ExampleBatch) -> Tensor:
         """The likeliest tag of each word (B, T); the model is to be in evaluation mode."""

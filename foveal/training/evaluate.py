@@ -20,8 +20,9 @@ def evaluate(
     *,
     precision: Precision = "float32",
     watch: Watch = unwatched,
+    chosen: dict[int, list[int]] | None = None,
 ) -> dict[str, float]:
-    """Every batch once, the state carried from batch to batch.
+    """Every batch once, the state carried from batch to batch; what the task chose is added to `chosen`.
 
     The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself;
     NaN where there is nothing to measure, as in answers that training never had. Noise is the same each time.
@@ -37,6 +38,8 @@ def evaluate(
             with autocast(device, precision):
                 result, carry = task(batch, begin(task, batch, carry))
             metrics.add(result.metrics)
+            if chosen is not None:
+                chosen |= result.chosen
             terms.add({name: (float(term.sum), term.weight) for name, term in result.terms.items()})
             coefficients |= {name: term.coefficient for name, term in result.terms.items()}
     means = terms.means()

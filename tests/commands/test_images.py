@@ -15,6 +15,7 @@ from PIL import Image
 import foveal
 from foveal.build import Loaded, held_out_order, prepare_again
 from foveal.data.batching import ExampleBatch
+from foveal.models.encoder import Encoded
 from foveal.tasks.classify import ClassifyTask
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -180,11 +181,11 @@ def test_a_network_is_described() -> None:
 def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
     train(write_images(), steps=2)
     shapes = []
-    plain = ClassifyTask.predict
+    plain = ClassifyTask._of
     monkeypatch.setattr(
         ClassifyTask,
-        "predict",
-        lambda task, batch: shapes.append(batch.columns["source"].shape) or plain(task, batch),
+        "_of",
+        lambda task, one, batch: shapes.append(batch.columns["source"].shape) or plain(task, one, batch),
     )
     once = json.loads(succeed("evaluate", "run", "--json").out)
     asked = ("--views", "ten", "--scales", "1,1.5", "--json")
@@ -218,19 +219,22 @@ def test_a_network_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_scores_are_in_the_precision_of_the_training_and_answers_are_not(monkeypatch, precision) -> None:
-    asked, predict = [], ClassifyTask.predict
+def test_loss_and_scores_are_of_one_pass_in_the_precision_of_the_training(monkeypatch, precision) -> None:
+    asked, rows, plain = set(), [], ClassifyTask._of
 
-    def noted(self: ClassifyTask, batch: Any) -> torch.Tensor:
-        asked.append(torch.is_autocast_enabled("cpu"))
-        return predict(self, batch)
+    def noted(self: ClassifyTask, member: Encoded, batch: ExampleBatch) -> Any:
+        asked.add(torch.is_autocast_enabled("cpu"))
+        rows.append(len(batch.rows))
+        return plain(self, member, batch)
 
-    monkeypatch.setattr(ClassifyTask, "predict", noted)
     train(write_images(), f"training.precision={precision}", steps=1)
-    assert set(asked) == {precision == "bfloat16"}
+    monkeypatch.setattr(ClassifyTask, "_of", noted)
+    succeed("evaluate", "run")
+    assert asked == {precision == "bfloat16"}
+    assert sum(rows) == 12
     asked.clear()
     succeed("predict", "run", "squares")
-    assert set(asked) == {False}
+    assert asked == {False}
 
 
 HARDEST = ("--model", "airbench", "task.hardest=0.5", "data.augment.shift=1", "training.average=0")
@@ -288,9 +292,12 @@ def one_batch(found: Loaded) -> ExampleBatch:
     return held_out_order(found.config, prepare_again(found.run, lambda told: None).test).batch(0, 0)
 
 
-def test_networks_that_write_have_no_members() -> None:
-    told = refuse("train", write_images(), "--task", "glimpse", "model.members=2")
+def test_members_that_can_not_be() -> None:
+    data, two = write_images(), "model.members=2"
+    told = refuse("train", data, "--task", "glimpse", two)
     assert "model.members=2: those answer together that give one label to each source" in told
+    told = refuse("train", data, two, "task.hardest=0.5", "data.image.batch=6")
+    assert "model.members=2 learn from 3 images a batch, and one is too few for each" in told
 
 
 def test_no_more_of_a_border_is_mirrored_than_there_is() -> None:

@@ -82,22 +82,32 @@ def alone(task: ClassifyTask) -> list[ClassifyTask]:
     return [ClassifyTask(member, LABELS, smoothing=0.1) for member in task.model.members]
 
 
-def test_each_member_learns_as_if_it_were_alone(ensemble):
-    given = batch(torch.randn(5, 4), label=torch.tensor([0, 1, 2, 0, -100]))
+def test_each_member_learns_from_its_rows_as_if_it_were_alone(ensemble):
+    given = batch(torch.randn(7, 4), label=torch.tensor([0, 1, 2, 0, -100, 2, 1]))
     result, _ = ensemble(given, None)
     assert ensemble.weights(given) == {name: term.weight for name, term in result.terms.items()}
+    assert ensemble.weights(given) == {"loss": 6 / 3, "total": 7 / 3}  # one row has no label
     result.terms["loss"].sum.backward()
     weights = [member.head.projection.weight for member in ensemble.model.members]
     found = [weight.grad.clone() for weight in weights]
-    assert not torch.equal(*found[:2])
     ensemble.model.zero_grad()
-    sums = []
-    for task, weight, gradient in zip(alone(ensemble), weights, found, strict=True):
-        one, _ = task(given, None)
+    sums, right = [], 0
+    for place, (task, weight, gradient) in enumerate(zip(alone(ensemble), weights, found, strict=True)):
+        one, _ = task(given.take(torch.arange(place, 7, 3)), None)
         one.terms["loss"].sum.backward()
         torch.testing.assert_close(weight.grad, gradient)
         sums.append(one.terms["loss"].sum)
+        right += one.metrics["accuracy"][0]
     torch.testing.assert_close(result.terms["loss"].sum, sum(sums))
+    torch.testing.assert_close(result.terms["total"].sum, given.columns["source"].sum())
+    assert result.metrics["accuracy"] == (right, 7)
+
+
+def test_members_without_a_row_learn_nothing(ensemble):
+    result, _ = ensemble(batch(torch.randn(1, 4), label=torch.tensor([2])), None)
+    result.terms["loss"].sum.backward()
+    given = [member.head.projection.weight.grad is not None for member in ensemble.model.members]
+    assert given == [True, False, False]
 
 
 def test_members_answer_by_the_mean_of_their_probabilities(ensemble):
