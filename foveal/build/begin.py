@@ -17,6 +17,7 @@ from foveal.data.prepared import NOTHING, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, regrid
+from foveal.models.ensemble import members_of
 from foveal.models.proxied import Proxied
 from foveal.training.run import Run
 from foveal.training.sealed import load_weights, open_tensors, weights_of
@@ -111,7 +112,7 @@ def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
     if whole:
         load_run_weights(run, model)
         return True
-    for number, member in enumerate(getattr(model, "members", [model])):
+    for number, member in enumerate(members_of(model)):
         load_encoder(run, member, number)
         if isinstance(kind_of(config), ImageKind):
             nn.init.zeros_(member.get_parameter("head.projection.weight"))

@@ -23,7 +23,7 @@ class Term:
 class Result:
     """The terms that are trained on, and the metrics that are reported: name -> (sum, weight).
 
-    A task that chooses among labels says which: `chosen[row]` are the numbers of a row's.
+    A task that chooses among labels says in evaluation which: `chosen[row]` are the numbers of a row's.
     """
 
     terms: dict[str, Term]

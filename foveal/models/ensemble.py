@@ -19,3 +19,8 @@ class Ensemble(Encoded):
     @property
     def members(self) -> tuple[Encoded, ...]:
         return (Encoded(self.encoder, self.head), *self.others)
+
+
+def members_of(model: nn.Module) -> Sequence[nn.Module]:
+    """The members of what chooses a label; of any other model the model itself."""
+    return model.members if isinstance(model, Encoded) else (model,)

@@ -52,7 +52,7 @@ class ClassifyTask(Apart):
             likeliest = logits.argmax(1)
             loss, right = float(_nats(logits, batch, 0.0).sum()), float(likeliest.eq(labels).sum())
         metrics = {"loss": (loss, _known(batch)), "accuracy": (right, float(len(labels)))}
-        return Result(terms, metrics, one_each(batch, likeliest)), None
+        return Result(terms, metrics, {} if training else one_each(batch, likeliest)), None
 
     def nats(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
         """The loss of each row in training."""

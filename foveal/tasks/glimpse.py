@@ -43,7 +43,7 @@ class GlimpseTask(Apart):
         metrics = {"loss": (float(terms["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
         coefficients = {"loss": 1.0, "path": self.reinforce, "baseline": 1.0}
         found = {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}
-        return Result(found, metrics, one_each(batch, likeliest)), None
+        return Result(found, metrics, {} if self.model.training else one_each(batch, likeliest)), None
 
     def look(self, batch: ExampleBatch) -> Path:
         """Where the model looks in each image, and what it answers."""

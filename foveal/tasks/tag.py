@@ -44,6 +44,8 @@ class TagTask(Apart):
         likeliest = logits.detach().argmax(1)
         right = float(likeliest.eq(tags).sum())
         metrics = {"loss": (nats, weights["loss"]), "accuracy": (right, weights["loss"])}
+        if self.model.training:
+            return Result(terms, metrics), None
         words = torch.split(likeliest, batch.lengths["target"].tolist())
         chosen = {row: found.tolist() for row, found in zip(batch.rows.tolist(), words, strict=True)}
         return Result(terms, metrics, chosen), None
