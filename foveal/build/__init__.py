@@ -19,7 +19,6 @@ from foveal.core.runtime import seed_everything, settled
 from foveal.core.say import Say
 from foveal.data.prepared import Prepared
 from foveal.layers.initialization import initialize
-from foveal.models.ensemble import members_of
 from foveal.training.freezing import freeze
 from foveal.training.protocols import Batches, Task
 from foveal.training.run import Run, create_run, open_run
@@ -38,10 +37,9 @@ def build_model(config: Config, inputs: Any, device: torch.device) -> nn.Module:
     frozen, if it says so."""
     seed_everything(config.training.seed, "weights")
     model = kind_of(config).model(config, inputs)
-    for member in members_of(model):
-        head = member.get_submodule("head") if hasattr(member, "head") else member
-        initialize(member, config.model.initialization, head.get_submodule("projection"))
-        freeze(member, config.training.freeze)
+    head = model.get_submodule("head") if hasattr(model, "head") else model
+    initialize(model, config.model.initialization, head.get_submodule("projection"))
+    freeze(model, config.training.freeze)
     return model.to(device)
 
 

@@ -72,7 +72,7 @@ class AnswerKind(AskKind, WholeKind):
     def encoder(self, config: Config, inputs: AskInputs | None = None) -> JointEncoder:
         return reader(config, inputs)
 
-    def member(self, config: Config, encoder: JointEncoder, classes: int) -> Joined:
+    def of_classes(self, config: Config, encoder: JointEncoder, classes: int) -> Joined:
         return Joined(encoder, self.head(config, encoder, classes))
 
     def prepare(

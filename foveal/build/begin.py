@@ -17,7 +17,6 @@ from foveal.data.prepared import NOTHING, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, regrid
-from foveal.models.ensemble import members_of
 from foveal.models.proxied import Proxied
 from foveal.training.run import Run
 from foveal.training.sealed import load_weights, open_tensors, weights_of
@@ -26,7 +25,7 @@ ENCODER, PARTS, IMAGES = "encoder.", "encoder.parts.", "encoder.parts.source."
 TABLE, PROJECTION = "embedding.table", "projection."
 POSITIONS = "stack.positioned.position.table"
 """Names of weights."""
-OTHERS, PROXY = "others.", "proxy."
+PROXY = "proxy."
 START = "start.safetensors"
 
 
@@ -63,15 +62,13 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
     load_weights(model, _with_proxy(model, tensors), str(run.weights))
 
 
-def load_encoder(run: Run, model: nn.Module, member: int = 0) -> None:
-    """Fill the encoder of `model` with that of the run's best weights, of its `member`; of several sources
-    that of the image, if the other reads images alone. Learned positions may be fewer, and those of patches
-    of another grid.
+def load_encoder(run: Run, model: nn.Module) -> None:
+    """Fill the encoder of `model` with that of the run's best weights; of several sources that of the image,
+    if the other reads images alone. Learned positions may be fewer, and those of patches of another grid.
 
     A language model is an encoder but for its projection; it knows no marks, which stay as they are.
     """
-    encoder, tensors = model.get_submodule("encoder"), _weights(run)
-    prefix = f"{OTHERS}{member - 1}.{ENCODER}" if member else ENCODER
+    encoder, tensors, prefix = model.get_submodule("encoder"), _weights(run), ENCODER
     if run.config.task.name == "language":
         tensors = {ENCODER + name: x for name, x in tensors.items() if not name.startswith(PROJECTION)}
         known = tensors[ENCODER + TABLE]
@@ -109,14 +106,10 @@ def begin_from(run: Run, config: Config, inputs: Any, model: nn.Module) -> bool:
             f"{run.path}: its labels are not those of the data, and it has no encoder that could do without "
             "them: leave out --from"
         )
-    if whole:
-        load_run_weights(run, model)
-        return True
-    for number, member in enumerate(members_of(model)):
-        load_encoder(run, member, number)
-        if isinstance(kind_of(config), ImageKind):
-            nn.init.zeros_(member.get_parameter("head.projection.weight"))
-    return False
+    (load_run_weights if whole else load_encoder)(run, model)
+    if not whole and isinstance(kind_of(config), ImageKind):
+        nn.init.zeros_(model.get_parameter("head.projection.weight"))
+    return whole
 
 
 def _as_encoder(run: Run, config: Config) -> bool:

@@ -13,7 +13,6 @@ from foveal.data.examples import Examples
 from foveal.heads.classify import Classifier
 from foveal.heads.tag import Tagger
 from foveal.models.encoder import Encoded
-from foveal.models.ensemble import Ensemble
 from foveal.scores.labels import accuracy, macro_f1
 from foveal.scores.tags import are_entity_tags, entity_f1, tag_accuracy, tag_macro_f1
 from foveal.tasks.classify import ClassifyTask
@@ -28,23 +27,14 @@ class ChoosingKind(ExampleKind, ABC):
     """Classes of an outline."""
 
     def model(self, config: Config, inputs: Any) -> Encoded:
-        return self.of_classes(config, len(inputs.labels), inputs)
+        return self.of_classes(config, self.encoder(config, inputs), len(inputs.labels))
 
     def outline(self, config: Config) -> Encoded:
-        return self.of_classes(config, self.usual)
+        return self.of_classes(config, self.encoder(config), self.usual)
 
-    def of_classes(self, config: Config, classes: int, inputs: Any = None) -> Encoded:
-        """The model that chooses among so many."""
-        many = range(config.model.members)
-        encoders = (self.encoder(config, inputs) for _ in many)
-        return self.together(config, [self.member(config, encoder, classes) for encoder in encoders], classes)
-
-    def member(self, config: Config, encoder: Any, classes: int) -> Encoded:
+    def of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
+        """The model with a head for so many classes."""
         return Encoded(encoder, self.head(config, encoder, classes))
-
-    def together(self, config: Config, members: list[Encoded], classes: int) -> Encoded:
-        """The model of its members."""
-        return members[0] if len(members) == 1 else Ensemble(members)
 
     def choices(
         self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch

@@ -13,7 +13,6 @@ from foveal.data.prepared import Prepared
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.layers.fitted import Fitted
-from foveal.models.ensemble import members_of
 from foveal.models.proxied import Proxied
 
 IMAGES, PIXELS = 4096, 1 << 24
@@ -23,10 +22,10 @@ IMAGES, PIXELS = 4096, 1 << 24
 def fit_first(config: Config, model: nn.Module, data: Prepared[object, object], taken: bool) -> bool:
     """Fit what begins from images on some of the training part: a model, or the first block of an encoder.
 
-    True if something does: of an ensemble each member. Where the encoder is `taken` from a run, a proxy
-    beside it is fitted alone. Which images is a function of the seed and their number.
+    True if something does. Where the encoder is `taken` from a run, a proxy beside it is fitted alone. Which
+    images is a function of the seed and their number.
     """
-    models = [] if taken else [*members_of(model)]
+    models = [] if taken else [model]
     models += [model.proxy] if isinstance(model, Proxied) else []
     fitted = [first for first in map(_first, models) if isinstance(first, Fitted)]
     if not fitted:

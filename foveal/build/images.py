@@ -35,16 +35,17 @@ class ImageKind(PicturedKind, WholeKind):
             return super().head(config, encoder, classes)
         return image_head(reader.network, encoder, size, classes, config.model.dropout, reader.nonlinearity)
 
-    def together(self, config: Config, members: list[Encoded], classes: int) -> Encoded:
+    def of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
+        model = super().of_classes(config, encoder, classes)
         if config.task.hardest == 1:
-            return super().together(config, members, classes)
+            return model
         small, size = PROXY.encoder(config.data.image.channels, small=True), config.data.image.size
         if min(small.grid(size)) < 1:
             raise ConfigError(
                 f"task.hardest: images of {size}x{size} are too small for its proxy: "
                 "raise data.image.size, or leave task.hardest out"
             )
-        return Proxied(members, Encoded(small, PROXY.head(small.width, (1, 1), classes, 0.0)))
+        return Proxied(model, Encoded(small, PROXY.head(small.width, (1, 1), classes, 0.0)))
 
     def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:
         if isinstance(model, Proxied):

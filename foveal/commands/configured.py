@@ -152,11 +152,6 @@ def _check_model(first: Run, config: Config) -> None:
         raise UserError(
             f"{first.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
         )
-    if own.members > 1 and not same_task:
-        raise UserError(
-            f"{first.path}: model.members={own.members}: members begin with a task of their own, or as those "
-            "of a run of the same task do: set it to 1"
-        )
     if _seen(config) != _seen(first.config):
         raise UserError(
             f"{first.path}: its encoder sees other images: leave out --model and data.image.* settings"

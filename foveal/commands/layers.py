@@ -53,22 +53,20 @@ def describe_layers(config: Config, given: str | None, classes: int | None, json
 def _model(config: Config, shape: Shape, classes: int) -> Encoded:
     """The model that is trained on such images; one of a network by name also for others than squares."""
     kind, (_, rows, columns) = ImageKind(), shape
-    if rows == columns:
-        return kind.of_classes(config, classes)
     encoder, reader = kind.encoder(config), config.model.encoder
+    if rows == columns:
+        return kind.of_classes(config, encoder, classes)
     if not isinstance(encoder, ImageEncoder):
         raise UserError(f"--input {_times(shape)}: patches are of square images: 3x{rows}x{rows}")
     head = image_head(reader.network, encoder, (rows, columns), classes, config.model.dropout)
     return Encoded(encoder, head)
 
 
-def _answer(model: Any, images: Tensor) -> list[Tensor]:
-    each = []
-    for member in model.members:
-        memory, _ = member.encoder(images)
-        features, _ = member.head(memory)
-        each.append(member.head.project(features))
-    return each
+def _answer(model: Any, images: Tensor) -> Tensor:
+    memory, _ = model.encoder(images)
+    features, _ = model.head(memory)
+    logits: Tensor = model.head.project(features)
+    return logits
 
 
 def _shape(given: str) -> Shape:

@@ -162,9 +162,7 @@ def _model(config: Config, network: nn.Module) -> str:
     parameters = sum(parameter.numel() for parameter in network.parameters())
     trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
     some = f", {trained:,} of them trained" if trained < parameters else ""
-    made = ", ".join(map(str, parts_of(config)))
-    several = f"; {config.model.members} members" if config.model.members > 1 else ""
-    return f"{made}{several}; {parameters:,} parameters{some}"
+    return f"{', '.join(map(str, parts_of(config)))}; {parameters:,} parameters{some}"
 
 
 def _cost(config: Config, order: Batches, first: Preflight, step: float, unit: str) -> str:

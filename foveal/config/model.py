@@ -200,9 +200,6 @@ class ModelConfig(StackConfig):
     draw: DrawConfig = DrawConfig()
     pooling: Literal["mean", "last", "max", "attention", "summary"] = "mean"
     """How a classifier makes one vector of the memory's; summary is the encoder's."""
-    members: Annotated[int, Field(ge=1, le=64)] = 1
-    """Networks that are alike but for their first weights: each learns by itself from its part of every
-    batch, and the mean of their probabilities is the answer."""
     encoder: EncoderConfig = EncoderConfig()
     question: ReaderConfig = ReaderConfig()
     """What reads the question about an image, and another one what was said before."""

@@ -59,8 +59,6 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
 """The kinds of encoder that read what a task is given."""
 
 
-LABELLING: tuple[TaskName, ...] = ("sounds", "classify", "series", "images", "clips")
-"""One label for each source, of the same ones."""
 UNSMOOTHED: dict[TaskName, str] = {
     "language": "the score of a language model is its loss",
     "mask": "the score of a language model is its loss",
@@ -263,21 +261,10 @@ def _pictures_fit(config: Config) -> None:
 
 def _losses_fit(config: Config) -> None:
     task = config.task
-    if config.model.members > 1 and task.name not in LABELLING:
-        raise ValueError(
-            f"model.members={config.model.members}: those answer together that give one label to each "
-            f"source, so for {task.name} set it to 1"
-        )
     if task.name in UNSMOOTHED and task.smoothing:
         raise ValueError(f"task.smoothing: {UNSMOOTHED[task.name]}; leave it out")
     if task.hardest < 1 and task.name != "images":
         raise ValueError(f"task.hardest: of labelled images alone, not of {task.name}; leave it out")
-    count, members = round(config.data.image.batch * task.hardest), config.model.members
-    if members > 1 and task.name == "images" and count < 2 * members:
-        raise ValueError(
-            f"model.members={members} learn from {count} images a batch, and one is too few for each: raise "
-            "data.image.batch"
-        )
     if task.signal == "reinforce" and task.name != "navigate":
         raise ValueError(f"task.signal=reinforce: {task.name} walks nowhere; leave it out")
     if task.name == "navigate" and config.model.attentive.look == "hard":

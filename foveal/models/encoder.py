@@ -116,11 +116,6 @@ class Encoded(nn.Module):
         super().__init__()
         self.encoder, self.head = encoder, head
 
-    @property
-    def members(self) -> "tuple[Encoded, ...]":
-        """Those that each learn by themselves, and answer together."""
-        return (self,)
-
     def encode(self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]) -> tuple[Memory, Aux]:
         """The memory of a batch's `columns`, of which some have `lengths`."""
         memory, aux = self.encoder(columns["source"], lengths.get("source"))

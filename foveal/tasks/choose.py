@@ -7,7 +7,6 @@ from torch import Tensor
 
 from foveal.data.batching import ExampleBatch
 from foveal.layers.moe import added, aux_names
-from foveal.models.encoder import Encoded
 from foveal.models.joint import Chooser
 from foveal.ops.padding import present
 from foveal.tasks.classify import ClassifyTask
@@ -27,8 +26,8 @@ class ChooseTask(ClassifyTask):
         super().__init__(model, ())
         self.aux_names = aux_names(model)
 
-    def _of(self, member: Encoded, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        wanted, aux = super()._of(member, batch)
+    def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        wanted, aux = super()._logits(batch)
         choices, beside = self.model.choices(batch.columns["choice"], batch.lengths["choice"])
         which = batch.columns["choices"]
         own = present(batch.lengths["choices"], which.shape[1])

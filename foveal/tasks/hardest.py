@@ -31,9 +31,7 @@ class HardestTask(ClassifyTask):
         """As of `ClassifyTask`; in training, where every label is known, of those that are learned."""
         if not self.model.training:
             return super().weights(batch)
-        count = float(self._count(batch))
-        share = count / len(self.model.members)
-        return dict.fromkeys(("loss", *self.aux_names), share) | {"proxy": count}
+        return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(batch)))
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
         if not self.model.training:

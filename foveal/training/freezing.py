@@ -7,7 +7,7 @@ from foveal.core.errors import UserError
 from foveal.layers.grid_convolution import BatchNorm2d
 from foveal.training.depths import depths
 
-ENCODER, IMAGES = "encoder", "encoder.parts.source"
+ENCODER, IMAGES, PROXY = "encoder", "encoder.parts.source", "proxy."
 
 
 def freeze(model: nn.Module, what: FreezeName) -> None:
@@ -16,7 +16,8 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
     `none`; `norms`: batch norms, with the statistics that run with the batches, which so few images would
     only blur; `below-last-block`: all that is before the encoder's last block, or the model's, if there is no
     encoder; `encoder`: the whole of it. Of an encoder that reads questions too it is what reads the images:
-    that is what another run can lend. UserError if the model has nothing of that kind.
+    that is what another run can lend. A proxy beside the model learns in any case: it may be a new one.
+    UserError if the model has nothing of that kind.
     """
     if what == "none":
         return
@@ -27,7 +28,8 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
             raise UserError("training.freeze=encoder: this model has none; leave it out")
         modules[whole].requires_grad_(False)
         return
-    norms = [module for module in model.modules() if isinstance(module, BatchNorm2d)]
+    own = [module for name, module in modules.items() if not name.startswith(PROXY)]
+    norms = [module for module in own if isinstance(module, BatchNorm2d)]
     for norm in norms:
         norm.requires_grad_(False)
     if what == "norms":

@@ -13,9 +13,7 @@ import torch
 from PIL import Image
 
 import foveal
-from foveal.build import Loaded, held_out_order, prepare_again
 from foveal.data.batching import ExampleBatch
-from foveal.models.encoder import Encoded
 from foveal.tasks.classify import ClassifyTask
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -181,11 +179,11 @@ def test_a_network_is_described() -> None:
 def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
     train(write_images(), steps=2)
     shapes = []
-    plain = ClassifyTask._of
+    plain = ClassifyTask._logits
     monkeypatch.setattr(
         ClassifyTask,
-        "_of",
-        lambda task, one, batch: shapes.append(batch.columns["source"].shape) or plain(task, one, batch),
+        "_logits",
+        lambda task, batch: shapes.append(batch.columns["source"].shape) or plain(task, batch),
     )
     once = json.loads(succeed("evaluate", "run", "--json").out)
     asked = ("--views", "ten", "--scales", "1,1.5", "--json")
@@ -220,15 +218,15 @@ def test_a_network_by_its_name() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_loss_and_scores_are_of_one_pass_in_the_precision_of_the_training(monkeypatch, precision) -> None:
-    asked, rows, plain = set(), [], ClassifyTask._of
+    asked, rows, plain = set(), [], ClassifyTask._logits
 
-    def noted(self: ClassifyTask, member: Encoded, batch: ExampleBatch) -> Any:
+    def noted(self: ClassifyTask, batch: ExampleBatch) -> Any:
         asked.add(torch.is_autocast_enabled("cpu"))
         rows.append(len(batch.rows))
-        return plain(self, member, batch)
+        return plain(self, batch)
 
     train(write_images(), f"training.precision={precision}", steps=1)
-    monkeypatch.setattr(ClassifyTask, "_of", noted)
+    monkeypatch.setattr(ClassifyTask, "_logits", noted)
     succeed("evaluate", "run")
     assert asked == {precision == "bfloat16"}
     assert sum(rows) == 12
@@ -259,45 +257,6 @@ def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> No
         "train", data, "--task", "glimpse", "task.hardest=0.5"
     )
     assert "6x6 are too small for its proxy" in refuse("train", data, "data.image.size=6", "task.hardest=0.5")
-
-
-def test_members_learn_beside_each_other_and_answer_together() -> None:
-    data, two = write_images(), (*HARDEST, "model.members=2")
-    result = train(data, *two)
-    assert result["accuracy"] == 1
-    assert "; 2 members; " in succeed("train", data, *SMALL, *two, "--budget", "1steps", "--run", "told").err
-    found = foveal.load("run")
-    first, second = found.model.members
-    whitening, learned = "encoder.blocks.0.weight", "encoder.blocks.2.0.weight"
-    assert torch.equal(first.state_dict()[whitening], second.state_dict()[whitening])
-    assert not torch.equal(first.state_dict()[learned], second.state_dict()[learned])
-    chances = found.task.predict(one_batch(found))
-    each = [ClassifyTask(member, found.inputs.labels).predict(one_batch(found)) for member in (first, second)]
-    torch.testing.assert_close(chances, torch.stack(each).mean(0))
-    assert {Path(one["source"]).parent.name == one["output"] for one in predictions("run", data)} == {True}
-    succeed("inspect", "run", "filters")
-
-    train(data, "--from", "run", *two[2:], run="on", steps=1)  # the same labels: all of it
-    other = write_images("other")
-    shutil.move("other/red", "other/orange")
-    still = ("training.freeze=encoder", "optimizer.layer_decay=0.5")
-    train(other, "--from", "run", *two[2:], *still, run="renamed", steps=1)  # the encoder of each, new heads
-    for member, before in zip(foveal.load("renamed").model.members, (first, second), strict=True):
-        assert torch.equal(member.state_dict()[learned], before.state_dict()[learned])
-    told = refuse("train", data, "--from", "run", "model.members=1")
-    assert "its model is not the one asked for" in told
-
-
-def one_batch(found: Loaded) -> ExampleBatch:
-    return held_out_order(found.config, prepare_again(found.run, lambda told: None).test).batch(0, 0)
-
-
-def test_members_that_can_not_be() -> None:
-    data, two = write_images(), "model.members=2"
-    told = refuse("train", data, "--task", "glimpse", two)
-    assert "model.members=2: those answer together that give one label to each source" in told
-    told = refuse("train", data, two, "task.hardest=0.5", "data.image.batch=6")
-    assert "model.members=2 learn from 3 images a batch, and one is too few for each" in told
 
 
 def test_no_more_of_a_border_is_mirrored_than_there_is() -> None:

@@ -10,7 +10,6 @@ from foveal.data.batching import ExampleBatch
 from foveal.encoders.remember import remember
 from foveal.heads.classify import Classifier
 from foveal.models.encoder import Encoded
-from foveal.models.ensemble import Ensemble
 from foveal.tasks.classify import ClassifyTask
 
 LABELS = ("a", "b", "c")
@@ -70,59 +69,3 @@ def test_one_view_is_the_plain_loss(task):
     result, _ = task(batch(source, label=label), None)
     wanted = F.cross_entropy(logits(task, source), label, reduction="sum", label_smoothing=0.1)
     torch.testing.assert_close(result.terms["loss"].sum, wanted)
-
-
-@pytest.fixture
-def ensemble() -> ClassifyTask:
-    members = [Encoded(Given(), Classifier(4, 3)) for _ in range(3)]
-    return ClassifyTask(Ensemble(members), LABELS, smoothing=0.1)
-
-
-def alone(task: ClassifyTask) -> list[ClassifyTask]:
-    return [ClassifyTask(member, LABELS, smoothing=0.1) for member in task.model.members]
-
-
-def test_each_member_learns_from_its_rows_as_if_it_were_alone(ensemble):
-    given = batch(torch.randn(7, 4), label=torch.tensor([0, 1, 2, 0, -100, 2, 1]))
-    result, _ = ensemble(given, None)
-    assert ensemble.weights(given) == {name: term.weight for name, term in result.terms.items()}
-    assert ensemble.weights(given) == {"loss": 6 / 3, "total": 7 / 3}  # one row has no label
-    result.terms["loss"].sum.backward()
-    weights = [member.head.projection.weight for member in ensemble.model.members]
-    found = [weight.grad.clone() for weight in weights]
-    ensemble.model.zero_grad()
-    sums, right = [], 0
-    for place, (task, weight, gradient) in enumerate(zip(alone(ensemble), weights, found, strict=True)):
-        one, _ = task(given.take(torch.arange(place, 7, 3)), None)
-        one.terms["loss"].sum.backward()
-        torch.testing.assert_close(weight.grad, gradient)
-        sums.append(one.terms["loss"].sum)
-        right += one.metrics["accuracy"][0]
-    torch.testing.assert_close(result.terms["loss"].sum, sum(sums))
-    torch.testing.assert_close(result.terms["total"].sum, given.columns["source"].sum())
-    assert result.metrics["accuracy"] == (right, 7)
-
-
-def test_members_without_a_row_learn_nothing(ensemble):
-    result, _ = ensemble(batch(torch.randn(1, 4), label=torch.tensor([2])), None)
-    result.terms["loss"].sum.backward()
-    given = [member.head.projection.weight.grad is not None for member in ensemble.model.members]
-    assert given == [True, False, False]
-
-
-def test_members_answer_by_the_mean_of_their_probabilities(ensemble):
-    label = torch.tensor([0, 1])
-    given = batch(torch.randn(6, 4), label=label)  # three views of each
-    chances = torch.stack([task.predict(given) for task in alone(ensemble)]).mean(0)
-    torch.testing.assert_close(ensemble.predict(given), chances)
-    ensemble.model.eval()
-    result, _ = ensemble(given, None)
-    torch.testing.assert_close(result.terms["loss"].sum, -chances.log()[[0, 1], label].sum())
-    assert result.metrics["accuracy"] == (int(chances.argmax(1).eq(label).sum()), 2)
-    torch.testing.assert_close(result.terms["total"].sum, given.columns["source"].sum())  # a third, thrice
-
-
-def test_the_first_member_keeps_the_names_of_a_model_alone(ensemble):
-    names = {"head.projection.weight", "head.projection.bias"}
-    places = ("", "others.0.", "others.1.")
-    assert set(ensemble.model.state_dict()) == {place + name for place in places for name in names}

@@ -15,7 +15,7 @@ from tests.tasks.test_classify import LABELS, Given, batch, logits
 @pytest.fixture
 def task() -> HardestTask:
     large, proxy = (Encoded(Given(), Classifier(4, 3)) for _ in range(2))
-    return HardestTask(Proxied([large], proxy), LABELS, 0.1, share=0.5)
+    return HardestTask(Proxied(large, proxy), LABELS, 0.1, share=0.5)
 
 
 def sources(count: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
@@ -70,17 +70,3 @@ def test_of_a_single_source_it_is_learned(task):
     result, _ = task(batch(source, label=label), None)
     wanted = F.cross_entropy(logits(task, source), label, reduction="sum", label_smoothing=0.1)
     torch.testing.assert_close(result.terms["loss"].sum, wanted)
-
-
-def test_members_share_what_the_one_proxy_chose():
-    members = [Encoded(Given(), Classifier(4, 3)) for _ in range(2)]
-    task = HardestTask(Proxied(members, Encoded(Given(), Classifier(4, 3))), LABELS, 0.1, share=0.5)
-    source, label = sources()
-    result, _ = task(batch(source, label=label), None)
-    hardest = task.proxy.nats(batch(source, label=label)).topk(4).indices.sort().values
-    sums = []
-    for member, rows in zip(members, (hardest[::2], hardest[1::2]), strict=True):
-        alone, _ = ClassifyTask(member, LABELS, 0.1)(batch(source[rows], label=label[rows]), None)
-        sums.append(alone.terms["loss"].sum)
-    torch.testing.assert_close(result.terms["loss"].sum, sum(sums))
-    assert task.weights(batch(source, label=label)) == {"loss": 2, "total": 2, "proxy": 4}

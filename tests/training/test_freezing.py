@@ -10,6 +10,7 @@ from foveal.core.errors import UserError
 from foveal.heads.classify import Classifier
 from foveal.models.convnets import image_encoder
 from foveal.models.encoder import Encoded
+from foveal.models.proxied import Proxied
 from foveal.training.freezing import freeze
 from foveal.training.optim import Optimizer
 from tests.training.test_layer_rates import model, of_preset
@@ -50,6 +51,14 @@ def test_of_a_network_for_images(what: FreezeName) -> None:
         "encoder": head,
     }
     assert changed(made, what, torch.randn(8, 3, 32, 32)) == right[what]
+
+
+def test_a_proxy_beside_learns() -> None:
+    """It may be new, and its norms have seen nothing."""
+    made = Proxied(network(), network())
+    freeze(made, "below-last-block")
+    assert {name for name, weight in made.named_parameters() if not weight.requires_grad}
+    assert all(weight.requires_grad for weight in made.proxy.parameters())
 
 
 def test_of_a_stack_over_texts() -> None:
