@@ -27,13 +27,13 @@ def resume(
     json
         Print one JSON object with the result on standard output.
     """
-    keep_freed_memory()
     with Signals() as signals:
         opened = open_run(run)
         chosen = choose_device(device or opened.facts["data"]["device"])
         if then := changed_machine(opened):
             say(f"made with {then}: it goes on, but need not end bit for bit as it would have")
         data = prepare_again(opened, say)
+        keep_freed_memory()
         model = build_model(opened.config, data.inputs, chosen)
         load_start(opened, model)
         train_and_report(opened, model, data, signals, json)

@@ -91,11 +91,11 @@ def train(
     folder = run or default_path(data, model or (from_ or Path(preset)).name)
     check_place(folder)
     check_outside(folder, data, valid, test)
-    keep_freed_memory()
     with Signals() as signals:
         given = Given(data, valid, test)
         inputs, taken = (None, NOTHING) if first is None else inputs_for(first, config)
         prepared = kind_of(config).prepare(config, given, say, inputs, taken)
+        keep_freed_memory()
         network, origin = build_model(config, prepared.inputs, chosen), preset
         begun = fit_first(config, network, prepared, taken=first is not None) or first is not None
         if first is not None:

@@ -40,7 +40,8 @@ def keep_freed_memory() -> None:
     """Let glibc keep freed memory for the next step instead of giving it back and faulting it in again.
 
     A training step on a CPU allocates and frees the same large tensors each time: this makes small models
-    a fifth faster. Elsewhere than on glibc it does nothing.
+    a fifth faster. Before data are prepared it would keep what is needed once. Elsewhere than on glibc it
+    does nothing.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
