@@ -17,7 +17,7 @@ from foveal.data.prepared import NOTHING, Taken
 from foveal.data.tokenizers import Tokenizer
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, regrid
-from foveal.models.proxied import Proxied
+from foveal.models.proxied import PROXY, Proxied
 from foveal.training.run import Run
 from foveal.training.sealed import load_weights, open_tensors, weights_of
 
@@ -25,7 +25,6 @@ ENCODER, PARTS, IMAGES = "encoder.", "encoder.parts.", "encoder.parts.source."
 TABLE, PROJECTION = "embedding.table", "projection."
 POSITIONS = "stack.positioned.position.table"
 """Names of weights."""
-PROXY = "proxy."
 START = "start.safetensors"
 
 

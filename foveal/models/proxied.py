@@ -2,6 +2,9 @@
 
 from foveal.models.encoder import Encoded
 
+PROXY = "proxy."
+"""How the names of a proxy's weights begin."""
+
 
 class Proxied(Encoded):
     """An `Encoded`, and a small one of the same classes, its `proxy`, that learns beside it and is asked in

@@ -5,9 +5,10 @@ from torch import nn
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
 from foveal.layers.grid_convolution import BatchNorm2d
+from foveal.models.proxied import PROXY
 from foveal.training.depths import depths
 
-ENCODER, IMAGES, PROXY = "encoder", "encoder.parts.source", "proxy."
+ENCODER, IMAGES = "encoder", "encoder.parts.source"
 
 
 def freeze(model: nn.Module, what: FreezeName) -> None:
