@@ -12,8 +12,8 @@ from torch import Tensor
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.core.memory import Memory
 from foveal.core.runtime import keep_freed_memory
-from foveal.layers.attentive import Attentive
-from foveal.ops.dispatch import reference_only
+from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.ops.jit.dispatch import reference_only
 
 # Rows, positions of the memory and of what is written, the decoder's width and the memory's.
 SIZES = [(20, 100, 100, 128, 256), (40, 100, 100, 128, 256), (128, 13, 13, 256, 512)]

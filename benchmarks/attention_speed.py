@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.timing import Figure, interleave, options, ratio, report
-from foveal.ops.attention import attention, attention_reference
+from foveal.ops.attention.dot_product import attention, attention_reference
 
 HEADS, WIDTH, WINDOW = 8, 64, 256
 CASES = {"plain": (False, 0), "key padding": (True, 0), f"window {WINDOW}": (False, WINDOW)}

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import ROOT, machine
-from foveal.data.generated import LONGEST as TRAINED
-from foveal.data.generated import TESTED
+from foveal.data.datasets.synthetic_strings import LONGEST as TRAINED
+from foveal.data.datasets.synthetic_strings import TESTED
 
 TASKS = ("copy", "reverse")
 BUDGET = "2epochs"

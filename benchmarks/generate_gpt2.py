@@ -19,11 +19,11 @@ from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.config import ModelConfig
 from foveal.core.runtime import seed_everything
 from foveal.core.state import State, select
-from foveal.generation.decode import generate, next_logits
+from foveal.generation.decoding_loop import generate, next_logits
 from foveal.generation.sampling import GREEDY
-from foveal.heads.generate import Generator
-from foveal.interop.huggingface import write
-from foveal.models.language import language_model
+from foveal.heads.decoder_lm import Generator
+from foveal.interop.huggingface.language_models import write
+from foveal.models.decoder import language_model
 
 VOCABULARY, CONTEXT, WIDTH = 50257, 1024, 768
 GPT2_SMALL = {

@@ -9,10 +9,10 @@ import torch
 
 from benchmarks.subject import VOCABULARY
 from benchmarks.timing import Figure, interleave, options, ratio, report
-from foveal.build import build_model
 from foveal.config import load_config
 from foveal.generation.sampling import Sampling
-from foveal.generation.text import collect, generate_text
+from foveal.generation.text_stream import collect, generate_text
+from foveal.tasks.session import build_model
 
 
 def writer(preset: str, tokens: int) -> Callable[[], None]:

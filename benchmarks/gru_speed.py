@@ -10,7 +10,7 @@ from benchmarks.lstm_speed import measure, share
 from benchmarks.own_cell import layer
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.core.runtime import keep_freed_memory
-from foveal.layers.recurrent import GRU, Recurrent
+from foveal.layers.mixers.recurrent import GRU, Recurrent
 
 
 def measure_layer(width: int, batch: int, chunk: int, quick: bool) -> list[Figure]:

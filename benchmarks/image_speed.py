@@ -14,13 +14,13 @@ from torch.nn import functional as F
 
 from benchmarks.plain import PlainBlock
 from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
-from foveal.build import build_model, build_task, settle
 from foveal.config import load_config
 from foveal.core.runtime import keep_freed_memory
-from foveal.data.batching import ExampleBatch
-from foveal.data.images import ImageInputs
-from foveal.data.standardize import Statistics
-from foveal.ops.dispatch import reference_only
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.standardize import Statistics
+from foveal.data.images.image_examples import ImageInputs
+from foveal.ops.jit.dispatch import reference_only
+from foveal.tasks.session import build_model, build_task, settle
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 

@@ -101,7 +101,7 @@ def story(lines: int = 200, seed: int = 1) -> str:
 
 def own_cache(folder: Path) -> Path:
     """A cache with nothing in it but this machine's kernels, whose translation takes longer than a run."""
-    from foveal.core.cache import cache_folder
+    from foveal.store.cache import cache_folder
 
     kernels = cache_folder() / "kernels"
     kernels.mkdir(parents=True, exist_ok=True)

@@ -7,9 +7,9 @@ from torch import nn
 
 from benchmarks.peers import peer
 from foveal.config import from_tables
-from foveal.data.marks import Marks
+from foveal.data.text.special_tokens import Marks
+from foveal.models.decoder import decoder
 from foveal.models.encoder import Encoded, text_encoder
-from foveal.models.language import decoder
 
 LONGEST = 256
 

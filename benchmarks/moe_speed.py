@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.core.runtime import Precision, autocast, keep_freed_memory
-from foveal.layers.feedforward import MLP
-from foveal.layers.moe import Experts
-from foveal.ops.dispatch import reference_only
+from foveal.layers.blocks.feedforward import MLP
+from foveal.layers.blocks.moe import Experts
+from foveal.ops.jit.dispatch import reference_only
 
 WIDTH, HIDDEN, EXPERTS, ACTIVE = 384, 1536, 8, 2
 ROW = 256

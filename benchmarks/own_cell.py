@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from benchmarks.lstm_speed import subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
-from foveal.layers.recurrent import Cell, Recurrent
+from foveal.layers.mixers.recurrent import Cell, Recurrent
 from foveal.training.optim import Optimizer
 
 

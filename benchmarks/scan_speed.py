@@ -14,10 +14,10 @@ from torch import Tensor
 from benchmarks.peers import peer
 from benchmarks.timing import Apart, Figure, Samples, interleave, options, ratio, report
 from foveal.core.runtime import keep_freed_memory
-from foveal.ops.dispatch import recorded_paths
-from foveal.ops.rwkv import EMPTY, wkv, wkv_reference
-from foveal.ops.scan import linear_scan, linear_scan_reference
-from foveal.ops.selective_scan import _Scan, backward, forward, selective_scan
+from foveal.ops.jit.dispatch import recorded_paths
+from foveal.ops.recurrent.rwkv import EMPTY, wkv, wkv_reference
+from foveal.ops.ssm.linear_scan import linear_scan, linear_scan_reference
+from foveal.ops.ssm.selective_scan import _Scan, backward, forward, selective_scan
 
 INNER, STATES = 256, 16
 CHANNELS = 256

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from foveal.build import build_model, build_task, settle, training_order
 from foveal.config import Config
-from foveal.data.tokenizers import CharacterTokenizer
+from foveal.data.text.tokenizers import CharacterTokenizer
+from foveal.tasks.session import build_model, build_task, settle, training_order
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 

@@ -17,14 +17,14 @@ from benchmarks.marian import marian, ours
 from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
 from foveal.config import from_tables, load_config
 from foveal.core.runtime import Precision, autocast, fast_bfloat16, keep_freed_memory, settled
-from foveal.data.batching import ExampleBatch
-from foveal.data.buckets import Buckets, gather
-from foveal.data.examples import Examples, Ragged
-from foveal.data.marks import Marks
-from foveal.data.room import Room
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Examples, Ragged
+from foveal.data.core.length_buckets import Buckets, gather
+from foveal.data.text.length_limit import Room
+from foveal.data.text.special_tokens import Marks
 from foveal.models.encoder import Encoded
+from foveal.objectives.sequence_to_sequence import SequenceTask
 from foveal.ops.padding import present
-from foveal.tasks.sequence import SequenceTask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 

@@ -13,20 +13,20 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from foveal.build import Given, kind_of, new_run, prepare_again
-from foveal.commands.console import say
-from foveal.commands.report import train_and_report
+from foveal.commands.training_report import train_and_report
 from foveal.config import load_config
 from foveal.core.runtime import seed_everything
+from foveal.core.signals import Signals
 from foveal.generation.sampling import Sampling
-from foveal.generation.text import collect, generate_text
-from foveal.heads.generate import Generator
-from foveal.layers.block import Block
+from foveal.generation.text_stream import collect, generate_text
+from foveal.heads.decoder_lm import Generator
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.recurrent import Cell, Recurrent
-from foveal.layers.stack import Stack
-from foveal.training.interrupt import Signals
-from foveal.training.run import open_run
+from foveal.layers.mixers.recurrent import Cell, Recurrent
+from foveal.store.run import open_run
+from foveal.tasks.session import Given, kind_of, new_run, prepare_again
+from foveal.ui.console import say
 
 
 class MinimalGated(Cell):

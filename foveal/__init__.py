@@ -9,13 +9,13 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "load"]
 
 if TYPE_CHECKING:
-    from foveal.build import load
+    from foveal.tasks.session import load
 
 
 def __getattr__(name: str) -> Any:
     # torch takes seconds to import, so `import foveal` must not pull it in.
     if name == "load":
-        from foveal.build import load
+        from foveal.tasks.session import load
 
         return load
     raise AttributeError(f"module 'foveal' has no attribute {name!r}")

@@ -7,7 +7,7 @@ from keyword import iskeyword
 import cyclopts
 
 import foveal
-from foveal.training.interrupt import Interrupted, Signals
+from foveal.core.signals import Interrupted, Signals
 
 DEBUG = "`--debug` with any command: the whole traceback of an error."
 APP = cyclopts.App(

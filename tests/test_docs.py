@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
 from foveal.core.tap import SITES
-from foveal.models.convnets import NETWORKS
-from foveal.models.language import READERS
+from foveal.models.decoder import READERS
+from foveal.models.image_networks import NETWORKS
 from foveal.models.stack import MIXERS
 
 ROOT = Path(__file__).parents[1]

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.build import build_model, build_task, training_order
 from foveal.config import from_tables, load_config
-from foveal.data.batching import TokenBatch
-from foveal.data.tokenizers import CharacterTokenizer
+from foveal.core.signals import Signals
+from foveal.data.core.batching import TokenBatch
+from foveal.data.text.tokenizers import CharacterTokenizer
 from foveal.generation.sampling import Sampling
-from foveal.generation.text import collect, generate_text
-from foveal.heads.generate import Generator
-from foveal.layers.recurrent import Elman, Recurrent
-from foveal.training.interrupt import Signals
+from foveal.generation.text_stream import collect, generate_text
+from foveal.heads.decoder_lm import Generator
+from foveal.layers.mixers.recurrent import Elman, Recurrent
+from foveal.store.run import create_run
+from foveal.tasks.session import build_model, build_task, training_order
 from foveal.training.optim import Optimizer
-from foveal.training.run import create_run
 from foveal.training.step import train_step
 from foveal.training.trainer import Trainer
 

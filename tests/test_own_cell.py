@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.kill import own_cache
 from examples.own_cell import MinimalGated, main
-from foveal.training.interrupt import Interrupted
+from foveal.core.signals import Interrupted
 from foveal.training.trainer import Trainer
 from tests.layers.rows import ROWS
 

@@ -5,11 +5,11 @@ from typing import get_args
 import pytest
 import torch
 
-from foveal.build import kind_of
-from foveal.commands.configured import PRESETS
 from foveal.config import TaskName, load_config, preset_names
-from foveal.models.language import language_model
+from foveal.models.decoder import language_model
 from foveal.models.stack import MIXERS
+from foveal.tasks.configure import PRESETS
+from foveal.tasks.session import kind_of
 
 COMPARED = {*MIXERS, "moe"}
 

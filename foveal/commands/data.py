@@ -5,8 +5,8 @@ from typing import Annotated
 import cyclopts
 from cyclopts import Parameter
 
-from foveal.commands.console import OUTPUT, facts_table, result_line, say
-from foveal.data import catalogue
+from foveal.data.datasets import dataset_cache
+from foveal.ui.console import OUTPUT, facts_table, result_line, say
 
 app = cyclopts.App(name="data", help="List, describe or fetch the named data sets.")
 Json = Annotated[bool, Parameter(negative="")]
@@ -15,7 +15,7 @@ Json = Annotated[bool, Parameter(negative="")]
 @app.command(name="list")
 def list_(*, json: Json = False) -> None:
     """List the data sets."""
-    entries = catalogue.list_entries()
+    entries = dataset_cache.list_entries()
     if json:
         result_line({entry.name: entry.what for entry in entries})
         return
@@ -25,7 +25,7 @@ def list_(*, json: Json = False) -> None:
 @app.command
 def describe(name: str, /, *, json: Json = False) -> None:
     """Say where data set NAME comes from."""
-    entry = catalogue.describe(name)
+    entry = dataset_cache.describe(name)
     facts = {"name": entry.name, "what": entry.what, "task": entry.task}
     facts |= {"licence": entry.licence, "size": entry.size}
     if entry.package is not None:
@@ -42,7 +42,7 @@ def describe(name: str, /, *, json: Json = False) -> None:
 @app.command
 def get(name: str, /, *, json: Json = False) -> None:
     """Fetch data set NAME into the cache and print its folder."""
-    folder = catalogue.get(name, say)
+    folder = dataset_cache.get(name, say)
     if json:
         result_line({"name": name, "path": str(folder)})
     else:

@@ -5,14 +5,14 @@ from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.build import Loaded, load
-from foveal.commands.console import OUTPUT, facts_table, result_line
-from foveal.commands.held_out import held_out
-from foveal.commands.report import measure, score_rows, show_report
-from foveal.commands.views import with_views
+from foveal.commands.training_report import measure, score_rows, show_report
 from foveal.core.runtime import choose_device
-from foveal.scores.report import Report
-from foveal.training.interrupt import Signals
+from foveal.core.signals import Signals
+from foveal.metrics.report import Report
+from foveal.tasks.evaluation_data import held_out
+from foveal.tasks.session import Loaded, load
+from foveal.tasks.test_time_views import with_views
+from foveal.ui.console import OUTPUT, facts_table, result_line
 
 AMOUNTS = (
     "examples",

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.build import load
-from foveal.commands.console import facts_table, result_line
 from foveal.core.errors import UserError
-from foveal.interop.huggingface import write
-from foveal.interop.tokenizer import tokenizer_files
-from foveal.training.interrupt import Signals
+from foveal.core.signals import Signals
+from foveal.interop.huggingface.language_models import write
+from foveal.interop.huggingface.tokenizer import tokenizer_files
+from foveal.tasks.session import load
+from foveal.ui.console import facts_table, result_line
 
 
 def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:

@@ -5,16 +5,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.build import load
-from foveal.commands.continuations import write_continuations
-from foveal.commands.decoding import DRAWING, LOOKING, SEARCHING, Drawing, Looking, Searching, check
-from foveal.commands.drawings import write_drawings
-from foveal.commands.gaps import fill_gaps
-from foveal.commands.targets import write_seen, write_targets
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
-from foveal.data.aligned import lines_of
-from foveal.training.interrupt import Signals
+from foveal.core.signals import Signals
+from foveal.data.files.aligned import lines_of
+from foveal.generation.options import DRAWING, LOOKING, SEARCHING, Drawing, Looking, Searching, check
+from foveal.tasks.draw.generate import write_drawings
+from foveal.tasks.language_model_generation import write_continuations
+from foveal.tasks.masked_lm_generation import fill_gaps
+from foveal.tasks.sequence_generation import write_seen, write_targets
+from foveal.tasks.session import load
 
 SEEN = {
     "caption": "pictures",

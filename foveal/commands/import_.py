@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.build.choices import some
-from foveal.commands.console import facts_table, result_line, say
-from foveal.commands.report import command
+from foveal.commands.training_report import command
 from foveal.config import StackConfig
-from foveal.interop.huggingface import Foreign
-from foveal.interop.network import COUNTED, ForeignNetwork
-from foveal.interop.run import import_run
-from foveal.training.interrupt import Signals
-from foveal.training.run import default_path
+from foveal.core.signals import Signals
+from foveal.interop.huggingface.language_models import Foreign
+from foveal.interop.image_network import COUNTED, ForeignNetwork
+from foveal.interop.import_run import import_run
+from foveal.store.run import default_path
+from foveal.tasks.labeling import some
+from foveal.ui.console import facts_table, result_line, say
 
 
 def import_(

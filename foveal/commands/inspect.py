@@ -6,19 +6,19 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from foveal.build import load
-from foveal.commands.activations import show_activations
-from foveal.commands.confusion import show_confusion
-from foveal.commands.filmstrip import show_filmstrip
-from foveal.commands.filters import show_filters
-from foveal.commands.glimpses import show_glimpses
-from foveal.commands.neighbours import show_neighbours
-from foveal.commands.units import show_units
-from foveal.commands.walks import show_walks
 from foveal.core.errors import UserError
 from foveal.core.runtime import choose_device
-from foveal.inspection.neighbours import Measure
-from foveal.training.interrupt import Signals
+from foveal.core.signals import Signals
+from foveal.inspection.activations.view import show_activations
+from foveal.inspection.confusion.view import show_confusion
+from foveal.inspection.filmstrip.view import show_filmstrip
+from foveal.inspection.filters.view import show_filters
+from foveal.inspection.neighbors.compute import Measure
+from foveal.inspection.neighbors.view import show_neighbours
+from foveal.inspection.units.view import show_units
+from foveal.tasks.glimpses.view import show_glimpses
+from foveal.tasks.navigation.view import show_walks
+from foveal.tasks.session import load
 
 View = Literal["activations", "filters", "units", "confusion", "neighbours", "glimpses", "filmstrip", "walks"]
 OPTIONS: dict[View, tuple[str, ...]] = {

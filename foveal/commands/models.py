@@ -7,12 +7,12 @@ import torch
 from cyclopts import Parameter
 from rich.table import Table
 
-from foveal.build import kind_of
-from foveal.commands.console import OUTPUT, facts_table, result_line
-from foveal.commands.layers import describe_layers, network_config
 from foveal.config import ASKING, Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
 from foveal.core.errors import UserError
-from foveal.models.convnets import NETWORKS
+from foveal.inspection.layers.view import describe_layers, network_config
+from foveal.models.image_networks import NETWORKS
+from foveal.tasks.session import kind_of
+from foveal.ui.console import OUTPUT, facts_table, result_line
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]

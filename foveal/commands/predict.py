@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.build import Loaded, kind_of, load
-from foveal.build.kind import Answers
-from foveal.commands.asking import asked
-from foveal.commands.console import result_line, say
-from foveal.commands.meter import Meter
-from foveal.commands.views import with_views
 from foveal.core.errors import UserError
+from foveal.core.progress import Watch
 from foveal.core.runtime import choose_device
-from foveal.training.interrupt import Signals
-from foveal.training.watch import Watch
+from foveal.core.signals import Signals
+from foveal.tasks.base import Answers
+from foveal.tasks.session import Loaded, kind_of, load
+from foveal.tasks.test_time_views import with_views
+from foveal.tasks.vqa.predict import asked
+from foveal.ui.console import result_line, say
+from foveal.ui.progress_bar import Meter
 
 SURE = 0.9
 """A label whose probability is higher is told as sure."""

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.build import build_model, load_start, prepare_again
-from foveal.commands.console import say
-from foveal.commands.report import train_and_report
+from foveal.commands.training_report import train_and_report
 from foveal.core.runtime import choose_device, keep_freed_memory
-from foveal.training.interrupt import Signals
-from foveal.training.run import changed_machine, open_run
+from foveal.core.signals import Signals
+from foveal.store.run import changed_machine, open_run
+from foveal.tasks.session import build_model, load_start, prepare_again
+from foveal.ui.console import say
 
 
 def resume(

@@ -7,7 +7,19 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from torch import nn
 
-from foveal.build import (
+from foveal.commands.models import parts_of
+from foveal.commands.training_report import train_and_report
+from foveal.config import Config, TaskName
+from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
+from foveal.core.signals import Signals
+from foveal.data.core.prepared_data import NOTHING, Prepared
+from foveal.data.core.split_data import Part
+from foveal.data.images.image_examples import Pictures
+from foveal.inspection.contact_sheet import contact_sheet
+from foveal.store import durable
+from foveal.store.run import check_outside, check_place, default_path, open_run
+from foveal.tasks.configure import configured
+from foveal.tasks.session import (
     Given,
     begin_from,
     build_model,
@@ -19,22 +31,10 @@ from foveal.build import (
     settle,
     training_order,
 )
-from foveal.commands.configured import configured
-from foveal.commands.console import duration, facts_table, say, size
-from foveal.commands.models import parts_of
-from foveal.commands.report import train_and_report
-from foveal.config import Config, TaskName
-from foveal.core import durable
-from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
-from foveal.data.images import Pictures
-from foveal.data.part import Part
-from foveal.data.prepared import NOTHING, Prepared
-from foveal.inspection.contact_sheet import contact_sheet
-from foveal.training.interrupt import Signals
+from foveal.training.dry_run import Preflight, preflight
 from foveal.training.plan import counted_steps, parse_budget
-from foveal.training.preflight import Preflight, preflight
 from foveal.training.protocols import Batches
-from foveal.training.run import check_outside, check_place, default_path, open_run
+from foveal.ui.console import duration, facts_table, say, size
 
 SHEET = "contact_sheet.png"
 

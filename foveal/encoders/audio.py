@@ -4,12 +4,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.encoders.remember import remember
-from foveal.encoders.summary import Summary
-from foveal.layers.moe import Aux, aux_names
-from foveal.layers.pyramid import Pyramid
-from foveal.layers.stack import Stack
-from foveal.layers.subsampling import Subsampling
+from foveal.encoders.make_memory import remember
+from foveal.encoders.pooling import Summary
+from foveal.layers.audio.pyramidal_lstm import Pyramid
+from foveal.layers.audio.subsampling import Subsampling
+from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.layers.blocks.stack import Stack
 
 
 class PyramidEncoder(nn.Module):

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.encoders.remember import remember
-from foveal.layers.moe import Aux
+from foveal.encoders.make_memory import remember
+from foveal.layers.blocks.moe import Aux
 
 WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.Unfold)
 

@@ -7,10 +7,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory, join
-from foveal.encoders.summary import Summary, summarize
+from foveal.encoders.pooling import Summary, summarize
+from foveal.layers.blocks.moe import Aux, added, aux_names
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
-from foveal.layers.moe import Aux, added, aux_names
-from foveal.layers.stack import Stack
 from foveal.ops.padding import zero_padding
 
 

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
-from foveal.encoders.remember import remember
-from foveal.encoders.summary import Summary
+from foveal.encoders.make_memory import remember
+from foveal.encoders.pooling import Summary
+from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
-from foveal.layers.moe import Aux, aux_names
-from foveal.layers.stack import Stack
 
 
 class PatchEncoder(nn.Module):

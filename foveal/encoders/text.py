@@ -4,11 +4,11 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.encoders.remember import remember
-from foveal.encoders.summary import Summary
+from foveal.encoders.make_memory import remember
+from foveal.encoders.pooling import Summary
+from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
-from foveal.layers.moe import Aux, aux_names
-from foveal.layers.stack import Stack
 
 
 class TextEncoder(nn.Module):

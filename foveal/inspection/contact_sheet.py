@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageDraw, ImageFont
 
-from foveal.data.images import Pictures
+from foveal.data.images.image_examples import Pictures
 from foveal.training.protocols import Batches
 
 COUNT, WIDE, TILE = 24, 1200, 96

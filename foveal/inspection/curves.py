@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from foveal.core.durable import replace_file
+from foveal.store.durable import replace_file
 
 SMOOTHED_POINTS = 40
 """The smoothed curve looks back over about this part of the run: 1/40."""

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.errors import UserError
-from foveal.layers.attention import SelfAttention
-from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block
-from foveal.layers.feedforward import MLP
+from foveal.layers.blocks.feedforward import MLP
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.bidirectional import Bidirectional
+from foveal.layers.mixers.recurrent import GRU, LSTM, Cell, Elman, Recurrent
+from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm
-from foveal.layers.recurrent import GRU, LSTM, Cell, Elman, Recurrent
-from foveal.layers.stack import Stack
 from foveal.ops.activation import ACTIVATIONS
 
 THEIR_ACTIVATIONS = ACTIVATIONS | {"gelu": F.gelu}

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.ops.dispatch import choose
+from foveal.ops.jit.dispatch import choose
 from foveal.ops.normalization import fused_rms_norm, layer_norm, rms_norm
 
 

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.encoders.image import ImageEncoder
-from foveal.heads.classify import Classifier
+from foveal.heads.classification import Classifier
 from foveal.layers.activation import Activate
-from foveal.layers.grid_convolution import BatchNorm2d, Conv2d, NormedConv
-from foveal.layers.residual import Residual
-from foveal.layers.whitening import Whitening
+from foveal.layers.vision.conv2d import BatchNorm2d, Conv2d, NormedConv
+from foveal.layers.vision.residual import Residual
+from foveal.layers.vision.whitening import Whitening
 from foveal.ops.gelu import gelu
 
 

@@ -9,12 +9,12 @@ from foveal.config import ConfigError, EncoderConfig, ReaderConfig
 from foveal.core.memory import Memory
 from foveal.encoders.audio import ConvEncoder, PyramidEncoder
 from foveal.encoders.patches import PatchEncoder
-from foveal.encoders.summary import Summary
+from foveal.encoders.pooling import Summary
+from foveal.encoders.series import VectorEncoder
 from foveal.encoders.text import TextEncoder
-from foveal.encoders.vectors import VectorEncoder
-from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.memory_attention import FullAttention
-from foveal.layers.moe import Aux
+from foveal.layers.blocks.moe import Aux
+from foveal.layers.mixers.bidirectional import Bidirectional
+from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.models.stack import (
     SAME_WIDTH,
     Mixers,

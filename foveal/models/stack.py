@@ -3,18 +3,18 @@
 from torch import nn
 
 from foveal.config import ConfigError, StackConfig, nearest
-from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block
-from foveal.layers.convolution import Convolution
+from foveal.layers.blocks.feedforward import make_feedforward
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
-from foveal.layers.feedforward import make_feedforward
-from foveal.layers.mamba import Mamba
+from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.mamba import Mamba
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
+from foveal.layers.mixers.s5 import S5
+from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import make_norm
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.rwkv import ChannelMixing, TimeMixing
-from foveal.layers.ssm import S5
-from foveal.layers.stack import Stack
 
 MIXERS = ("rnn", "lstm", "gru", "conv", "attention", "s5", "mamba", "rwkv")
 """The names that any pattern may hold."""

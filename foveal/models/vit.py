@@ -7,7 +7,7 @@ from torch import nn
 
 from foveal.config import EncoderConfig
 from foveal.encoders.patches import PatchEncoder
-from foveal.heads.classify import Classifier
+from foveal.heads.classification import Classifier
 from foveal.models.encoder import patch_encoder
 
 

@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.core.runtime import at_least_single
-from foveal.ops.dispatch import choose
+from foveal.ops.jit.dispatch import choose
 
 FEW = 1024
 """With fewer outcomes all logits fit in the cache, and nothing is won by making them piece by piece."""

@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from foveal.ops.dispatch import choose
-from foveal.ops.machine_code import LANES
-from foveal.ops.team import Kernel
+from foveal.ops.jit.code_cache import LANES
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.launch import Kernel
 
 _forward = Kernel("gelu", "forward")
 _backward = Kernel("gelu", "backward")

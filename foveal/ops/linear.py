@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.ops.dispatch import choose
-from foveal.ops.team import Kernel
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.launch import Kernel
 
 FEW = 8
 """Up to so many vectors the kernel beats torch's product, where that reads at half the memory's speed.

@@ -1,1 +1,1 @@
-"""Batch to result: one file per task."""
+"""The tasks: a file or folder each, with everything that only this task has."""

@@ -5,12 +5,12 @@ import math
 import torch
 from torch import nn
 
+from foveal.core.progress import Watch, every_batch, unwatched
 from foveal.core.result import Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
 from foveal.training.protocols import Batches, Task
 from foveal.training.step import begin
-from foveal.training.watch import Watch, every_batch, unwatched
 
 
 def evaluate(

@@ -4,9 +4,9 @@ from torch import nn
 
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
-from foveal.layers.grid_convolution import BatchNorm2d
-from foveal.models.proxied import PROXY
-from foveal.training.depths import depths
+from foveal.layers.vision.conv2d import BatchNorm2d
+from foveal.objectives.selective_model import PROXY
+from foveal.training.layer_depth import depths
 
 ENCODER, IMAGES = "encoder", "encoder.parts.source"
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
-from foveal.training.depths import depths
+from foveal.training.layer_depth import depths
 from foveal.training.muon import Muon
 
 

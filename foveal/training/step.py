@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from foveal.core.result import Result, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State, detach, finite_rows, map_state, reset
-from foveal.training.culprit import find_culprit
+from foveal.training.first_nonfinite import find_culprit
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batch, Task
 

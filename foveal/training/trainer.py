@@ -13,14 +13,15 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from foveal.core import durable
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
-from foveal.training import checkpoint, snapshot
-from foveal.training.average import make_average
+from foveal.core.signals import Interrupted, Signals
+from foveal.store import checkpoint, durable, snapshot
+from foveal.store.metrics_log import Log
+from foveal.store.run import Run, held
+from foveal.store.sealed import seal_tensors, weights_of
+from foveal.training.averaging import make_average
 from foveal.training.evaluate import evaluate
-from foveal.training.interrupt import Interrupted, Signals
-from foveal.training.log import Log
 from foveal.training.optim import Optimizer
 from foveal.training.plan import (
     Pace,
@@ -32,8 +33,6 @@ from foveal.training.plan import (
     rate_at,
 )
 from foveal.training.protocols import Batches, Reporter, Task
-from foveal.training.run import Run, held
-from foveal.training.sealed import seal_tensors, weights_of
 from foveal.training.step import train_step
 
 

@@ -22,7 +22,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True, scope="package")
 def short_samples() -> Iterator[None]:
     """The samples of a training in this process are short, because they take the most time."""
-    with patch("foveal.tasks.language.PREVIEW_TOKENS", 24):
+    with patch("foveal.objectives.language_model.PREVIEW_TOKENS", 24):
         yield
 
 

@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
-from foveal.data import decoded
-from foveal.data.pictures import SUFFIXES
+from foveal.data.images import image_rows
+from foveal.data.images.image_decoding import SUFFIXES
 from tests.commands.calling import call, predictions, refuse, succeed, tree
 from tests.commands.test_images import SMALL, write_images
 
@@ -204,13 +204,13 @@ def test_a_class_without_images_is_set_aside() -> None:
 def test_more_pictures_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine would end the process without a word."""
     data = write_images(count=40)
-    monkeypatch.setattr(decoded, "LOOK", 12 * 12 * 3 * 10)
-    monkeypatch.setattr(decoded, "free_memory", lambda: decoded.SPARE - 1)
+    monkeypatch.setattr(image_rows, "LOOK", 12 * 12 * 3 * 10)
+    monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.SPARE - 1)
     told = refuse("train", data, *TWO)
     assert (
         "pictures up to it, which take 0.0 GB, memory is full; lower data.image.size=12, or give fewer"
         in told
     )
-    monkeypatch.setattr(decoded, "free_memory", lambda: decoded.SPARE)
+    monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.SPARE)
     succeed("train", data, *TWO)
     shutil.rmtree("runs")

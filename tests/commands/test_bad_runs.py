@@ -127,7 +127,7 @@ def test_a_log_that_was_cut(stopped: Path) -> None:
 
 
 def test_a_run_of_a_newer_version(stopped: Path) -> None:
-    from foveal.training.sealed import open_json, seal_json
+    from foveal.store.sealed import open_json, seal_json
 
     facts = open_json((stopped / "run.json").read_bytes(), "run.json")
     (stopped / "run.json").write_bytes(seal_json(facts | {"format": 99}))

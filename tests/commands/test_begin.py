@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tests.commands.calling import refuse, succeed, trained
-from tests.commands.test_ask import SMALL as ASKED
-from tests.commands.test_ask import check_same_eyes, weights, write_questions
 from tests.commands.test_images import SMALL, write_images
+from tests.commands.test_vqa import SMALL as ASKED
+from tests.commands.test_vqa import check_same_eyes, weights, write_questions
 
 GLIMPSE = (*SMALL, "--model", "glimpse", "model.width=24", "model.glimpse.side=4")
 

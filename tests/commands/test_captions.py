@@ -16,16 +16,16 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from foveal.build import kind_of, load
-from foveal.build.telling import by_content
-from foveal.commands import reading
+from foveal.core.progress import unwatched
 from foveal.core.tap import capture
-from foveal.data.marks import Marks
-from foveal.inspection.image_attention_picture import DPI, GAP, SIDE, Looked, draw
-from foveal.scores.cider import cider
-from foveal.tasks.sequence import SequenceTask
-from foveal.training.sealed import open_tensors
-from foveal.training.watch import unwatched
+from foveal.data.text.special_tokens import Marks
+from foveal.inspection.attention_maps import view
+from foveal.inspection.attention_maps.plot_image import DPI, GAP, SIDE, Looked, draw
+from foveal.metrics.cider import cider
+from foveal.objectives.sequence_to_sequence import SequenceTask
+from foveal.store.sealed import open_tensors
+from foveal.tasks.caption_scores import by_content
+from foveal.tasks.session import kind_of, load
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
@@ -172,7 +172,7 @@ def test_where_it_looked_is_drawn(
         drawn.extend(looks)
         return draw(looks)
 
-    monkeypatch.setattr(reading, "draw", noted)
+    monkeypatch.setattr(view, "draw", noted)
     given = ("generate", "run", "--input", "shapes/4.png", "--attention", tmp_path / "out.png")
     assert "out.png" in succeed(*given).err
     with Image.open(tmp_path / "out.png") as picture:

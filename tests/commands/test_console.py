@@ -6,9 +6,9 @@ from contextlib import redirect_stderr
 import numpy as np
 import pytest
 
-from foveal.commands import screen
-from foveal.commands.console import duration
-from foveal.commands.screen import Screen
+from foveal.ui import training_screen
+from foveal.ui.console import duration
+from foveal.ui.training_screen import Screen
 
 
 def shown(text: str) -> list[str]:
@@ -58,7 +58,7 @@ def test_what_fits_is_left_whole() -> None:
 
 
 def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "most_memory", lambda: 2_340_000_000)
+    monkeypatch.setattr(training_screen, "most_memory", lambda: 2_340_000_000)
     told, shown = io.StringIO(), Screen(10.0, "tokens")
     monkeypatch.setattr(shown, "_last_line", -100.0)
     with redirect_stderr(told):
@@ -67,6 +67,6 @@ def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPat
 
 
 def test_memory_is_of_this_process() -> None:
-    before = screen.most_memory()
+    before = training_screen.most_memory()
     held = np.ones(1 << 25)
-    assert held.nbytes < screen.most_memory() < before + 2 * held.nbytes
+    assert held.nbytes < training_screen.most_memory() < before + 2 * held.nbytes

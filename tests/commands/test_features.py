@@ -8,8 +8,8 @@ import torch
 
 from tests.commands.calling import call, predictions, refuse, succeed
 from tests.commands.strike import at
+from tests.commands.test_compare_finetuning import go_on, tensors
 from tests.commands.test_images import SMALL, train, write_images
-from tests.commands.test_transfer import go_on, tensors
 
 WORDS = "encoder.blocks.0.feature.words"
 

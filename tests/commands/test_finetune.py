@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import foveal
-from foveal.build import build_model
-from foveal.training.sealed import open_tensors
+from foveal.store.sealed import open_tensors
+from foveal.tasks.session import build_model
 from tests.commands.calling import refuse, succeed
 
 SMALL = (
@@ -154,7 +154,7 @@ def test_what_a_language_model_can_not_be() -> None:
 def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Imported without a head it says so, and learns one's own labels."""
     pytest.importorskip("transformers")
-    from tests.interop.test_bert import small_bert
+    from tests.interop.huggingface.test_bert import small_bert
 
     folder = small_bert(tmp_path_factory.mktemp("bert"), with_head=False)
     told = succeed("import", folder, "--run", "first")
@@ -171,7 +171,7 @@ def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 def test_a_folder_of_berts_with_a_head(tmp_path_factory: pytest.TempPathFactory) -> None:
     pytest.importorskip("transformers")
-    from tests.interop.test_bert import small_bert
+    from tests.interop.huggingface.test_bert import small_bert
 
     succeed("import", small_bert(tmp_path_factory.mktemp("bert"), with_head=True), "--run", "first")
     assert json.loads(succeed("evaluate", "first", "text.txt", "--json").out)["loss"] > 0

@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.build import prepare_again
 from foveal.config import ImageConfig
-from foveal.data.picture_order import HeldOutPictures
+from foveal.data.images.image_batches import HeldOutPictures
 from foveal.encoders.image import ImageEncoder
-from foveal.heads.flat import FlatClassifier
-from foveal.models.convnets import NETWORKS
-from foveal.training.run import open_run
+from foveal.heads.flatten_classification import FlatClassifier
+from foveal.models.image_networks import NETWORKS
+from foveal.store.run import open_run
+from foveal.tasks.session import prepare_again
 from tests.commands.calling import call, succeed
 from tests.commands.strike import at
+from tests.commands.test_compare_finetuning import go_on, tensors
 from tests.commands.test_images import SMALL, train, write_images
-from tests.commands.test_transfer import go_on, tensors
 
 CODES, CODES_FIRST = "encoder.blocks.0.codes", "inputs/start.safetensors"
 
@@ -71,7 +71,7 @@ def test_it_is_given_images_to_train_on_as_they_are_seen_in_evaluation() -> None
 
 
 def test_not_more_than_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.build.fitting.PIXELS", 10 * 12 * 12)
+    monkeypatch.setattr("foveal.tasks.data_init.PIXELS", 10 * 12 * 12)
     train("squares", *TOY, steps=2)
     assert len(Codes.given[0]) == 10
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from foveal.inspection.filmstrip_picture import RIGHT
-from foveal.scores.cider import cider, words
+from foveal.inspection.filmstrip.plot import RIGHT
+from foveal.metrics.cider import cider, words
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 from tests.data.made_videos import film as video

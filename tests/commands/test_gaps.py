@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import foveal
-from foveal.data.marks import Marks
+from foveal.data.text.special_tokens import Marks
 from tests.commands.calling import refuse, succeed
 
 SMALL = (

@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 import foveal
-from foveal.data.batching import ExampleBatch
-from foveal.tasks.classify import ClassifyTask
+from foveal.data.core.batching import ExampleBatch
+from foveal.objectives.classification import ClassifyTask
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from foveal.commands import activations
+from foveal.inspection.activations import view
 from tests.commands.calling import TINY, refuse, succeed
 from tests.commands.test_images import train, write_images
 
@@ -59,8 +59,8 @@ def test_a_run_and_other_data() -> None:
 
 
 def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, usual = [], activations.fit_first
-    monkeypatch.setattr(activations, "fit_first", lambda *given, taken: begun.append(usual(*given, taken)))
+    begun, usual = [], view.fit_first
+    monkeypatch.setattr(view, "fit_first", lambda *given, taken: begun.append(usual(*given, taken)))
     small = ("data.image.size=16", "data.image.batch=16", "--initialization", "own,kaiming")
     looked("airbench", "activations", *small, "--data", write_images())
     assert begun == [True, True]

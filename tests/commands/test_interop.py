@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import foveal
-from foveal.data.tokenizers import BPETokenizer, CharacterTokenizer
-from foveal.training.sealed import open_tensors
+from foveal.data.text.tokenizers import BPETokenizer, CharacterTokenizer
+from foveal.store.sealed import open_tensors
 from tests.commands.calling import TINY, refuse, succeed, tree
 
 GPT2 = (

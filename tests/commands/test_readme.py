@@ -16,8 +16,8 @@ from tests.commands.test_captions import write_shapes
 from tests.commands.test_images import write_images
 from tests.commands.test_kinds import sentences, write_labels, write_pairs, write_tags, write_tones
 from tests.commands.test_series_kinds import write_ts
-from tests.data.test_frames import by_class
-from tests.data.test_images import write
+from tests.data.images.test_image_examples import write
+from tests.data.video.test_clip_examples import by_class
 
 README = Path(__file__).parents[2] / "README.md"
 STACK = {"width": 16, "embedding": 0}
@@ -76,6 +76,6 @@ def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(plan._SCALE, "", 0.1)
     commands = readme_commands()
     assert len(commands) >= 6
-    with patch("foveal.tasks.language.PREVIEW_TOKENS", 8):
+    with patch("foveal.objectives.language_model.PREVIEW_TOKENS", 8):
         for command in commands:
             succeed(*command)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks import kill
-from foveal.generation import text
+from foveal.generation import text_stream
 from tests.commands.calling import call, succeed
 from tests.commands.strike import PLACES, TRAIN, at
 
@@ -64,6 +64,6 @@ def test_while_text_is_written(finished: Path) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         raise AssertionError("the signal is raised at once")
 
-    with patch.object(text, "generate", struck):
+    with patch.object(text_stream, "generate", struck):
         told = call("generate", finished)
     assert (told.code, told.last) == (130, "foveal: stopped by SIGINT; nothing was saved")

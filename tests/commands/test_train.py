@@ -11,7 +11,7 @@ import torch
 import foveal
 from benchmarks.kill import story
 from foveal.config import load_config, preset_names
-from foveal.training.sealed import open_json
+from foveal.store.sealed import open_json
 from tests.commands.calling import TINY, call, succeed, tree
 
 PICTURE = b"\x89PNG\r\n\x1a\n"

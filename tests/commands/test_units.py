@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from foveal.inspection.units_picture import CELL, LINE
+from foveal.inspection.units.plot import CELL, LINE
 from tests.commands.calling import refuse, succeed
 from tests.commands.test_images import PATCHES, train, write_images
 

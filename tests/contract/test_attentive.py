@@ -9,14 +9,14 @@ from torch.nn import functional as F
 from foveal.config import OptimizerConfig
 from foveal.core.memory import Memory
 from foveal.core.result import Result, Term
-from foveal.generation.beam import beam_search
-from foveal.heads.generate import Generator
-from foveal.layers.attentive import Attentive
-from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block
+from foveal.generation.beam_search import beam_search
+from foveal.heads.decoder_lm import Generator
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.recurrent import LSTM, Recurrent
-from foveal.layers.stack import Stack
+from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.bidirectional import Bidirectional
+from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.ops.padding import present
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step

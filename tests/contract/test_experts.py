@@ -7,18 +7,18 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
-from foveal.data.batching import TokenBatch
-from foveal.data.tokenizers import CharacterTokenizer
-from foveal.heads.generate import Generator
-from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block
+from foveal.data.core.batching import TokenBatch
+from foveal.data.text.tokenizers import CharacterTokenizer
+from foveal.heads.decoder_lm import Generator
+from foveal.layers.blocks.feedforward import MLP
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.moe import Experts
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.feedforward import MLP
-from foveal.layers.moe import Experts
-from foveal.layers.recurrent import LSTM, Recurrent
-from foveal.layers.stack import Stack
-from foveal.ops.dispatch import reference_only
-from foveal.tasks.language import LanguageTask
+from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.self_attention import SelfAttention
+from foveal.objectives.language_model import LanguageTask
+from foveal.ops.jit.dispatch import reference_only
 from foveal.training.optim import Optimizer
 from foveal.training.step import objective, total_weights, train_step
 

@@ -9,21 +9,22 @@ from torch import Tensor, nn
 from foveal.config import Config, from_tables
 from foveal.core.errors import UserError
 from foveal.core.result import Result
-from foveal.data.batching import ExampleBatch
-from foveal.data.marks import Marks
-from foveal.data.room import Room
-from foveal.encoders.frames import FrameEncoder, VolumeEncoder
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.text.length_limit import Room
+from foveal.data.text.special_tokens import Marks
 from foveal.encoders.image import ImageEncoder
-from foveal.heads.classify import Classifier
-from foveal.heads.tag import Tagger
-from foveal.layers.convnext import ConvNext
-from foveal.layers.features import OrientedGradients, Standardised
-from foveal.layers.fitted import Fitted
-from foveal.layers.grid_attention import GridAttention
-from foveal.layers.grid_convolution import NormedConv
-from foveal.layers.inverted import Inverted
-from foveal.layers.residual import Residual, basic
-from foveal.layers.visual_words import VisualWords
+from foveal.encoders.video import FrameEncoder, VolumeEncoder
+from foveal.heads.classification import Classifier
+from foveal.heads.tagging import Tagger
+from foveal.layers.data_dependent_init import Fitted
+from foveal.layers.vision.attention2d import GridAttention
+from foveal.layers.vision.conv2d import NormedConv
+from foveal.layers.vision.convnext import ConvNext
+from foveal.layers.vision.handcrafted_features import OrientedGradients, Standardised
+from foveal.layers.vision.inverted_residual import Inverted
+from foveal.layers.vision.residual import Residual, basic
+from foveal.layers.vision.visual_words import VisualWords
+from foveal.models.decoder import decoder
 from foveal.models.encoder import (
     Encoded,
     EncoderMixers,
@@ -32,12 +33,11 @@ from foveal.models.encoder import (
     text_encoder,
     vector_encoder,
 )
-from foveal.models.language import decoder
 from foveal.models.stack import make_stack
+from foveal.objectives.classification import ClassifyTask
+from foveal.objectives.sequence_to_sequence import SequenceTask
+from foveal.objectives.tagging import TagTask
 from foveal.ops.padding import present
-from foveal.tasks.classify import ClassifyTask
-from foveal.tasks.sequence import SequenceTask
-from foveal.tasks.tag import TagTask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from foveal.build import settle
 from foveal.config import load_config
 from foveal.core.runtime import autocast, fast_bfloat16
+from foveal.tasks.session import settle
 
 CPU = torch.device("cpu")
 

@@ -5,11 +5,11 @@ import torch
 from torch import nn
 
 from foveal.core.tap import SITES, Tapped, capture
-from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block
-from foveal.layers.recurrent import LSTM, Recurrent
-from foveal.layers.stack import Stack
-from foveal.ops.dispatch import recorded_paths
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.self_attention import SelfAttention
+from foveal.ops.jit.dispatch import recorded_paths
 
 B, T, D = 2, 5, 8
 

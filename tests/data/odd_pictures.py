@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from foveal.data.pictures import FORMATS
+from foveal.data.images.image_decoding import FORMATS
 from tests.data.made_pictures import CHANNELS, chunk, luma, scene, segment, tiff, written, zeros
 
 SIDE = 36

@@ -9,10 +9,19 @@ import pytest
 
 from foveal.config import Config, ConfigError, load_config
 from foveal.core.errors import UserError
-from foveal.data.frames import LabelOfClip, LabelOfFrame, TextOfClip
-from foveal.data.infer import infer_task
-from tests.data.test_frames import CONFIG, arrays, by_class, clip, folder_of, moving, prepared, table
-from tests.data.test_images import PLACES, SIDE, png, write
+from foveal.data.infer_task import infer_task
+from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame, TextOfClip
+from tests.data.images.test_image_examples import PLACES, SIDE, png, write
+from tests.data.video.test_clip_examples import (
+    CONFIG,
+    arrays,
+    by_class,
+    clip,
+    folder_of,
+    moving,
+    prepared,
+    table,
+)
 
 
 def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:

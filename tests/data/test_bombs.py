@@ -18,8 +18,8 @@ from pathlib import Path
 from time import process_time
 from PIL import Image
 from foveal.core.errors import UserError
-from foveal.data.picture_files import labelled_pictures, picture_of, unlabelled_pictures
-from foveal.data.rows import Row
+from foveal.data.images.image_files import labelled_pictures, picture_of, unlabelled_pictures
+from foveal.data.core.rows import Row
 from tests.data.bombs import LARGEST, READ, REFUSED
 from tests.data.set_bombs import SETS
 

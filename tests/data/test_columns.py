@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from foveal.config import DataConfig, ImageConfig
-from foveal.data.ask_forms import AnswerForm
-from foveal.data.captions import CaptionForm
-from foveal.data.folders import FILE, read_folder
-from foveal.data.frames import LabelOfClip, LabelOfFrame
-from foveal.data.images import ImageForm
-from foveal.data.rows import Row
-from tests.data.asking import asked, write_asked
-from tests.data.test_frames import clip, folder_of, table
-from tests.data.test_images import PLACES, SIDE, png, scenes, write
+from foveal.data.core.rows import Row
+from foveal.data.files.folders import FILE, read_folder
+from foveal.data.images.captioning import CaptionForm
+from foveal.data.images.image_examples import ImageForm
+from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame
+from foveal.tasks.vqa.answer_formats import AnswerForm
+from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
+from tests.data.video.test_clip_examples import clip, folder_of, table
+from tests.tasks.vqa.question_tables import asked, write_asked
 
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from foveal.data.pictures import Pixels, eight_bits, read_picture, white_of
+from foveal.data.images.image_decoding import Pixels, eight_bits, read_picture, white_of
 from tests.data.made_pictures import SIDE, written
 
 LEVELS = np.array([[0, 1, 254, 255]], np.uint8)

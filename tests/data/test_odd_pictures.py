@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from foveal.config import DataConfig, ImageConfig
-from foveal.data import parts
-from foveal.data.images import ImageForm, ImageInputs
-from foveal.data.pictures import LONG, enlarged, read_picture
-from foveal.data.rows import Aside, Row
-from foveal.data.standardize import Statistics
+from foveal.data import prepare_examples
+from foveal.data.core.rows import Aside, Row
+from foveal.data.core.standardize import Statistics
+from foveal.data.images.image_decoding import LONG, enlarged, read_picture
+from foveal.data.images.image_examples import ImageForm, ImageInputs
 from tests.data.made_pictures import luma
 from tests.data.odd_pictures import SIDE, damaged, whole
 
@@ -93,8 +93,10 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
         check_shape(picture, channels)
     inputs = ImageInputs(Statistics((0.0,) * channels, (1.0,) * channels), ("a", "b"), SIZE)
     told: list[str] = []
-    part, facts = parts.prepare_held_out(FORM, str(folder), config, inputs, told.append)
-    asked, questions, unasked = parts.read_questions(FORM, str(folder), inputs, config, told.append)
+    part, facts = prepare_examples.prepare_held_out(FORM, str(folder), config, inputs, told.append)
+    asked, questions, unasked = prepare_examples.read_questions(
+        FORM, str(folder), inputs, config, told.append
+    )
     assert facts["set_aside"] == len(aside) == len(unasked)
     counts = [line.split(": ")[1].split(" rows")[0] for line in told if " rows" in line]
     assert counts == [f"{len(aside):,}"] * 2

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foveal.config import DataConfig
-from foveal.data.prepare import prepare
+from foveal.data.prepare_corpus import prepare
 
 
 def test_tiny_shakespeare(outside_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

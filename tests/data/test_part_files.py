@@ -6,9 +6,10 @@ import pytest
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data import pairs, parts
-from foveal.data.infer import infer_task
-from foveal.data.parts import part_files
+from foveal.data import prepare_examples
+from foveal.data.infer_task import infer_task
+from foveal.data.prepare_examples import part_files
+from foveal.data.text import text_pairs
 
 
 def write(folder: Path, *names: str) -> Path:
@@ -22,7 +23,9 @@ def write(folder: Path, *names: str) -> Path:
 def examples(data: Path, valid: Path | None = None, test: Path | None = None) -> dict[str, list[str]]:
     """The first words of the sources in each part: the name of the file."""
     given = [None if path is None else str(path) for path in (valid, test)]
-    found = parts.prepare(pairs, str(data), *given, DataConfig(tokenizer="word", valid=0.2, test=0.2), print)
+    found = prepare_examples.prepare(
+        text_pairs, str(data), *given, DataConfig(tokenizer="word", valid=0.2, test=0.2), print
+    )
     every = {"train": found.train, "valid": found.valid, "test": found.test}
     return {
         part: sorted({text.split()[0] for text in one.sources})
@@ -64,8 +67,8 @@ def test_what_is_given_goes_before_what_the_folder_has(tmp_path: Path) -> None:
 def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "train.tsv", "valid.tsv", "test.tsv")
     config = DataConfig(tokenizer="word")
-    found = parts.prepare(pairs, str(folder), None, None, config, print)
-    measured, _ = parts.prepare_held_out(pairs, str(folder), config, found.inputs, print)
+    found = prepare_examples.prepare(text_pairs, str(folder), None, None, config, print)
+    measured, _ = prepare_examples.prepare_held_out(text_pairs, str(folder), config, found.inputs, print)
     assert {text.split()[0] for text in measured.sources} == {"test.tsv"}
 
 

@@ -11,7 +11,9 @@ import soundfile
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data import pairs, parts, recordings, tagged
+from foveal.data import prepare_examples
+from foveal.data.audio import speech
+from foveal.data.text import tagging, text_pairs
 
 WORDS = [f"a b {'c ' * (number % 3)}d" for number in range(12)]
 RATE = 8000
@@ -55,9 +57,9 @@ def spoken(folder: Path) -> str:
 
 
 CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], str]] = {
-    "pairs": (pairs, a_table, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
-    "tagged": (tagged, sentences, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
-    "recordings": (recordings, spoken, sounds, r"asked/1\.wav: 10\.0 s long, more than 2 s; cut it"),
+    "pairs": (text_pairs, a_table, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
+    "tagged": (tagging, sentences, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
+    "recordings": (speech, spoken, sounds, r"asked/1\.wav: 10\.0 s long, more than 2 s; cut it"),
 }
 
 
@@ -67,7 +69,7 @@ def test_a_longer_source_is_set_aside_where_it_is_asked_about(tmp_path: Path, ca
     config = DataConfig(tokenizer="character", longest=9, seconds=2, rate=RATE, bins=20)
     rows = [*form.read(training(tmp_path), config.model_copy(update={"longest": 99}), [])]
     inputs, told = form.make_inputs("data", rows, config), list[str]()
-    asked, examples, aside = parts.read_questions(
+    asked, examples, aside = prepare_examples.read_questions(
         form, asking(tmp_path / "asked", 9), inputs, config, told.append
     )
     assert (len(asked), len(examples), len(aside)) == (2, 2, 1)
@@ -82,13 +84,13 @@ def test_where_there_are_no_recordings_that_is_said(tmp_path: Path, name: str) -
     (tmp_path / "talk.m4a").write_bytes(b"m4a")
     why = "no such file or folder" if name == "nothing" else r"no recordings in it \(\.wav, .*\)"
     with pytest.raises(UserError, match=f"{name}: {why}"):
-        parts.read_questions(recordings, str(tmp_path / name), None, DataConfig(), print)
+        prepare_examples.read_questions(speech, str(tmp_path / name), None, DataConfig(), print)
 
 
 def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:
     config = DataConfig(tokenizer="character", longest=9)
-    inputs = pairs.make_inputs("data", [*pairs.read(a_table(tmp_path), config, [])], config)
+    inputs = text_pairs.make_inputs("data", [*text_pairs.read(a_table(tmp_path), config, [])], config)
     asked = tmp_path / "asked"
     asked.write_text(f"{'a' * 20}\n{'b' * 20}\n")
     with pytest.raises(UserError, match=r"nothing that can be answered: .*line 1: 21 tokens, .* cut it"):
-        parts.read_questions(pairs, str(asked), inputs, config, print)
+        prepare_examples.read_questions(text_pairs, str(asked), inputs, config, print)

@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from foveal.core.runtime import autocast
 from foveal.encoders.audio import ConvEncoder, PyramidEncoder
-from foveal.layers.block import Block
-from foveal.layers.feedforward import MLP
-from foveal.layers.memory_attention import FullAttention
+from foveal.layers.audio.pyramidal_lstm import Pyramid, join_pairs
+from foveal.layers.audio.subsampling import Subsampling
+from foveal.layers.blocks.feedforward import MLP
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
-from foveal.layers.pyramid import Pyramid, join_pairs
-from foveal.layers.stack import Stack
-from foveal.layers.subsampling import Subsampling
 from tests.encoders import laws
 
 F, D = 5, 8

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from foveal.encoders.image import ImageEncoder
-from foveal.layers.grid_convolution import NormedConv
-from foveal.layers.residual import Residual, basic
+from foveal.layers.vision.conv2d import NormedConv
+from foveal.layers.vision.residual import Residual, basic
 from tests.encoders import laws
 
 D = 6

@@ -9,15 +9,15 @@ from foveal.core.memory import Memory, join
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder
-from foveal.encoders.vectors import VectorEncoder
-from foveal.layers.block import Block
-from foveal.layers.feedforward import make_feedforward
-from foveal.layers.grid_convolution import Conv2d
-from foveal.layers.memory_attention import FullAttention
-from foveal.layers.moe import Experts
+from foveal.encoders.series import VectorEncoder
+from foveal.layers.blocks.feedforward import make_feedforward
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.moe import Experts
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.recurrent import GRU, Recurrent
 from foveal.layers.position import LearnedPosition, Positioned
-from foveal.layers.recurrent import GRU, Recurrent
-from foveal.layers.stack import Stack
+from foveal.layers.vision.conv2d import Conv2d
 from tests.encoders.laws import near
 
 D, PLACES = 6, 4

@@ -9,12 +9,12 @@ from torch.nn import functional as F
 from foveal.config import ConfigError, EncoderConfig
 from foveal.core.memory import Segment
 from foveal.encoders.patches import PatchEncoder, patches, regrid
-from foveal.layers.block import Block
-from foveal.layers.feedforward import MLP
-from foveal.layers.memory_attention import FullAttention
+from foveal.layers.blocks.feedforward import MLP
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.position import LearnedPosition, Positioned
-from foveal.layers.stack import Stack
 from foveal.models.encoder import patch_encoder, vector_encoder
 
 B, C, SIDE, D = 3, 2, 4, 8

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from foveal.config import AttentionConfig, ModelConfig, PositionConfig
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.models.language import language_model
+from foveal.models.decoder import language_model
 
 V = 7
 

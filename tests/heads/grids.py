@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from foveal.core.memory import Memory
-from foveal.encoders.remember import remember
+from foveal.encoders.make_memory import remember
 
 
 def memory_of(maps: Tensor) -> Memory:

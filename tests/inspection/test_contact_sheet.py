@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from foveal.config import AugmentConfig
-from foveal.data.batching import ExampleBatch
-from foveal.data.images import ImageInputs, Pictures
-from foveal.data.picture_order import PictureOrder
-from foveal.data.standardize import Statistics
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.standardize import Statistics
+from foveal.data.images.image_batches import PictureOrder
+from foveal.data.images.image_examples import ImageInputs, Pictures
 from foveal.inspection.contact_sheet import GAP, LINE, TILE, contact_sheet
 
 

@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 from PIL import Image, ImageColor
 
 from foveal.core.errors import UserError
-from foveal.inspection.filmstrip_picture import FAINT, GAP, LINE, RIGHT, TILE, WRONG, Filmstrip, draw
+from foveal.inspection.filmstrip.plot import FAINT, GAP, LINE, RIGHT, TILE, WRONG, Filmstrip, draw
 
 FRAMES: UInt8[np.ndarray, "T H W C"] = np.arange(3, dtype=np.uint8)[:, None, None, None] * 50 + np.zeros(
     (3, 4, 4, 1), np.uint8

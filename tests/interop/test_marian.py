@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from benchmarks.marian import marian, ours
-from foveal.data.marks import Marks
+from foveal.data.text.special_tokens import Marks
 from foveal.models.encoder import Encoded
 from foveal.ops.padding import present
 

@@ -7,13 +7,13 @@ from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 from foveal.interop.torch_modules import from_recurrent, from_transformer, to_recurrent, to_transformer
-from foveal.layers.attention import SelfAttention
-from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block
-from foveal.layers.feedforward import MLP, SwiGLU
+from foveal.layers.blocks.feedforward import MLP, SwiGLU
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.bidirectional import Bidirectional
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.position import Positioned, SinusoidalPosition
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.stack import Stack
 
 B, T, D, H = 3, 9, 6, 8
 RECURRENT = {

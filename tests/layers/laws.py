@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State, detach, map_state, reset, select
-from foveal.ops.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import recorded_paths, reference_only
 from tests.layers.rows import entries, run
 
 B, T = 3, 11

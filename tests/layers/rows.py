@@ -8,20 +8,20 @@ from torch import Tensor, nn
 
 from examples.own_cell import MinimalGated
 from foveal.core.memory import Memory
-from foveal.layers.attention import SelfAttention
-from foveal.layers.attentive import Attentive
-from foveal.layers.bidirectional import Bidirectional
-from foveal.layers.block import Block
-from foveal.layers.convolution import Convolution
-from foveal.layers.feedforward import MLP, Highway, SwiGLU
-from foveal.layers.mamba import Mamba
-from foveal.layers.memory_attention import CrossAttention, FullAttention
-from foveal.layers.moe import Experts
+from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.moe import Experts
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.bidirectional import Bidirectional
+from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.cross_attention import CrossAttention, FullAttention
+from foveal.layers.mixers.mamba import Mamba
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
+from foveal.layers.mixers.s5 import S5
+from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.rwkv import ChannelMixing, TimeMixing
-from foveal.layers.ssm import S5
-from foveal.layers.stack import Stack
 
 D, M = 8, 5
 """Widths of the inputs, and of a memory's vectors."""

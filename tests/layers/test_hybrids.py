@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveal.config import Config, ModelConfig
-from foveal.models.language import language_model
+from foveal.models.decoder import language_model
 from foveal.models.stack import MIXERS, SAME_WIDTH
 from tests.layers import laws
 from tests.layers.laws import Trial, on_path

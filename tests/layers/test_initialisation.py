@@ -9,18 +9,18 @@ from torch.nn.functional import softplus
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import autocast
-from foveal.heads.generate import Generator
-from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block
-from foveal.layers.convolution import Convolution
+from foveal.heads.decoder_lm import Generator
+from foveal.layers.blocks.feedforward import MLP, SwiGLU, make_feedforward
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.feedforward import MLP, SwiGLU, make_feedforward
-from foveal.layers.mamba import Mamba
+from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.mamba import Mamba
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.stack import Stack
-from foveal.ops import recurrence
+from foveal.ops.recurrent import cells
 
 D, H = 40, 64
 
@@ -167,7 +167,7 @@ def test_a_state_keeps_its_precision_under_autocast(cell):
 
 def test_an_lstm_in_bfloat16_where_the_processor_has_no_kernel_for_it(monkeypatch):
     """It computes in float32, and gives what it is asked for."""
-    monkeypatch.setattr(recurrence, "_has_bfloat16", lambda: False)
+    monkeypatch.setattr(cells, "_has_bfloat16", lambda: False)
     mixer, x, lengths = Recurrent(LSTM(D, H)), torch.randn(2, 5, D), torch.tensor([5, 3])
     exact, after = mixer(x, lengths=lengths)
     with autocast(torch.device("cpu"), "bfloat16"):

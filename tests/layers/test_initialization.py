@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.build import build_model, kind_of
 from foveal.config import ConfigError, load_config, preset_names
-from foveal.data.images import ImageInputs
-from foveal.data.standardize import Statistics
+from foveal.data.core.standardize import Statistics
+from foveal.data.images.image_examples import ImageInputs
 from foveal.layers.initialization import fans, initialize
-from foveal.layers.whitening import Whitening
+from foveal.layers.vision.whitening import Whitening
+from foveal.tasks.session import build_model, kind_of
 
 RULES = {
     "0.01": lambda fan_in, fan_out: 0.01,

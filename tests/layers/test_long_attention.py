@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from foveal.core.state import detach
-from foveal.layers.attention import SelfAttention
-from foveal.ops.attention import PIECE
-from foveal.ops.dispatch import recorded_paths, reference_only
+from foveal.layers.mixers.self_attention import SelfAttention
+from foveal.ops.attention.dot_product import PIECE
+from foveal.ops.jit.dispatch import recorded_paths, reference_only
 from tests.layers.rows import entries
 
 B, D, T = 3, 8, 2 * PIECE + 20

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from foveal.config import from_tables
-from foveal.heads.generate import Generator
-from foveal.models.language import language_model
+from foveal.heads.decoder_lm import Generator
+from foveal.models.decoder import language_model
 from foveal.models.stack import MIXERS
-from foveal.ops.dispatch import recorded_paths
+from foveal.ops.jit.dispatch import recorded_paths
 
 V, T = 11, 9
 

@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block
-from foveal.layers.feedforward import MLP, SwiGLU
+from foveal.layers.blocks.feedforward import MLP, SwiGLU
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.stack import Stack
-from foveal.ops.attention import attention_weights
-from foveal.ops.dispatch import reference_only
-from foveal.ops.rotary import rotate
+from foveal.ops.attention.dot_product import attention_weights
+from foveal.ops.attention.rotary import rotate
+from foveal.ops.jit.dispatch import reference_only
 
 B, T, D, H = 3, 7, 6, 8
 pytestmark = pytest.mark.usefixtures("path")

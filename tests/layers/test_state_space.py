@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from foveal.core.runtime import autocast
 from foveal.core.state import detach
-from foveal.layers.ssm import S5, STEPS, hippo_normal
-from foveal.ops.dispatch import reference_only
+from foveal.layers.mixers.s5 import S5, STEPS, hippo_normal
+from foveal.ops.jit.dispatch import reference_only
 
 B, T, D, N = 3, 70, 4, 5
 

@@ -4,16 +4,16 @@ import pytest
 import torch
 
 from foveal.core.state import select
-from foveal.layers.attention import SelfAttention
-from foveal.layers.block import Block
-from foveal.layers.convolution import Convolution
-from foveal.layers.mamba import Mamba
-from foveal.layers.mixer import check_input
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.mamba import Mamba
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
+from foveal.layers.mixers.s5 import S5
+from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.position import Positioned, SinusoidalPosition
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.rwkv import ChannelMixing, TimeMixing
-from foveal.layers.ssm import S5
-from foveal.layers.stack import Stack
 
 B, T, D = 3, 4, 8
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from torch import Tensor
 
-from foveal.models.convnets import image_encoder, image_head
 from foveal.models.encoder import Encoded
+from foveal.models.image_networks import image_encoder, image_head
 
 
 def made(network: str, size: int, classes: int, stem: Any = "published") -> Encoded:

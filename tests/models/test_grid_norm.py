@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import ConfigError
-from foveal.layers.grid_norm import renorm
-from foveal.models.convnets import image_encoder
+from foveal.layers.vision.norm2d import renorm
+from foveal.models.image_networks import image_encoder
 
 KINDS = ("layer", "instance", "group")
 

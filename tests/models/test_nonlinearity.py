@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.config import ConfigError, load_config
-from foveal.models.convnets import image_encoder, image_head
 from foveal.models.encoder import Encoded
+from foveal.models.image_networks import image_encoder, image_head
 from foveal.ops.activation import ACTIVATIONS
 from tests.models.making import logits, made
 

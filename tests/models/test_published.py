@@ -7,10 +7,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from foveal.interop.resnet import theirs
-from foveal.models.convnets import NETWORKS
+from foveal.interop.huggingface.resnet import theirs
+from foveal.models.depthwise_networks import ConvNextNetwork
 from foveal.models.encoder import Encoded
-from foveal.models.separable import ConvNextNetwork
+from foveal.models.image_networks import NETWORKS
 from tests.models.making import logits, made
 
 # As torchvision and textbooks write them: channels of a convolution (kernel, stride and padding where they

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from foveal.ops import cross_entropy as module
 from foveal.ops.cross_entropy import linear_cross_entropy
-from foveal.ops.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import recorded_paths, reference_only
 
 
 def inputs(n=37, d=8, v=50, bias=True, dtype=torch.float64):

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from foveal.layers.dropout import Dropout
-from foveal.ops.dispatch import recorded_paths, reference_only
 from foveal.ops.dropout import dropout
+from foveal.ops.jit.dispatch import recorded_paths, reference_only
 
 
 def lowbias32(x: np.ndarray) -> np.ndarray:

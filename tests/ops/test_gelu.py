@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.ops.dispatch import recorded_paths, reference_only
 from foveal.ops.gelu import gelu, gelu_tanh
+from foveal.ops.jit.dispatch import recorded_paths, reference_only
 
 FORMS = {"exact": (gelu, "none"), "tanh": (gelu_tanh, "tanh")}
 

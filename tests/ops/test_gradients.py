@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from foveal.ops import recurrence
-from foveal.ops.attention import attention, attention_reference, attention_weights, causal_mask
-from foveal.ops.dispatch import reference_only
+from foveal.ops.attention.dot_product import attention, attention_reference, attention_weights, causal_mask
+from foveal.ops.attention.rotary import rotate
+from foveal.ops.jit.dispatch import reference_only
 from foveal.ops.normalization import layer_norm, rms_norm
 from foveal.ops.padding import after_length, reverse_within, zero_padding
-from foveal.ops.rotary import rotate
+from foveal.ops.recurrent import cells
 
 B, T, D, H = 3, 4, 3, 2
 LENGTHS = torch.tensor([T, 2, 0])
@@ -36,7 +36,7 @@ def stepped(step, sizes, lengths=None):
             new = new if isinstance(new, tuple) else (new,)
             return new[0], dict(enumerate(new))
 
-        y, after = recurrence.recur(one, projected, state, lengths)
+        y, after = cells.recur(one, projected, state, lengths)
         return y, *after.values()
 
     return run
@@ -69,20 +69,20 @@ OPERATIONS = {
     "zero_padding": (partial(zero_padding, lengths=LENGTHS), [(B, T, D)]),
     "after_length": (partial(after_length, lengths=LENGTHS), [(B, D), (B, T, D)]),
     "reverse_within": (partial(reverse_within, lengths=LENGTHS), [(B, T, D)]),
-    "elman": (stepped(recurrence.elman_step, 1), [(B, T, H), (B, H), (H, H)]),
-    "elman-ragged": (stepped(recurrence.elman_step, 1, LENGTHS), [(B, T, H), (B, H), (H, H)]),
-    "elman-relu": (stepped(partial(recurrence.elman_step, relu=True), 1), [(B, T, H), (B, H), (H, H)]),
-    "lstm": (stepped(recurrence.lstm_step, 2), [(B, T, 4 * H), (B, H), (B, H), (4 * H, H)]),
-    "lstm-ragged": (stepped(recurrence.lstm_step, 2, LENGTHS), [(B, T, 4 * H), (B, H), (B, H), (4 * H, H)]),
-    "gru-after": (stepped(recurrence.gru_step_after, 1), [(B, T, 3 * H), (B, H), (3 * H, H), (H,)]),
-    "gru-before": (stepped(recurrence.gru_step_before, 1), [(B, T, 3 * H), (B, H), (3 * H, H)]),
+    "elman": (stepped(cells.elman_step, 1), [(B, T, H), (B, H), (H, H)]),
+    "elman-ragged": (stepped(cells.elman_step, 1, LENGTHS), [(B, T, H), (B, H), (H, H)]),
+    "elman-relu": (stepped(partial(cells.elman_step, relu=True), 1), [(B, T, H), (B, H), (H, H)]),
+    "lstm": (stepped(cells.lstm_step, 2), [(B, T, 4 * H), (B, H), (B, H), (4 * H, H)]),
+    "lstm-ragged": (stepped(cells.lstm_step, 2, LENGTHS), [(B, T, 4 * H), (B, H), (B, H), (4 * H, H)]),
+    "gru-after": (stepped(cells.gru_step_after, 1), [(B, T, 3 * H), (B, H), (3 * H, H), (H,)]),
+    "gru-before": (stepped(cells.gru_step_before, 1), [(B, T, 3 * H), (B, H), (3 * H, H)]),
 }
 KERNELS = {
-    "elman": (fused(recurrence.fused_elman, 1, False, LENGTHS), 1, 1),
-    "elman-relu": (fused(recurrence.fused_elman, 1, True, LENGTHS), 1, 1),
-    "lstm": (fused(recurrence.fused_lstm, 2, LENGTHS), 2, 4),
-    "lstm-whole": (fused(recurrence.fused_lstm, 2, None), 2, 4),
-    "gru": (fused(recurrence.fused_gru, 1, LENGTHS), 1, 3),
+    "elman": (fused(cells.fused_elman, 1, False, LENGTHS), 1, 1),
+    "elman-relu": (fused(cells.fused_elman, 1, True, LENGTHS), 1, 1),
+    "lstm": (fused(cells.fused_lstm, 2, LENGTHS), 2, 4),
+    "lstm-whole": (fused(cells.fused_lstm, 2, None), 2, 4),
+    "gru": (fused(cells.fused_gru, 1, LENGTHS), 1, 3),
 }
 
 

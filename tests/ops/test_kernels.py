@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.core.cache import cache_folder
-from foveal.ops import team
-from foveal.ops.machine_code import _kept
-from foveal.ops.team import Kernel
+from foveal.ops.jit import launch
+from foveal.ops.jit.code_cache import _kept
+from foveal.ops.jit.launch import Kernel
+from foveal.store.cache import cache_folder
 
 x, W = torch.randn(3, 48), torch.randn(37, 48)
 PROGRAM = """
@@ -38,9 +38,9 @@ def product(x: Tensor, W: Tensor) -> Tensor:
 def cache(tmp_path, monkeypatch):
     """An empty cache, and nothing remembered from another one."""
     monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path))
-    team._address.cache_clear()
+    launch._address.cache_clear()
     yield tmp_path / "kernels"
-    team._address.cache_clear()
+    launch._address.cache_clear()
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_threads_share_the_work(two_threads):
 def test_it_runs_on_torchs_own_threads():
     """On Linux with torch's OpenMP; elsewhere a kernel runs on the calling thread."""
     if sys.platform == "linux":
-        assert team._team() is not None
+        assert launch._team() is not None
 
 
 def test_several_threads_of_the_program_call_at_once(two_threads):
@@ -89,8 +89,8 @@ def test_other_processes(two_threads, method):
 def test_the_code_is_kept(cache, monkeypatch):
     first = product(x, W)
     (kept,) = cache.iterdir()
-    team._address.cache_clear()
-    monkeypatch.setattr("foveal.ops.machine_code._translate", lambda *_: pytest.fail("made again"))
+    launch._address.cache_clear()
+    monkeypatch.setattr("foveal.ops.jit.code_cache._translate", lambda *_: pytest.fail("made again"))
     assert torch.equal(product(x, W), first)
     assert kept.name.startswith("linear-forward-")
 
@@ -103,7 +103,7 @@ def test_damaged_code_is_made_again(cache, damage):
     middle = len(whole) // 2
     changed = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
     kept.write_bytes({"cut": whole[:middle], "changed": changed, "empty": b""}[damage])
-    team._address.cache_clear()
+    launch._address.cache_clear()
     assert torch.equal(product(x, W), first)
     assert _kept(kept) is not None
 
@@ -124,18 +124,20 @@ def test_without_kernels(monkeypatch):
     """Switched off, or where Numba is not installed: not usable, and no word about it."""
     for change in (
         lambda: monkeypatch.setenv("FOVEAL_KERNELS", "off"),
-        lambda: monkeypatch.setattr(team, "find_spec", lambda name: None),
+        lambda: monkeypatch.setattr(launch, "find_spec", lambda name: None),
     ):
         with monkeypatch.context():
-            team._address.cache_clear()
+            launch._address.cache_clear()
             change()
             assert not Kernel("linear", "forward").usable(x, W)
         monkeypatch.undo()
-    team._address.cache_clear()
+    launch._address.cache_clear()
 
 
 def test_a_kernel_that_cannot_be_made_is_said_once(cache, monkeypatch):
-    monkeypatch.setattr("foveal.ops.machine_code._translate", lambda *_: (_ for _ in ()).throw(OSError("no")))
+    monkeypatch.setattr(
+        "foveal.ops.jit.code_cache._translate", lambda *_: (_ for _ in ()).throw(OSError("no"))
+    )
     with pytest.warns(RuntimeWarning, match=r"linear.forward .*OSError: no"):
         assert not Kernel("linear", "forward").usable(x)
     assert not Kernel("linear", "forward").usable(x)

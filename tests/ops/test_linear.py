@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from foveal.ops.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import recorded_paths, reference_only
 from foveal.ops.linear import FEW, SHARE, linear
 
 

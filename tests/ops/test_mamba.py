@@ -10,9 +10,10 @@ from torch import Tensor
 from torch.autograd import gradcheck
 from torch.nn import functional as F
 
-from foveal.layers.mamba import Mamba
-from foveal.ops import depthwise, gate, team, time_steps
-from foveal.ops.dispatch import recorded_paths, reference_only
+from foveal.layers.mixers.mamba import Mamba
+from foveal.ops.jit import launch
+from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.ssm import depthwise_conv1d, mamba_delta, mamba_gate
 
 K = 4
 # B, T, D: one channel, fewer steps than taps, whole vectors and not, rows for several tasks.
@@ -40,22 +41,22 @@ def filters(taps: int) -> Callable[[int, int, int], list[tuple[int, ...]]]:
 CASES = {
     **{
         f"depthwise-{taps}": Case(
-            depthwise.silu_convolution, convolution, filters(taps), depthwise, "depthwise"
+            depthwise_conv1d.silu_convolution, convolution, filters(taps), depthwise_conv1d, "depthwise"
         )
         for taps in (1, K, 9)
     },
     "time_steps": Case(
-        time_steps.time_steps,
+        mamba_delta.time_steps,
         lambda x, bias: torch.log1p(torch.exp(x + bias)),
         lambda B, T, D: [(B, T, D), (D,)],
-        time_steps,
+        mamba_delta,
         "time_steps",
     ),
     "gate": Case(
-        gate.skip_and_gate,
+        mamba_gate.skip_and_gate,
         lambda y, u, skip, z: (y + skip * u) * z * torch.sigmoid(z),
         lambda B, T, D: [(B, T, D), (B, T, D), (D,), (B, T, D)],
-        gate,
+        mamba_gate,
         "gate",
     ),
 }
@@ -166,10 +167,10 @@ def test_large_and_small_numbers(case):
 def test_steps_keep_their_precision():
     """Near 0, where they are e^x, a step is right to the last digits, not to those of 1 + e^x."""
     x = torch.linspace(-30, 30, 3200).view(1, 100, 32)
-    found = time_steps.time_steps(x, torch.zeros(32)).double()
+    found = mamba_delta.time_steps(x, torch.zeros(32)).double()
     assert (found / x.double().exp().log1p() - 1).abs().max() < 3e-6
     odd = torch.tensor([torch.nan, torch.inf, -torch.inf, 1000.0, -1000.0]).expand(1, 2, 5)
-    assert str(time_steps.time_steps(odd, torch.zeros(5))[0, 1].tolist()) == "[nan, inf, 0.0, 1000.0, 0.0]"
+    assert str(mamba_delta.time_steps(odd, torch.zeros(5))[0, 1].tolist()) == "[nan, inf, 0.0, 1000.0, 0.0]"
 
 
 @every_case
@@ -177,12 +178,12 @@ def test_where_kernels_are_off(case, monkeypatch):
     inputs = drawn(case, 2, 20, 32)
     expected = everything(case.ours, inputs)
     monkeypatch.setenv("FOVEAL_KERNELS", "off")
-    team._address.cache_clear()
+    launch._address.cache_clear()
     for kernel in (case.module._forward, case.module._backward):
         monkeypatch.setattr(kernel, "_address", -1)
     with recorded_paths() as ran:
         found = everything(case.ours, inputs)
-    team._address.cache_clear()
+    launch._address.cache_clear()
     assert ran in ([f"{case.path}:reference"], ["depthwise:in_place"])
     close(found, expected)
 
@@ -197,4 +198,4 @@ def test_paths_of_the_layer(T, elements):
 
 def test_one_step_of_the_convolution():
     inputs = drawn(CASES[f"depthwise-{K}"], 3, 1, 40)
-    close(everything(depthwise.silu_convolution, inputs), everything(convolution, inputs))
+    close(everything(depthwise_conv1d.silu_convolution, inputs), everything(convolution, inputs))

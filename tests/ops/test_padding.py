@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveal.ops.attention import causal_mask
+from foveal.ops.attention.dot_product import causal_mask
 from foveal.ops.padding import after_length, present, reverse_within, zero_padding
 
 ragged = st.lists(st.integers(0, 6), min_size=1, max_size=4)

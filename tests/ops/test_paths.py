@@ -6,11 +6,17 @@ import pytest
 import torch
 from torch import Tensor
 
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.norm import LayerNorm, RMSNorm
-from foveal.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.ops.attention import SHORT, SHORT_BY_WIDTH, attention, attention_reference, causal_mask
-from foveal.ops.dispatch import choose, recorded_paths, reference_only
-from foveal.ops.recurrence import SHUT
+from foveal.ops.attention.dot_product import (
+    SHORT,
+    SHORT_BY_WIDTH,
+    attention,
+    attention_reference,
+    causal_mask,
+)
+from foveal.ops.jit.dispatch import choose, recorded_paths, reference_only
+from foveal.ops.recurrent.cells import SHUT
 
 B, T, D, H = 4, 6, 5, 3
 CELLS = {

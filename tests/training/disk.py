@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from foveal.core import durable
-from foveal.training import checkpoint, log
+from foveal.store import checkpoint, durable, metrics_log
 
 MODES = ("all", "synced", "names first", "outer names first", "removals first")
 """Everything got through; only what was fsynced; all names but no content that was not fsynced; the same,
@@ -89,7 +88,7 @@ class Recorder:
 
 def record(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = None) -> Recorder:
     recorder = Recorder(fail_at)
-    for module in (durable, log):
+    for module in (durable, metrics_log):
         monkeypatch.setattr(module, "os", recorder)
     for module in (durable, checkpoint):
         monkeypatch.setattr(module, "shutil", recorder)

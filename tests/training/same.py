@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from foveal.training.checkpoint import load_newest
-from foveal.training.sealed import open_json
+from foveal.store.checkpoint import load_newest
+from foveal.store.sealed import open_json
 from foveal.training.trainer import Trainer
 
 CLOCK = {"seconds", "tokens_per_second"}

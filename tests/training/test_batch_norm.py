@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.config import OptimizerConfig
-from foveal.data.batching import ExampleBatch
-from foveal.layers.residual import basic
+from foveal.data.core.batching import ExampleBatch
+from foveal.layers.vision.residual import basic
 from foveal.models.encoder import Encoded
-from foveal.models.residual import ResidualNetwork
-from foveal.tasks.classify import ClassifyTask
-from foveal.training.average import MovingAverage
+from foveal.models.resnet import ResidualNetwork
+from foveal.objectives.classification import ClassifyTask
+from foveal.training.averaging import MovingAverage
 from foveal.training.evaluate import evaluate
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from foveal.core import durable
 from foveal.core.errors import RunFailed, UserError
-from foveal.training import checkpoint
-from foveal.training.checkpoint import load_newest
-from foveal.training.interrupt import Signals
-from foveal.training.run import open_run
-from foveal.training.sealed import open_json, open_tensors
+from foveal.core.signals import Signals
+from foveal.store import checkpoint, durable
+from foveal.store.checkpoint import load_newest
+from foveal.store.run import open_run
+from foveal.store.sealed import open_json, open_tensors
 from foveal.training.trainer import Trainer
 from tests.training.disk import Op, crash_states, record
 from tests.training.same import differences, fingerprint
@@ -287,7 +286,7 @@ def test_pickle_is_refused_by_name(two: Path) -> None:
 
 def test_a_newer_format_is_refused(two: Path) -> None:
     manifest = open_json((two / "4" / "manifest.json").read_bytes(), "")
-    from foveal.training.sealed import seal_json
+    from foveal.store.sealed import seal_json
 
     (two / "4" / "manifest.json").write_bytes(seal_json(manifest | {"format": 2}))
     with pytest.raises(UserError, match="newer version of Foveal"):

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
-from foveal.heads.classify import Classifier
-from foveal.models.convnets import image_encoder
+from foveal.heads.classification import Classifier
 from foveal.models.encoder import Encoded
-from foveal.models.proxied import Proxied
+from foveal.models.image_networks import image_encoder
+from foveal.objectives.selective_model import Proxied
 from foveal.training.freezing import freeze
 from foveal.training.optim import Optimizer
 from tests.training.test_layer_rates import model, of_preset

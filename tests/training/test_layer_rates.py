@@ -4,19 +4,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.build import kind_of
 from foveal.config import EncoderConfig, OptimizerConfig, load_config
 from foveal.encoders.text import TextEncoder
-from foveal.heads.classify import Classifier
-from foveal.layers.block import Block
+from foveal.heads.classification import Classifier
+from foveal.layers.blocks.feedforward import MLP
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.feedforward import MLP
-from foveal.layers.memory_attention import FullAttention
+from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.position import LearnedPosition, Positioned
-from foveal.layers.stack import Stack
-from foveal.models.convnets import image_encoder
 from foveal.models.encoder import Encoded, patch_encoder
-from foveal.training.depths import depths
+from foveal.models.image_networks import image_encoder
+from foveal.tasks.session import kind_of
+from foveal.training.layer_depth import depths
 from foveal.training.optim import Optimizer
 
 D, RATE = 8, 0.01

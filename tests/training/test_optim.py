@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig, load_config
 from foveal.core.errors import UserError
-from foveal.layers.mamba import Mamba
-from foveal.models.draw import Draw
+from foveal.layers.mixers.mamba import Mamba
+from foveal.tasks.draw.model import Draw
 from foveal.training.muon import orthogonal
 from foveal.training.optim import Optimizer, is_hidden_matrix, is_matrix
 

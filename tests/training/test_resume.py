@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from foveal.config import Config
-from foveal.core import durable
 from foveal.core.errors import UserError
+from foveal.core.signals import Signals
 from foveal.core.state import pack, unpack
-from foveal.training import checkpoint, trainer
-from foveal.training.interrupt import Signals
-from foveal.training.sealed import open_json, open_tensors, seal_json, seal_tensors
+from foveal.store import checkpoint, durable
+from foveal.store.sealed import open_json, open_tensors, seal_json, seal_tensors
+from foveal.training import trainer
 from foveal.training.trainer import Trainer
 from tests.training.same import differences, fingerprint
 from tests.training.toy import new_run, toy_config, toy_trainer, train
@@ -260,7 +260,7 @@ def parts(files: dict[str, bytes]) -> dict[str, Edit]:
 
 
 def toy_progress() -> Any:
-    from foveal.training.snapshot import Progress
+    from foveal.store.snapshot import Progress
 
     return Progress()
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.core.result import Result, Term
 from foveal.core.runtime import seed_everything
-from foveal.training.interrupt import Signals
+from foveal.core.signals import Signals
 from foveal.training.optim import Optimizer
 from foveal.training.step import begin, settle, train_step
 from tests.training.toy import D, ToyBatch, ToyBatches, ToyModel, ToyTask, V, toy_config, toy_trainer

@@ -10,11 +10,11 @@ from torch import nn
 
 from foveal.config import ConfigError
 from foveal.core.errors import RunFailed
-from foveal.training.average import LastMean, MovingAverage
+from foveal.core.signals import Interrupted, Signals
+from foveal.store.run import open_run
+from foveal.store.sealed import load_weights, open_tensors, weights_of
+from foveal.training.averaging import LastMean, MovingAverage
 from foveal.training.evaluate import evaluate
-from foveal.training.interrupt import Interrupted, Signals
-from foveal.training.run import open_run
-from foveal.training.sealed import load_weights, open_tensors, weights_of
 from tests.training.same import differences, fingerprint, lines
 from tests.training.toy import ToyBatches, ToyModel, ToyTask, toy_config, toy_trainer, train
 

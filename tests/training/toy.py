@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from foveal.config import Config, from_tables
 from foveal.core.result import Result, Term
 from foveal.core.runtime import derived_seed
-from foveal.training.interrupt import Signals
-from foveal.training.run import Run, create_run, open_run
+from foveal.core.signals import Signals
+from foveal.store.run import Run, create_run, open_run
 from foveal.training.trainer import Trainer
 
 V, D, T, ROWS = 7, 6, 5, 3

@@ -28,9 +28,9 @@ from foveal.ops.kernels.simd.lanes import (
     word,
     words,
 )
+from foveal.ops.kernels.simd.matmul import narrow_products, products
 from foveal.ops.kernels.simd.noise import kept
-from foveal.ops.kernels.simd.order import finish, finished, pause
-from foveal.ops.kernels.simd.product import narrow_products, products
+from foveal.ops.kernels.simd.synchronization import finish, finished, pause
 
 __all__ = [
     "LANES",

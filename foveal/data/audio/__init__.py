@@ -1,0 +1,1 @@
+"""Recordings: features, and examples of them."""

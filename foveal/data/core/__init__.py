@@ -1,0 +1,1 @@
+"""What all kinds of data share: rows, splits, examples, batches."""

@@ -1,0 +1,139 @@
+"""Train, validation and test parts of one source, cut without leakage and by content alone.
+
+A text file is cut by position (train first, then validation, then test), so that no held-out line stands
+between training lines. A folder's files and a table's rows stay whole and go to a part by the hash of
+their content: equal ones fall on the same side, and neither names nor order matter.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from foveal.core.errors import UserError
+from foveal.data.core.rows import Row
+from foveal.data.files.utf8 import BLOCK, open_file, read_text
+from foveal.data.text.corpus import Document, FileContent, Folder, Source, Table, TextFile
+
+Part = str
+PARTS: tuple[Part, ...] = ("train", "valid", "test")
+Shares = Mapping[Part, float]
+"""The shares of the held-out parts, each above zero; the rest is `train`."""
+
+
+def split(source: Source, shares: Shares) -> Iterator[tuple[Part, Document]]:
+    """Each document with its part. Parts are disjoint and together the whole source."""
+    check_shares(shares)
+    if not shares:
+        yield from (("train", document) for document in source.documents())
+    elif isinstance(source, TextFile):
+        yield from _cut(source.path, shares)
+    elif isinstance(source, Table):
+        yield from ((part_of_row("".join(row.pieces), shares), row) for row in source.documents())
+    else:
+        yield from _split_folder(source, shares)
+
+
+def split_rows(rows: Iterable[Row], shares: Shares) -> Iterator[tuple[Part, Row]]:
+    """Each row with its part. Rows whose first fields are equal, spaces aside, fall on the same side."""
+    check_shares(shares)
+    for row in rows:
+        yield part_of_row(content(row), shares), row
+
+
+def overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
+    """How many rows of `test` have a first field that one of `train` has too, spaces aside."""
+    seen = {content(row) for row in train}
+    return sum(content(row) in seen for row in test)
+
+
+def content(row: Row) -> str:
+    """The words of its first field: what a model is given."""
+    given = next(iter(row.fields.values()))
+    return " ".join(given.split() if isinstance(given, str) else given)
+
+
+def part_of_row(text: str, shares: Shares) -> Part:
+    """The part of a row: its hash as a number in [0, 1), held against the shares."""
+    place = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+    for part, share in shares.items():
+        if place < share:
+            return part
+        place -= share
+    return "train"
+
+
+def check_shares(shares: Shares) -> None:
+    """Raise UserError if they leave nothing to train on."""
+    if sum(shares.values()) >= 1:
+        raise UserError(
+            f"{' + '.join(f'data.{part}={share}' for part, share in shares.items())} "
+            "leaves nothing to train on; the shares must add up to less than 1"
+        )
+
+
+def _cut(path: Path, shares: Shares) -> Iterator[tuple[Part, Document]]:
+    """Cut a file where the shares say, at the line end before, or inside a line that is too long."""
+    size = path.stat().st_size
+    ends, left = [], 1.0
+    for share in shares.values():
+        left -= share
+    reach = int(size * min(shares.values()) / 2)
+    for share in shares.values():
+        ends.append(_cut_near(path, int(size * left), reach))
+        left += share
+    for part, start, stop in zip(("train", *shares), (0, *ends), (*ends, size), strict=True):
+        yield part, Document(f"{path}, bytes {start} to {stop}", read_text(path, start, stop))
+
+
+def _cut_near(path: Path, position: int, reach: int) -> int:
+    """The last line end in the `reach` bytes before `position`, else the start of a character there.
+
+    `reach` is half of the smallest part, so no part is lost to a long line.
+    """
+    start = max(0, position - min(reach, BLOCK))
+    with open_file(path) as file:
+        file.seek(start)
+        before = file.read(position - start)
+        line_end = before.rfind(b"\n") + 1
+        if line_end:
+            return start + line_end
+        after = file.read(4)
+    return position + next((i for i, byte in enumerate(after) if not 0x80 <= byte < 0xC0), len(after))
+
+
+def _split_folder(folder: Folder, shares: Shares) -> Iterator[tuple[Part, Document]]:
+    alike = [list(group) for _, group in groupby(sorted(folder.texts, key=_content), key=_content)]
+    if len(alike) <= len(shares):  # too few files for every part to have one: each is cut by position
+        for text in folder.texts:
+            yield from _cut(text.path, shares)
+        return
+    parts = assign(alike, shares)
+    for text in folder.texts:
+        yield parts.get(text.sha256, "train"), Document(str(text.path), read_text(text.path))
+
+
+def assign(alike: Sequence[list[FileContent]], shares: Shares) -> dict[str, Part]:
+    """The held-out files: sha256 -> part. `alike` are groups of equal files, in the order of their hashes.
+
+    A group is taken if that brings the part nearer to its share of all characters; every part, `train`
+    too, gets at least one group.
+    """
+    sizes = {group[0].sha256: sum(text.characters for text in group) for group in alike}
+    total, parts = sum(sizes.values()), {}
+    for number, (part, share) in enumerate(shares.items()):
+        wanted, spare = share * total, len(sizes) - (len(shares) - number)
+        taken: list[str] = []
+        for content, size in sizes.items():
+            if len(taken) < spare and size < 2 * wanted:
+                taken.append(content)
+                wanted -= size
+        taken = taken or [min(sizes, key=lambda content: (sizes[content], content))]
+        for content in taken:
+            del sizes[content]
+            parts[content] = part
+    return parts
+
+
+def _content(text: FileContent) -> str:
+    return text.sha256

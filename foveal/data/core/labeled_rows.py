@@ -1,0 +1,15 @@
+"""What data that is asked about brings of its answers, if it does."""
+
+from contextlib import suppress
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.core.rows import Row
+from foveal.data.prepare_examples import Form
+
+
+def answered(form: Form, data: str, config: DataConfig) -> list[Row]:
+    """Those rows that have an answer; what is wrong with them is told where they are read as questions."""
+    with suppress(UserError):
+        return [*form.read(data, config, [])]
+    return []

@@ -1,0 +1,79 @@
+"""Rows of text with what belongs to them: a translation, a label, a tag for each word.
+
+A row that can't be used neither stops the reading nor is lost: it is set aside with the reason, so that
+used + aside = rows in.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from foveal.core.errors import UserError
+from foveal.data.core.fields import Fields, Found, as_texts
+from foveal.data.files.tables import SUFFIXES, read_records
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Row:
+    """`place` as in "train.csv, line 7"; `fields` are texts, or lists of texts: words and their tags."""
+
+    place: str
+    fields: Fields
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A row that can't be used, why, and how to mend it."""
+
+    place: str
+    why: str
+
+
+def keep(
+    rows: Iterable[Row], encode: Callable[[Row], T | str], aside: list[Aside]
+) -> tuple[list[Row], list[T]]:
+    """The rows that a model can use, and what `encode` makes of each; where it says why not, the row is put
+    into the list."""
+    kept, found = list[Row](), list[T]()
+    for row in rows:
+        one = encode(row)
+        if isinstance(one, str):
+            aside.append(Aside(row.place, one))
+        else:
+            kept.append(row)
+            found.append(one)
+    return kept, found
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | Aside]:
+    """The `columns` of a table, as texts.
+
+    Errors: UserError for what concerns the whole file: it is missing, no table or damaged, lacks one of the
+    columns, or has no row that can be used.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(f"{path}: not a table with columns {', '.join(columns)} ({', '.join(SUFFIXES)})")
+    yield from checked(str(path), read_records(path, columns), as_texts)
+
+
+def checked(
+    name: str, records: Iterable[Found], check: Callable[[Fields], Fields | str]
+) -> Iterator[Row | Aside]:
+    """The `records` of the file `name`: rows where `check` gives fields, set aside where it says why not.
+
+    Errors: UserError if there is no row, and why the first could not be used.
+    """
+    used, first = False, "; give rows"
+    for number, (place, found) in enumerate(records):
+        fields = found if isinstance(found, str) else check(found)
+        if isinstance(fields, str):
+            first = first if number else f", the first is {place}: {fields}"
+            yield Aside(f"{name}, {place}", fields)
+        else:
+            used = True
+            yield Row(f"{name}, {place}", fields)
+    if not used:
+        raise UserError(f"{name}: no row that can be used{first}")

@@ -1,0 +1,1 @@
+"""Named public data sets: the registry, how one is fetched or computed."""

@@ -1,0 +1,124 @@
+"""Pictures that are computed: English words printed in several fonts, seen askew and through noise.
+
+The fonts are those that matplotlib brings, the words those of Python's own documentation. What is drawn by
+chance is the same on every machine; the last bit of a pixel is a matter of Pillow's version.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, UInt8
+from numpy.random import RandomState
+
+from foveal.core.log import Say, counted
+
+SIDE, FINE = 64, 2
+"""Pixels of a picture, and parts of a pixel that are drawn."""
+FONTS = {
+    "train": (
+        *("DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSansMono", "DejaVuSansMono-Bold"),
+        *("DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic"),
+        *("STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic"),
+    ),
+    "valid": ("DejaVuSansMono-Oblique", "DejaVuSerif-BoldItalic", "STIXGeneralBolIta"),
+    "test": ("cmr10", "cmb10", "cmss10", "cmtt10"),
+}
+"""No font is in two parts; those of the test, Computer Modern, are of another family."""
+COUNTS = {"train": 20_000, "valid": 500, "test": 1_000}
+LETTERS, OFTEN = (3, 7), 3
+"""From the shortest to the longest word, and how often it has to be in the documentation."""
+SIZES, WIDEST = (13.0, 19.0), 0.8
+"""Pixels of a letter's line, and the share of the picture that a word fills at most, or is made smaller."""
+ASKEW, AWAY = 0.06, 0.15
+"""Shares of the side by which a corner is moved at most, and the word up or down."""
+INK, PAPER, NOISE = (0.0, 80.0), (170.0, 255.0), (2.0, 12.0)
+"""Levels, and the deviation of each pixel's noise."""
+QUALITY = 85
+
+
+def printed_words(say: Say) -> Iterator[tuple[str, bytes]]:
+    """The files of the parts: Parquet with the columns `image`, a JPEG, and `text`."""
+    import pyarrow
+    import pyarrow.parquet
+
+    known = known_words()
+    for seed, (part, fonts) in enumerate(FONTS.items()):
+        chance, found = RandomState(seed), io.BytesIO()
+        texts = [known[int(len(known) * chance.random_sample())] for _ in range(COUNTS[part])]
+        images = [
+            {"bytes": _jpeg(printed(text, fonts[number % len(fonts)], chance))}
+            for number, text in enumerate(counted(texts, len(texts), f"pictures ({part})", say))
+        ]
+        pyarrow.parquet.write_table(pyarrow.table({"image": images, "text": texts}), found)
+        yield f"{part}.parquet", found.getvalue()
+
+
+def known_words() -> list[str]:
+    """The words in small letters that Python's documentation has often, in order."""
+    from pydoc_data.topics import topics
+
+    least, most = LETTERS
+    words = re.compile(rf"(?<=[ \n(])[a-z]{{{least},{most}}}(?=[ \n,.;:)])")
+    counts = Counter(word for text in topics.values() for word in words.findall(text))
+    return sorted(word for word, count in counts.items() if count >= OFTEN)
+
+
+def printed(word: str, font: str, chance: RandomState) -> UInt8[np.ndarray, "H W"]:
+    """`word` about the middle of a picture, in perspective: each corner is where another one was seen."""
+    from PIL import Image, ImageDraw
+
+    def between(least: float, most: float) -> float:
+        return least + (most - least) * float(chance.random_sample())
+
+    side, size = SIDE * FINE, FINE * between(*SIZES)
+    size *= min(1.0, WIDEST * side / _letters(font, round(size)).getlength(word))
+    ink, paper = int(between(*INK)), int(between(*PAPER))
+    image = Image.new("L", (side, side), paper)
+    place = (side / 2, side / 2 + between(-AWAY, AWAY) * side)
+    ImageDraw.Draw(image).text(place, word, ink, _letters(font, round(size)), anchor="mm")
+    corners = np.array([(0, 0), (side, 0), (side, side), (0, side)], float)
+    moved = corners + ASKEW * side * (2 * chance.random_sample((4, 2)) - 1)
+    seen = image.transform(
+        (side, side),
+        Image.Transform.PERSPECTIVE,
+        perspective(corners, moved).tolist(),
+        Image.Resampling.BICUBIC,
+        fillcolor=paper,
+    )
+    levels = np.asarray(seen.reduce(FINE), float)
+    levels += between(*NOISE) * chance.standard_normal(levels.shape)
+    return np.rint(levels.clip(0, 255)).astype(np.uint8)
+
+
+@cache
+def _letters(font: str, size: int) -> Any:
+    """A font of Pillow's."""
+    import matplotlib
+    from PIL import ImageFont
+
+    return ImageFont.truetype(Path(matplotlib.get_data_path(), "fonts/ttf", f"{font}.ttf"), size)
+
+
+def perspective(
+    places: Float[np.ndarray, "P 2"], sources: Float[np.ndarray, "P 2"]
+) -> Float[np.ndarray, " N"]:
+    """a .. h of the plane's map `((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x + h y + 1))` that
+    takes each of the places to its source: four points are eight equations."""
+    rows = []
+    for (x, y), (u, v) in zip(places, sources, strict=True):
+        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+    return np.linalg.solve(np.array(rows), sources.ravel())
+
+
+def _jpeg(levels: UInt8[np.ndarray, "H W"]) -> bytes:
+    from PIL import Image
+
+    content = io.BytesIO()
+    Image.fromarray(levels).save(content, "JPEG", quality=QUALITY)
+    return content.getvalue()

@@ -1,0 +1,1 @@
+"""Files of every kind: archives, tables, folders, UTF-8 text."""

@@ -1,0 +1,1 @@
+"""Images: decoding, files, augmentation, batches, and examples of them."""

@@ -1,0 +1,1 @@
+"""Measured series: files, and examples of them."""

@@ -1,0 +1,1 @@
+"""Clips: decoding, files, batches, and examples of them."""

@@ -1,0 +1,89 @@
+"""Clips as NumPy arrays in a file (.npz): `clips`, `lengths`, and what is said of them."""
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveal.core.errors import UserError
+from foveal.data.core.fields import Found
+from foveal.data.files.utf8 import open_file
+from foveal.data.images.decode_limits import is_bomb
+from foveal.data.images.image_decoding import white_of
+
+CLIPS, LENGTHS = "clips", "lengths"
+
+
+class Stored(NamedTuple):
+    """The `frames` of a clip (T, H, W) or (T, H, W, C), and what `white` is in all of the file's."""
+
+    frames: NDArray[Any]
+    white: int
+
+
+def is_arrays(data: str) -> bool:
+    """Whether it is such a file."""
+    return CLIPS in names_in(Path(data))
+
+
+def names_in(path: Path) -> set[str]:
+    """The names of a file's arrays; none if it is no such file, or damaged."""
+    if path.suffix.lower() != ".npz" or not path.is_file():
+        return set()
+    try:
+        with zipfile.ZipFile(path) as arrays:
+            return {name.removesuffix(".npy") for name in arrays.namelist()}
+    except (zipfile.BadZipFile, OSError):
+        return set()
+
+
+def arrays_in(path: Path, column: str | None) -> Iterator[Found]:
+    """Each clip: `frames`, `Stored`, and as `label` what the array `column` says of it.
+
+    `clips` is (N, T, H, W) or with channels; where clips differ in length, `lengths` (N,) counts the frames
+    that are none of padding. A label of each frame is in (N, T), all others in (N,). Errors: UserError for
+    arrays that are missing, damaged, or don't fit.
+    """
+    clips, lengths, labels = _read(path, column)
+    if clips.ndim not in (4, 5) or not clips.size:
+        raise UserError(f"{path}: clips are {clips.shape}; needed: (clips, frames, height, width)")
+    if lengths is None:
+        lengths = np.full(len(clips), clips.shape[1])
+    fits = lengths.shape == clips.shape[:1] and lengths.dtype.kind in "iu"
+    if not fits or (lengths < 0).any() or (lengths > clips.shape[1]).any():
+        raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit clips {clips.shape}")
+    each = column == "labels"
+    if labels is not None and labels.shape != clips.shape[: 2 if each else 1]:
+        raise UserError(
+            f"{path}: {column} is {labels.shape}, and clips {clips.shape}; give one a clip"
+            f"{', and frame' if each else ''}"
+        )
+    white = white_of(clip[:length] for clip, length in zip(clips, lengths.tolist(), strict=True))
+    for number, length in enumerate(lengths.tolist()):
+        fields: dict[str, Any] = {"frames": Stored(clips[number, :length], white)}
+        if labels is not None:
+            fields["label"] = labels[number, :length].tolist() if each else labels[number].item()
+        yield f"clip {number + 1}", fields
+
+
+def _read(path: Path, column: str | None) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
+    """The arrays; those of Python objects would need pickle, and are refused."""
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
+        packed, size = path.stat().st_size, sum(array.file_size for array in arrays.infolist())
+        if is_bomb(packed, size):
+            raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
+    with open_file(path) as file:
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                names = sorted(stored)
+                clips, lengths = stored[CLIPS], stored.get(LENGTHS)
+                labels = None if column is None else stored.get(column)
+        except Exception as error:  # of numpy, zipfile and zlib, of many kinds
+            raise UserError(f"{path}: not readable as .npz: {error}; save it with numpy.savez") from None
+    if column is not None and labels is None:
+        raise UserError(f"{path}: no array '{column}' among {', '.join(names)}; name another one, or add it")
+    return clips, lengths, labels

@@ -1,0 +1,28 @@
+"""The Memory of the vectors that an encoder has made of a sequence."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from foveal.core.memory import Memory, Segment
+from foveal.encoders.pooling import Summary, summarize
+from foveal.ops.padding import present, zero_padding
+
+
+def remember(
+    vectors: Float[Tensor, "B S D"],
+    lengths: Int[Tensor, " B"] | None,
+    kind: Literal["tokens", "grid", "times"],
+    summary: Summary,
+    grid: tuple[int, int] | None = None,
+) -> Memory:
+    """One segment with all `vectors`, a `grid` row by row; what lies past a row's length may be anything."""
+    B, S, _ = vectors.shape
+    vectors = zero_padding(vectors, lengths)
+    if lengths is None:
+        mask = torch.ones(B, S, dtype=torch.bool, device=vectors.device)
+    else:
+        mask = present(lengths, S)
+    return Memory(vectors, mask, summarize(vectors, lengths, summary), (Segment(0, S, kind, grid),))

@@ -1,0 +1,46 @@
+"""Sequences of vectors (channels of sensors, features) to a Memory."""
+
+import math
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.encoders.make_memory import remember
+from foveal.encoders.pooling import Summary
+from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.linear import Linear
+from foveal.ops.padding import zero_padding
+
+
+class VectorEncoder(nn.Module):
+    """`memory, aux = encoder(values, lengths)`: a linear map of each step's C channels, and any stack.
+
+    One vector of `width` a step, the last norm behind them; the stack is for vectors of `width`. The map
+    starts normal with deviation 1/sqrt(C), the bias at zero, so that standardised channels become vectors of
+    variance 1 (LeCun et al. 1998, 4.6).
+    """
+
+    def __init__(
+        self, d_in: int, stack: Stack, width: int, norm: nn.Module | None = None, summary: Summary = "mean"
+    ):
+        super().__init__()
+        self.d_in, self.width = d_in, width
+        self.projection = Linear(d_in, width)
+        self.stack = stack
+        self.limit, self.aux_names = stack.limit, aux_names(stack)
+        self.norm = nn.Identity() if norm is None else norm
+        self.summary: Summary = summary
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.projection.weight, std=1 / math.sqrt(self.d_in))
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(
+        self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Memory, Aux]:
+        x = self.projection(zero_padding(values, lengths))
+        x, _, aux = self.stack(x, None, lengths=lengths)
+        return remember(self.norm(x), lengths, "times", self.summary), aux

@@ -1,0 +1,67 @@
+"""The classifying head: a Memory to one label."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.tap import Tapped
+from foveal.layers.blocks.moe import Aux
+from foveal.layers.dropout import Dropout
+
+Pooling = Literal["mean", "last", "max", "attention", "summary"]
+
+
+class Classifier(Tapped):
+    """One vector of the memory's, a dropout, and a projection to the classes.
+
+    `mean`, `last` (in the order of the memory) and `max` over what is present; `attention` weighs each vector
+    by `softmax_i(u . h_i)`, with a learned query `u` that starts at zero, as the mean (Yang et al. 2016);
+    `summary` is the one that the encoder made.
+    A row with nothing present has zeros. The projection starts normal with deviation 0.02, so that the first
+    loss is near `ln C`.
+    """
+
+    def __init__(self, width: int, classes: int, pooling: Pooling = "mean", dropout: float = 0.0):
+        super().__init__()
+        self.width, self.classes = width, classes
+        self.pooling: Pooling = pooling
+        self.query = nn.Parameter(torch.empty(width)) if pooling == "attention" else None
+        self.dropout = Dropout(dropout)
+        self.projection = nn.Linear(width, classes)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.query is not None:
+            nn.init.zeros_(self.query)
+        nn.init.normal_(self.projection.weight, std=0.02)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B D"], Aux]:
+        return self.dropout(self._pool(memory)), {}
+
+    def project(self, features: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
+        """Logits of the classes."""
+        return self.projection(features)
+
+    def _pool(self, memory: Memory) -> Float[Tensor, "B D"]:
+        if self.pooling == "summary":
+            return memory.summary
+        vectors, mask = memory.vectors, memory.mask
+        any_present = mask.any(1, keepdim=True)
+        if self.pooling == "mean":
+            return vectors.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+        if self.pooling == "last":
+            places = torch.arange(1, mask.shape[1] + 1, device=mask.device)
+            last = (mask * places).argmax(1)
+            return vectors.gather(1, last.view(-1, 1, 1).expand(-1, 1, self.width)).squeeze(1)
+        if self.pooling == "max":
+            lowest = torch.finfo(vectors.dtype).min
+            return vectors.masked_fill(~mask[:, :, None], lowest).amax(1).where(any_present, 0.0)
+        assert self.query is not None
+        scores = vectors @ self.query
+        weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(1).where(mask, 0.0)
+        self.tap("weights", lambda: weights[:, None, None])
+        return (weights[:, None].to(vectors.dtype) @ vectors).squeeze(1)

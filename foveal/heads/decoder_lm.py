@@ -1,0 +1,76 @@
+"""The generating head: tokens so far to logits of the next, from a Memory or from nothing."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.embedding import Embedding, OneHot
+from foveal.layers.linear import Linear
+from foveal.ops.cross_entropy import Losses, linear_cross_entropy
+
+
+class Generator(nn.Module):
+    """Embedding, a norm of it if given, a stack of blocks, a norm, and the projection to the vocabulary.
+
+    `state = head.start(memory, B)`, then `features, state, aux = head(tokens, state)`, and
+    `head.project(features)` gives logits where they are needed. `start` is not called again when a state
+    is carried on. A `tied` projection shares the embedding's table (Press and Wolf 2017).
+
+    The projection (and with it a tied table) starts normal with deviation 0.02, so that the first loss is
+    near `ln V`.
+    """
+
+    def __init__(
+        self,
+        embedding: Embedding | OneHot,
+        stack: Stack,
+        width: int,
+        norm: nn.Module | None = None,
+        tied: bool = False,
+        embedding_norm: nn.Module | None = None,
+        projection_bias: bool = True,
+    ):
+        super().__init__()
+        self.vocabulary, self.width = embedding.size, width
+        self.embedding = embedding
+        self.embedding_norm = nn.Identity() if embedding_norm is None else embedding_norm
+        self.stack = stack
+        self.bounded, self.limit = stack.bounded, stack.limit
+        self.aux_names = aux_names(stack)
+        self.norm = nn.Identity() if norm is None else norm
+        self.projection = Linear(width, embedding.size, bias=projection_bias)
+        if tied:
+            assert isinstance(embedding, Embedding)
+            self.projection.weight = embedding.table
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.projection.weight, std=0.02)
+        if self.projection.bias is not None:
+            nn.init.zeros_(self.projection.bias)
+
+    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
+        """The first state of `batch` rows; `capacity` tokens are to come, if known."""
+        return self.stack.init_state(batch, capacity, memory)
+
+    def forward(
+        self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State, Aux]:
+        """Features of each position; tokens in the padding may be anything in the vocabulary."""
+        x = self.embedding_norm(self.embedding(tokens))
+        x, state, aux = self.stack(x, state, lengths=lengths)
+        return self.norm(x), state, aux
+
+    def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
+        """Logits of the next token."""
+        return self.projection(features)
+
+    def losses(
+        self, features: Float[Tensor, "N D"], targets: Int[Tensor, " N"], smoothing: float = 0.0
+    ) -> Losses:
+        """Of `targets` as the next tokens, without all logits of `project` at once."""
+        weight, bias = self.projection.weight, self.projection.bias
+        return linear_cross_entropy(features, weight, bias, targets, smoothing)

@@ -1,0 +1,70 @@
+"""The classifying head of the first convolutional networks: all places of a grid at once."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.core.memory import Memory
+from foveal.layers.blocks.moe import Aux
+from foveal.layers.dropout import Dropout
+
+
+class FlatClassifier(nn.Module):
+    """The vectors of a grid side by side, hidden layers with dropout behind each, and a projection.
+
+    It is made for one `grid`, rows and columns; a larger one is averaged down to it, over windows that
+    overlap where sides don't divide. The vectors stand one after the other, where torchvision has all places
+    of channel 0, then of channel 1 ... Hidden weights start as those of convolutions with a bias, the
+    projection normal with deviation 0.01 (Krizhevsky et al. 2012).
+    """
+
+    def __init__(
+        self,
+        width: int,
+        grid: tuple[int, int],
+        hidden: tuple[int, ...],
+        classes: int,
+        dropout: float = 0.0,
+        activation: Callable[[Tensor], Tensor] = F.relu,
+    ):
+        super().__init__()
+        self.width, self.grid, self.classes = width, grid, classes
+        sizes = (width * grid[0] * grid[1], *hidden)
+        self.hidden = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(sizes))
+        self.activation = activation
+        self.dropout = Dropout(dropout)
+        self.projection = nn.Linear(sizes[-1], classes)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for layer in self.hidden:
+            assert isinstance(layer, nn.Linear)
+            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
+        nn.init.normal_(self.projection.weight, std=0.01)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B E"], Aux]:
+        """What the projection needs; ValueError for a memory without such a grid."""
+        x = self._flat(memory)
+        for layer in self.hidden:
+            x = self.dropout(self.activation(layer(x)))
+        return x, {}
+
+    def project(self, features: Float[Tensor, "B E"]) -> Float[Tensor, "B C"]:
+        """Logits of the classes."""
+        return self.projection(features)
+
+    def _flat(self, memory: Memory) -> Float[Tensor, "B F"]:
+        grid = memory.segments[0].grid if len(memory.segments) == 1 else None
+        if grid is None or grid[0] < self.grid[0] or grid[1] < self.grid[1]:
+            found = "a memory of no grid" if grid is None else f"a grid of {grid[0]}x{grid[1]}"
+            raise ValueError(f"{found}, but this head was made for one of {self.grid[0]}x{self.grid[1]}")
+        if grid == self.grid:
+            return memory.vectors.flatten(1)
+        B, _, D = memory.vectors.shape
+        maps = F.adaptive_avg_pool2d(memory.vectors.mT.reshape(B, D, *grid), self.grid)
+        return maps.flatten(2).mT.flatten(1)

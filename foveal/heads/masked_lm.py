@@ -1,0 +1,50 @@
+"""The guessing head: a Memory to the token that stands behind each mask."""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.layers.blocks.moe import Aux
+from foveal.layers.linear import Linear
+from foveal.layers.norm import LayerNorm
+from foveal.ops.activation import ACTIVATIONS, Activation
+
+
+class Guesser(nn.Module):
+    """`norm(activation(W h + b))` of the memory's vectors at some places, and a projection to the vocabulary.
+
+    (Devlin et al. 2019; the layer before the projection is in their code.) The projection may share the
+    `table` of the encoder's embedding. Matrices, and with them a shared table, start normal with deviation
+    0.02, so that the first loss is near `ln V`.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        vocabulary: int,
+        table: nn.Parameter | None = None,
+        activation: Activation = "gelu",
+        epsilon: float = 1e-5,
+    ):
+        super().__init__()
+        self.width, self.vocabulary = width, vocabulary
+        self.transform = Linear(width, width)
+        self.activate = ACTIVATIONS[activation]
+        self.norm = LayerNorm(width, epsilon)
+        self.projection = Linear(width, vocabulary)
+        if table is not None:
+            self.projection.weight = table
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for linear in (self.transform, self.projection):
+            nn.init.normal_(linear.weight, std=0.02)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, memory: Memory, places: Bool[Tensor, "B S"]) -> tuple[Float[Tensor, "N D"], Aux]:
+        """Features of the places that are True, row by row: all others cost nothing."""
+        return self.norm(self.activate(self.transform(memory.vectors[places]))), {}
+
+    def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
+        """Logits of the tokens."""
+        return self.projection(features)

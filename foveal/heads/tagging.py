@@ -1,0 +1,39 @@
+"""The tagging head: a Memory to a label for each position that is asked for."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.layers.blocks.moe import Aux
+from foveal.layers.dropout import Dropout
+
+
+class Tagger(nn.Module):
+    """The memory's vectors at given positions (the first subword of each word), and a projection to the tags.
+
+    The projection starts normal with deviation 0.02.
+    """
+
+    def __init__(self, width: int, tags: int, dropout: float = 0.0):
+        super().__init__()
+        self.width, self.tags = width, tags
+        self.dropout = Dropout(dropout)
+        self.projection = nn.Linear(width, tags)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.projection.weight, std=0.02)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(
+        self, memory: Memory, places: Int[Tensor, "B T"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], Aux]:
+        """The vectors at `places`, or all of them; places in the padding may be any that exist."""
+        vectors = memory.vectors
+        if places is not None:
+            vectors = vectors.gather(1, places[:, :, None].expand(-1, -1, vectors.shape[2]))
+        return self.dropout(vectors), {}
+
+    def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B C"]:
+        """Logits of the tags."""
+        return self.projection(features)

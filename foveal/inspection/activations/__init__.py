@@ -1,0 +1,1 @@
+"""The view `activations`: how large the outputs of each layer are."""

@@ -1,0 +1,1 @@
+"""The view of attention: what was read of a source at each word of the target."""

@@ -1,0 +1,109 @@
+"""Where in an image a model looked for each word, as a PNG ("Show, attend and tell", Xu et al. 2015).
+
+First the image, then one panel a word with its weights laid over the image, in reading order.
+"""
+
+import io
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from foveal.core.errors import UserError
+from foveal.inspection.attention_maps.plot import FONTS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import FontProperties
+
+COLUMNS = 6
+"""Panels side by side."""
+SIDE, GAP, LINE, BELOW, TALLEST = 1.5, 0.08, 0.3, 0.2, 200.0
+"""Inches of a panel's longer side, between panels, of a word above, of a number below, and of the picture."""
+DPI = 130
+VEIL = 0.65
+"""How much of a panel is weight, the rest is image: more than half, so that no image outshines a weight."""
+LETTERS = 16
+"""Longer words are cut."""
+FAINT = "#52606d"
+
+
+class Looked(NamedTuple):
+    """`weights[t]` says how much is read of each place of `grid` (rows, columns), row by row, for `words[t]`.
+
+    `pixels` are those that the model was fed: the whole of what the grid covers, and nothing beside it.
+    """
+
+    pixels: UInt8[np.ndarray, "H W 3"]
+    grid: tuple[int, int]
+    weights: Float[np.ndarray, "T S"]
+    words: Sequence[str]
+
+
+def draw(examples: Sequence[Looked]) -> bytes:
+    """The PNG's content, one example below the other.
+
+    White is the largest weight of a word, which is written below it; black is 0. A place has its weight at
+    its centre; between centres it changes evenly. Errors: UserError for more panels than fit a picture,
+    ValueError for weights that are not one for each word and place.
+    """
+    from matplotlib.figure import Figure
+
+    for one in examples:
+        if one.weights.shape != (len(one.words), math.prod(one.grid)):
+            raise ValueError(
+                f"weights {one.weights.shape} for {len(one.words)} words and a grid {one.grid}: "
+                "one is needed for each word and place"
+            )
+    panels = [1 + len(one.words) for one in examples]
+    rows, columns = [math.ceil(count / COLUMNS) for count in panels], min(COLUMNS, max(panels))
+    width, height = columns * (SIDE + GAP) + GAP, sum(rows) * (LINE + SIDE + BELOW)
+    if height > TALLEST:
+        raise UserError(
+            f"a picture of these {sum(panels):,} panels would be taller than {TALLEST:.0f} inches; "
+            "give fewer images, or shorter texts"
+        )
+    figure, content, top = Figure(figsize=(width, height)), io.BytesIO(), height
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        for one, count in zip(examples, rows, strict=True):
+            _draw_one(figure, one, top)
+            top -= count * (LINE + SIDE + BELOW)
+        figure.savefig(content, dpi=DPI)
+    return content.getvalue()
+
+
+def _draw_one(figure: "Figure", one: Looked, top: float) -> None:
+    """`top`: inches from the lower edge."""
+    width, height = figure.get_size_inches()
+    font = _font()
+    around = (-0.5, one.pixels.shape[1] - 0.5, one.pixels.shape[0] - 0.5, -0.5)
+    for number in range(1 + len(one.words)):
+        row, column = divmod(number, COLUMNS)
+        left = GAP + column * (SIDE + GAP)
+        low = top - row * (LINE + SIDE + BELOW) - LINE - SIDE
+        axes = figure.add_axes((left / width, low / height, SIDE / width, SIDE / height))
+        axes.set_axis_off()
+        axes.imshow(one.pixels, interpolation="nearest")
+        if number > 0:
+            weights = one.weights[number - 1].reshape(one.grid)
+            most = float(weights.max())
+            veil = axes.imshow(weights, "gray", interpolation="bilinear", extent=around)
+            veil.set(alpha=VEIL, clim=(0, most or 1.0))
+            middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "parse_math": False}
+            axes.text(0.5, 1.03, _cut(one.words[number - 1]), va="bottom", fontproperties=font, **middle)
+            axes.text(0.5, -0.02, f"{most:.2g}", va="top", fontsize=7, color=FAINT, **middle)
+
+
+def _font() -> "FontProperties":
+    from matplotlib.font_manager import FontProperties, fontManager
+
+    installed = {font.name for font in fontManager.ttflist}
+    return FontProperties(family=[name for name in FONTS if name in installed], size=9)
+
+
+def _cut(word: str) -> str:
+    return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"

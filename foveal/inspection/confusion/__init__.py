@@ -1,0 +1,1 @@
+"""The view `confusion`: which classes a run takes for which."""

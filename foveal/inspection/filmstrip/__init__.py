@@ -1,0 +1,1 @@
+"""The view `filmstrip`: what a run says of the frames of clips."""

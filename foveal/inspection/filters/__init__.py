@@ -1,0 +1,1 @@
+"""The view `filters`: what the first layer looks for in images."""

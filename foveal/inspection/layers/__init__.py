@@ -1,0 +1,1 @@
+"""The table of layers: outputs, parameters, multiply-adds, receptive fields."""

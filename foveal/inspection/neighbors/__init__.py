@@ -1,0 +1,1 @@
+"""The view `neighbors`: the images nearest to an image, by features and by pixels."""

@@ -1,0 +1,1 @@
+"""The view `units`: what moves the units of a deeper layer."""

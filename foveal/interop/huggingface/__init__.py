@@ -1,0 +1,1 @@
+"""Model folders of Hugging Face, read and written: one file a model family."""

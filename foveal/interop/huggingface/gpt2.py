@@ -1,0 +1,92 @@
+"""GPT-2 (Radford et al. 2019): attention behind learned positions."""
+
+from typing import Any
+
+from foveal.config import ModelConfig
+from foveal.core.errors import UserError
+from foveal.interop.huggingface.family import EPSILON, Family, same, transposed
+from foveal.interop.huggingface.hf_config import Settings
+
+ACTIVATIONS = {
+    "gelu_new": "gelu-tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "gelu_pytorch_tanh": "gelu-tanh",
+}
+
+
+def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
+    settings.require("layer_norm_epsilon", EPSILON)
+    settings.require("scale_attn_weights", True)
+    settings.require("scale_attn_by_inverse_layer_idx", False)
+    settings.require("add_cross_attention", False)
+    width = settings.size("n_embd", 768)
+    return {
+        "mixers": "attention",
+        "layers": settings.size("n_layer", 12),
+        "width": width,
+        "attention": {"heads": settings.size("n_head", 12)},
+        "positions": {"kind": "learned"},
+        "feedforward": "mlp",
+        "expansion": settings.size("n_inner", 4 * width) / width,
+        "activation": settings.choice("activation_function", "gelu_new", ACTIVATIONS),
+        "norm": "layer",
+        "residual": True,
+        "dropout": settings.share("resid_pdrop", 0.1),
+        "tied": settings.truth("tie_word_embeddings", True),
+        "projection_bias": False,
+    }, settings.size("n_positions", 1024)
+
+
+def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
+    names = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
+    if config.activation not in names:
+        raise UserError(
+            f"model.activation={config.activation}: GPT-2's files are read with {', '.join(names)}"
+        )
+    return {
+        "n_layer": config.layers,
+        "n_embd": config.width,
+        "n_head": config.attention.heads,
+        "n_inner": round(config.expansion * config.width),
+        "n_positions": context,
+        "activation_function": names[config.activation],
+        "layer_norm_epsilon": EPSILON,
+        "resid_pdrop": config.dropout,
+        "embd_pdrop": 0.0,
+        "attn_pdrop": 0.0,
+    }
+
+
+GPT2 = Family(
+    model_type="gpt2",
+    architecture="GPT2LMHeadModel",
+    mixer="attention",
+    prefix="transformer.",
+    embedding="wte.weight",
+    head="lm_head.weight",
+    layers="h",
+    blocks=1,
+    once={
+        "wpe.weight": same("stack.positioned.position.table"),
+        "ln_f.weight": same("norm.gain"),
+        "ln_f.bias": same("norm.bias"),
+    },
+    layer={
+        "ln_1.weight": same("{first}.mixer_norm.gain"),
+        "ln_1.bias": same("{first}.mixer_norm.bias"),
+        "attn.c_attn.weight": transposed(*(f"{{first}}.mixer.{p}.weight" for p in ("query", "key", "value"))),
+        "attn.c_attn.bias": same(*(f"{{first}}.mixer.{p}.bias" for p in ("query", "key", "value"))),
+        "attn.c_proj.weight": transposed("{first}.mixer.output.weight"),
+        "attn.c_proj.bias": same("{first}.mixer.output.bias"),
+        "ln_2.weight": same("{first}.feedforward_norm.gain"),
+        "ln_2.bias": same("{first}.feedforward_norm.bias"),
+        "mlp.c_fc.weight": transposed("{first}.feedforward.expand.weight"),
+        "mlp.c_fc.bias": same("{first}.feedforward.expand.bias"),
+        "mlp.c_proj.weight": transposed("{first}.feedforward.contract.weight"),
+        "mlp.c_proj.bias": same("{first}.feedforward.contract.bias"),
+    },
+    free=frozenset(),
+    to_ours=to_ours,
+    to_theirs=to_theirs,
+)

@@ -1,0 +1,110 @@
+"""Hugging Face's tokenizer.json to a tokenizer of ours and back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from foveal.core.errors import UserError
+from foveal.data.text.subword_tokenizers import byte_letters
+from foveal.data.text.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, Tokenizer
+from foveal.interop.huggingface.files import TOKENIZER, read_json
+
+ANY_CHARACTER = r"[\s\S]"
+
+
+def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
+    """The tokenizer of a model of `vocabulary` tokens: byte-level BPE, or single characters as we write them.
+
+    Models are often given more tokens than their tokenizer has, for the sake of round sizes: those are added,
+    as `<unused N>`. Errors: UserError for other tokenizers, and those with more tokens than the model.
+    """
+    path = folder / TOKENIZER
+    content = read_json(path)
+    model = content.get("model")
+    if not isinstance(model, dict):
+        raise UserError(f"{path}: it has no model, so it is no tokenizer; get the folder anew")
+    if model.get("type") == "WordLevel":
+        tokenizer: Tokenizer = CharacterTokenizer(_characters(model, path))
+    else:
+        _refuse_others(content, model, path)
+        tokenizer = _byte_level(content, path, vocabulary)
+    if tokenizer.size != vocabulary:
+        raise UserError(f"{path}: {tokenizer.size} tokens, but the model has {vocabulary}")
+    return tokenizer
+
+
+def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
+    """tokenizer.json, and the few words with which transformers' AutoTokenizer takes it as it is."""
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    return {
+        TOKENIZER: _to_json(tokenizer).encode(),
+        "tokenizer_config.json": json.dumps(config, indent=2).encode() + b"\n",
+    }
+
+
+def _to_json(tokenizer: Tokenizer) -> str:
+    from tokenizers import Regex, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer as Fast
+
+    if isinstance(tokenizer, CharacterTokenizer):
+        fast = Fast(models.WordLevel(_numbered(tokenizer.vocabulary), unk_token="<unk>"))
+        fast.pre_tokenizer = pre_tokenizers.Split(Regex(ANY_CHARACTER), "isolated")
+        fast.decoder = decoders.Fuse()
+    elif isinstance(tokenizer, ByteTokenizer):
+        fast = Fast(models.BPE(_numbered(byte_letters()), []))
+        fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        fast.decoder = decoders.ByteLevel()
+    elif tokenizer.kind == "word":
+        raise UserError("data.tokenizer=word has no form of Hugging Face's that leaves unknown words out")
+    else:
+        return tokenizer.to_json()
+    return str(fast.to_str())
+
+
+def _numbered(letters: str) -> dict[str, int]:
+    return {letter: i for i, letter in enumerate(letters)}
+
+
+def _characters(model: dict[str, Any], path: Path) -> str:
+    """The vocabulary that `_to_json` wrote."""
+    vocabulary = model.get("vocab")
+    if isinstance(vocabulary, dict) and all(len(token) == 1 for token in vocabulary):
+        letters = "".join(sorted(vocabulary))
+        if vocabulary == _numbered(letters):
+            return letters
+    raise UserError(f"{path}: word tokens: only byte-level BPE and single characters are ours too")
+
+
+def _refuse_others(content: dict[str, Any], model: dict[str, Any], path: Path) -> None:
+    """Byte-level BPE as GPT-2's: any text, cut before white space, is tokenised part by part."""
+    before, after, normalizer = (
+        part if isinstance(part, dict) else {"type": part}
+        for part in map(content.get, ("pre_tokenizer", "post_processor", "normalizer"))
+    )
+    adds_nothing = after.get("type") == "TemplateProcessing" and after.get("special_tokens") == {}
+    right = {
+        "model": model.get("type") == "BPE" and not model.get("dropout"),
+        "pre_tokenizer": before.get("type") == "ByteLevel"
+        and before.get("add_prefix_space") is False
+        and before.get("use_regex", True) is True,
+        "post_processor": after.get("type", "?") in (None, "ByteLevel") or adds_nothing,
+        "normalizer": normalizer.get("type", "?") in (None, "NFC"),
+    }
+    for name in right:
+        if not right[name]:
+            raise UserError(f"{path}: its {name} is not that of byte-level BPE as GPT-2's, which ours is")
+
+
+def _byte_level(content: dict[str, Any], path: Path, vocabulary: int) -> BPETokenizer:
+    from tokenizers import AddedToken
+    from tokenizers import Tokenizer as Fast
+
+    try:
+        fast = Fast.from_str(json.dumps(content | {"truncation": None, "padding": None}))
+        if fast.get_vocab_size() > 0 and fast.id_to_token(fast.get_vocab_size() - 1) is None:
+            raise ValueError("its numbers have gaps")
+        unused = range(fast.get_vocab_size(), vocabulary)
+        fast.add_tokens([AddedToken(f"<unused {i}>", normalized=False) for i in unused])
+        return BPETokenizer(fast)
+    except Exception as error:  # the library raises plain Exception
+        raise UserError(f"{path}: not a tokenizer that can be used ({error}); get it anew") from None

@@ -1,0 +1,106 @@
+"""Vision Transformers of Hugging Face's (Dosovitskiy et al. 2021): of any size, with a class token."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from foveal.config import ConfigError, ModelConfig
+from foveal.core.errors import UserError
+from foveal.heads.classification import Classifier
+from foveal.interop.huggingface.files import CONFIG, read_json, read_weights
+from foveal.interop.huggingface.gpt2 import ACTIVATIONS
+from foveal.interop.huggingface.hf_config import Settings
+from foveal.interop.huggingface.language_models import validated
+from foveal.interop.image_network import ForeignNetwork, labels_of, to_ours
+from foveal.models.encoder import Encoded, patch_encoder
+from foveal.store.sealed import weights_of
+
+TOKEN, POSITIONS, PROJECTION = (
+    f"encoder.{name}" for name in ("token", "stack.positioned.position.table", "projection.weight")
+)
+ONCE = {
+    TOKEN: "vit.embeddings.cls_token",
+    POSITIONS: "vit.embeddings.position_embeddings",
+    PROJECTION: "vit.embeddings.patch_embeddings.projection.weight",
+    "encoder.projection.bias": "vit.embeddings.patch_embeddings.projection.bias",
+    "encoder.norm.gain": "vit.layernorm.weight",
+    "encoder.norm.bias": "vit.layernorm.bias",
+    "head.projection.weight": "classifier.weight",
+    "head.projection.bias": "classifier.bias",
+}
+LAYER = {
+    "mixer.query": "attention.attention.query",
+    "mixer.key": "attention.attention.key",
+    "mixer.value": "attention.attention.value",
+    "mixer.output": "attention.output.dense",
+    "mixer_norm": "layernorm_before",
+    "feedforward.expand": "intermediate.dense",
+    "feedforward.contract": "output.dense",
+    "feedforward_norm": "layernorm_after",
+}
+
+
+def read_vit(folder: Path) -> ForeignNetwork:
+    """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
+    path = folder / CONFIG
+    settings = Settings(read_json(path), path)
+    config, labels = to_config(settings), labels_of(settings)
+    channels, size = settings.size("num_channels", 3), settings.size("image_size", 224)
+    found = read_weights(folder)
+    if config.encoder.layers > len(found):
+        raise UserError(f"{path}: {config.encoder.layers} layers, but {folder} has {len(found)} tensors")
+    try:
+        ours = _shapes(config, channels, size, len(labels))
+    except (ConfigError, ValueError, RuntimeError) as error:
+        raise UserError(f"{path}: {error}") from None
+    width, patch = config.encoder.width, config.encoder.patch
+    # Of a convolution whose stride is its kernel, and of a batch of one.
+    there = {
+        PROJECTION: (width, channels, patch, patch),
+        TOKEN: (1, 1, width),
+        POSITIONS: (1, *ours[POSITIONS].shape),
+    }
+    shapes = ours | {name: ours[name].view(shape) for name, shape in there.items()}
+    tensors = to_ours(shapes, theirs, found, folder)
+    shaped = {name: tensor.view(ours[name].shape) for name, tensor in tensors.items()}
+    return ForeignNetwork("vit", config, channels, labels, shaped, size)
+
+
+def to_config(settings: Settings) -> ModelConfig:
+    settings.require("qkv_bias", True)
+    width = settings.size("hidden_size", 768)
+    encoder = {
+        "kind": "patches",
+        "patch": settings.size("patch_size", 16),
+        "mixers": "attention",
+        "layers": settings.size("num_hidden_layers", 12),
+        "width": width,
+        "attention": {"heads": settings.size("num_attention_heads", 12)},
+        "positions": {"kind": "learned"},
+        "feedforward": "mlp",
+        "expansion": settings.size("intermediate_size", 3072) / width,
+        "activation": settings.choice("hidden_act", "gelu", ACTIVATIONS),
+        "norm": "layer",
+        "norm_epsilon": settings.share("layer_norm_eps", 1e-12),
+        "residual": True,
+        "dropout": settings.share("hidden_dropout_prob", 0.0),
+        "summary": "class",
+    }
+    return validated({"encoder": encoder, "pooling": "summary"}, settings.path)
+
+
+def theirs(name: str) -> str:
+    """Their name of our `name`."""
+    if name in ONCE:
+        return ONCE[name]
+    _, _, _, number, rest = name.split(".", 4)
+    part, _, kind = rest.rpartition(".")
+    return f"vit.encoder.layer.{number}.{LAYER[part]}.{'weight' if kind == 'gain' else kind}"
+
+
+def _shapes(config: ModelConfig, channels: int, size: int, classes: int) -> dict[str, Tensor]:
+    """Our model's weights on no device."""
+    with torch.device("meta"):
+        encoder = patch_encoder(config.encoder, channels, size)
+        return weights_of(Encoded(encoder, Classifier(encoder.width, classes, config.pooling)))

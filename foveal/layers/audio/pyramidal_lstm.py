@@ -1,0 +1,46 @@
+"""A pyramid of bidirectional LSTM layers, each but the first half as long as the one below."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.mixers.bidirectional import Bidirectional
+from foveal.layers.mixers.recurrent import LSTM, Recurrent
+
+
+class Pyramid(nn.Module):
+    """`h_t^j = BLSTM(h_(t-1)^j, [h_(2t)^(j-1), h_(2t+1)^(j-1)])` (Chan et al. 2016, equation 5).
+
+    The first layer reads single steps. Both directions are of half of `width`, their outputs side by side.
+    A last step without a partner stands beside zeros.
+    """
+
+    def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):
+        super().__init__()
+        if width % 2:
+            raise ValueError(f"two directions need an even width, not {width}")
+        sizes = [d_in] + [2 * width] * (layers - 1)
+        self.blocks = nn.ModuleList(
+            Block(
+                Bidirectional(Recurrent(LSTM(size, width // 2)), Recurrent(LSTM(size, width // 2))),
+                dropout=dropout,
+            )
+            for size in sizes
+        )
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B S E"], Int[Tensor, " B"] | None]:
+        """The top layer's outputs, zeros in the padding, and their lengths."""
+        for number, block in enumerate(self.blocks):
+            if number:
+                x = join_pairs(x)
+                lengths = None if lengths is None else (lengths + 1) // 2
+            x, _, _ = block(x, lengths=lengths)
+        return x, lengths
+
+
+def join_pairs(x: Float[Tensor, "B T D"]) -> Float[Tensor, "B S E"]:
+    """Steps 2t and 2t + 1 side by side: (B, ceil(T / 2), 2 D). The padding of `x` must be zeros."""
+    return F.pad(x, (0, 0, 0, x.shape[1] % 2)).reshape(x.shape[0], -1, 2 * x.shape[2])

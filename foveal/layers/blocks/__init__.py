@@ -1,0 +1,1 @@
+"""Blocks and stacks: norm, mixer, residual, feed-forward."""

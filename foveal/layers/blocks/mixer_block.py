@@ -1,0 +1,77 @@
+"""A block: norm, mixer, residual, feed-forward."""
+
+from typing import Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.core.tap import Tapped
+from foveal.layers.blocks.moe import Aux, Routed
+from foveal.layers.dropout import Dropout
+from foveal.layers.mixers.base import Mixer
+from foveal.layers.norm import make_norm
+from foveal.ops.padding import zero_padding
+
+
+class Block(Tapped):
+    """One mixer and, if given, one feed-forward layer, each with its norm, dropout and residual.
+
+    Pre-norm: `x = x + mixer(norm(x))`, `x = x + feedforward(norm(x))` (Xiong et al. 2020).
+    Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
+    Without `residual` the `x +` is left out, and the mixer may change the width.
+    `epsilon` is the norms'.
+    A `Routed` feed-forward layer gives `aux`, sums within each row, which goes up to the task.
+    """
+
+    def __init__(
+        self,
+        mixer: nn.Module,
+        feedforward: nn.Module | None = None,
+        norm: Literal["none", "layer", "rms"] = "none",
+        place: Literal["pre", "post"] = "pre",
+        residual: bool = False,
+        dropout: float = 0.0,
+        epsilon: float = 1e-5,
+    ):
+        super().__init__()
+        d_in, d_out = int(mixer.d_in), int(mixer.d_out)  # type: ignore[arg-type]
+        if residual and d_in != d_out:
+            raise ValueError(f"a residual needs equal widths, not {d_in} and {d_out}")
+        self.mixer: Mixer = mixer  # type: ignore[assignment]
+        self.bounded = self.mixer.bounded
+        self.feedforward = feedforward
+        self.pre, self.residual = place == "pre", residual
+        self.mixer_norm = make_norm(norm, d_in if self.pre else d_out, epsilon)
+        self.feedforward_norm = make_norm(norm, d_out, epsilon) if feedforward is not None else None
+        self.dropout = Dropout(dropout)
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return self.mixer.init_state(batch, capacity, memory)
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T E"], State, Aux]:
+        x = zero_padding(x, lengths)
+        y, state = self.mixer(self.mixer_norm(x) if self.pre else x, state, lengths=lengths)
+        x = self._join(x, y, self.mixer_norm)
+        aux: Aux = {}
+        if self.feedforward is not None:
+            assert self.feedforward_norm is not None
+            y = self.feedforward_norm(x) if self.pre else x
+            if isinstance(self.feedforward, Routed):
+                y, aux = self.feedforward(y, lengths)
+            else:
+                y = self.feedforward(y)
+            x = self._join(x, y, self.feedforward_norm)
+        x = zero_padding(x, lengths)
+        self.tap("features", lambda: x)
+        return x, state, aux
+
+    def _join(self, x: Tensor, y: Tensor, norm: nn.Module) -> Tensor:
+        if self.training:
+            y = self.dropout(y)
+        if self.residual:
+            y = x + y
+        return y if self.pre else norm(y)

@@ -1,0 +1,51 @@
+"""Both directions of any mixer, for encoders."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.layers.mixers.base import Mixer
+from foveal.ops.padding import reverse_within
+
+
+class Bidirectional(nn.Module):
+    """Two mixers, one forwards and one on each row reversed within its own length.
+
+    Their outputs stand side by side (Schuster and Paliwal 1997) or are added: `join`. It needs the whole row
+    at once, so it has no state and refuses one.
+    """
+
+    bounded = False
+
+    def __init__(self, there: nn.Module, back: nn.Module, join: Literal["beside", "sum"] = "beside"):
+        super().__init__()
+        self.there: Mixer = there  # type: ignore[assignment]
+        self.back: Mixer = back  # type: ignore[assignment]
+        if self.there.d_in != self.back.d_in:
+            raise ValueError(f"both directions read the same input, not {there.d_in} and {back.d_in} wide")
+        if join == "sum" and self.there.d_out != self.back.d_out:
+            raise ValueError(f"a sum needs equal widths, not {there.d_out} and {back.d_out}")
+        self.join = join
+        self.d_in = self.there.d_in
+        self.d_out = self.there.d_out + (self.back.d_out if join == "beside" else 0)
+
+    def reset_parameters(self) -> None:
+        self.there.reset_parameters()
+        self.back.reset_parameters()
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return None
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T E"], State]:
+        if state is not None:
+            raise ValueError("a bidirectional mixer can't go on from a state: give it the row at once")
+        there, _ = self.there(x, lengths=lengths)
+        back, _ = self.back(reverse_within(x, lengths), lengths=lengths)
+        back = reverse_within(back, lengths)
+        return (torch.cat([there, back], 2) if self.join == "beside" else there + back), None

@@ -1,0 +1,54 @@
+"""Causal convolution as a mixer: its state is the inputs that later outputs still see."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.layers.mixers.base import check_input
+from foveal.ops.causal_conv1d import causal_convolution, last_inputs
+from foveal.ops.padding import zero_padding
+
+
+class Convolution(nn.Module):
+    """`y_t = b + sum_j W_j x_(t - (K-1-j) dilation)`, K = `kernel` (van den Oord et al. 2016, 2.1).
+
+    A linear map and nothing else: the nonlinearity is the block's feed-forward layer. An output sees
+    `1 + (K-1) dilation` inputs, one of a stack 1 + the sum of (K-1) dilation over its layers (all strides
+    are 1). Weights start uniform in +-1/sqrt(D K), as torch's; the bias at zero.
+
+    State: `inputs` (B, `reach`, D), the last (K-1) dilation ones, zeros at first.
+    """
+
+    bounded = True
+
+    def __init__(self, d_in: int, width: int, kernel: int, dilation: int = 1):
+        super().__init__()
+        if kernel < 1 or dilation < 1:
+            raise ValueError(f"a kernel of {kernel} and a dilation of {dilation}: both begin at 1")
+        self.d_in, self.d_out, self.dilation = d_in, width, dilation
+        self.reach = (kernel - 1) * dilation
+        self.weight = nn.Parameter(torch.empty(width, d_in, kernel))
+        self.bias = nn.Parameter(torch.empty(width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.weight[0].numel())
+        nn.init.uniform_(self.weight, -bound, bound)
+        nn.init.zeros_(self.bias)
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return {"inputs": self.weight.new_zeros(batch, self.reach, self.d_in)}
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T E"], State]:
+        check_input(x, state, {"inputs": (self.reach, self.d_in)}, self.weight)
+        if state is None:
+            state = self.init_state(x.shape[0])
+        x, history = zero_padding(x, lengths), state["inputs"]
+        y = zero_padding(causal_convolution(x, history, self.weight, self.bias, self.dilation), lengths)
+        return y, {"inputs": last_inputs(history, x, lengths)}

@@ -1,0 +1,91 @@
+"""Mamba, version 1: a selective state space behind a short convolution, in one gated mixer."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
+from foveal.layers.mixers.base import check_input
+from foveal.ops.causal_conv1d import last_inputs
+from foveal.ops.linear import linear
+from foveal.ops.padding import zero_padding
+from foveal.ops.ssm.depthwise_conv1d import silu_convolution
+from foveal.ops.ssm.mamba_delta import time_steps
+from foveal.ops.ssm.mamba_gate import skip_and_gate
+from foveal.ops.ssm.selective_scan import selective_scan
+
+SHORTEST, LONGEST = 0.001, 0.1
+"""Between these the time steps begin."""
+
+
+class Mamba(Tapped):
+    """Gu and Dao 2023, 3.4 and figure 3, E = `expansion` D channels of N = `states` states each:
+
+        u, z    = W_in x
+        u       = silu(convolution(u))                    each channel by itself, `kernel` inputs
+        r, B, C = W_select u                              R, N and N numbers; R = `rank`, 0 means D/16
+        delta   = softplus(W_delta r + b_delta)
+        y       = selective_scan(u, delta, -exp(A_log), B, C) + skip * u
+        output  = W_out (y * silu(z))
+
+    As the authors begin it: A = -(1 .. N) in each channel, `skip` 1, delta log-uniform between 0.001 and
+    0.1 for r = 0, W_delta uniform in +-1/sqrt(R); all other weights uniform in +-1/sqrt(their inputs).
+
+    State: `inputs` (B, kernel - 1, E), the convolution's last ones, and `h` (B, E, N); zeros at first.
+    """
+
+    bounded = True
+
+    def __init__(self, width: int, expansion: int = 2, states: int = 16, kernel: int = 4, rank: int = 0):
+        super().__init__()
+        self.d_in = self.d_out = width
+        self.inner, self.states, self.rank = expansion * width, states, rank or math.ceil(width / 16)
+        self.shapes = {"inputs": (kernel - 1, self.inner), "h": (self.inner, states)}
+        self.input = Linear(width, 2 * self.inner, bias=False)
+        self.convolution_weight = nn.Parameter(torch.empty(self.inner, kernel))
+        self.convolution_bias = nn.Parameter(torch.empty(self.inner))
+        self.selection = Linear(self.inner, self.rank + 2 * states, bias=False)
+        self.delta = Linear(self.rank, self.inner)
+        self.A_log = nn.Parameter(torch.empty(self.inner, states))
+        self.skip = nn.Parameter(torch.empty(self.inner))
+        self.output = Linear(self.inner, width, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        matrices = (part.weight for part in (self.input, self.selection, self.delta, self.output))
+        for weight in (*matrices, self.convolution_weight):
+            bound = 1 / math.sqrt(weight.shape[1])
+            nn.init.uniform_(weight, -bound, bound)
+        nn.init.zeros_(self.convolution_bias)
+        nn.init.ones_(self.skip)
+        with torch.no_grad():
+            self.A_log.copy_(torch.arange(1, self.states + 1, device=self.A_log.device).log())
+            delta = self.delta.bias.uniform_(math.log(SHORTEST), math.log(LONGEST)).exp_()
+            delta.add_((-delta).expm1().neg().log())  # the inverse of softplus
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return {name: self.A_log.new_zeros(batch, *shape) for name, shape in self.shapes.items()}
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, self.shapes, self.A_log)
+        if state is None:
+            state = self.init_state(x.shape[0])
+        # Two products: one alone would have its gradient put together from those of its halves.
+        x = zero_padding(x, lengths)
+        inputs, z = (linear(x, weight) for weight in self.input.weight.chunk(2))
+        history = state["inputs"]
+        u = silu_convolution(inputs, history, self.convolution_weight, self.convolution_bias)
+        r, B, C = self.selection(u).split([self.rank, self.states, self.states], 2)
+        # A step of 0 leaves the state as it is.
+        delta = zero_padding(time_steps(linear(r, self.delta.weight), self.delta.bias), lengths)
+        self.tap("delta", lambda: delta)
+        y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
+        y = self.output(skip_and_gate(y, u, self.skip, z))
+        return zero_padding(y, lengths), {"inputs": last_inputs(history, inputs, lengths), "h": h}

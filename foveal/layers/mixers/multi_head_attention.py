@@ -1,0 +1,74 @@
+"""What all multi-head attention has in common: four linear layers, and what stands between them."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
+from foveal.ops.attention.dot_product import attention, attention_weights, seen
+from foveal.ops.attention.rotary import rotate
+from foveal.ops.linear import linear
+
+
+class MultiHead(Tapped):
+    """H heads in parallel, each `softmax(q k^T / sqrt(K)) v` with K = width / H (Vaswani et al. 2017, 3.2).
+
+    Keys and values are made of vectors that are `source` wide. All weights start normal with deviation
+    0.02, biases at zero.
+    """
+
+    def __init__(self, width: int, heads: int, source: int):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not a multiple of {heads} heads")
+        self.d_in = self.d_out = self.width = width
+        self.heads = heads
+        self.query = Linear(width, width)
+        self.key = Linear(source, width)
+        self.value = Linear(source, width)
+        self.output = Linear(width, width)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for layer in (self.query, self.key, self.value, self.output):
+            nn.init.normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)
+
+    def _project(self, x: Float[Tensor, "B T D"], *parts: Linear) -> Float[Tensor, "B T E K"]:
+        """The heads of all `parts` side by side: by one product, or for few positions without a copy of W."""
+        if x.shape[0] * x.shape[1] < self.width:
+            together = torch.cat([linear(x, part.weight, part.bias) for part in parts], 2)
+        else:
+            weight = torch.cat([part.weight for part in parts])
+            together = F.linear(x, weight, torch.cat([part.bias for part in parts]))
+        return torch.unflatten(together, 2, (len(parts) * self.heads, -1))
+
+    def _queries_keys_values(
+        self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"] | None
+    ) -> tuple[Float[Tensor, "B T H K"], Float[Tensor, "B T H K"], Float[Tensor, "B T H K"]]:
+        """Of one input; queries and keys turned by their `positions`, if given."""
+        together = self._project(x, self.query, self.key, self.value)
+        if positions is None:
+            q, k, v = together.chunk(3, 2)
+            return q, k, v
+        turned, v = torch.split(together, [2 * self.heads, self.heads], 2)
+        q, k = rotate(turned, positions).chunk(2, 2)
+        return q, k, v
+
+    def _attend(
+        self,
+        q: Float[Tensor, "B T H K"],
+        k: Float[Tensor, "B S H K"],
+        v: Float[Tensor, "B S H K"],
+        visible: Bool[Tensor, "#B #T S"] | None,
+        causal: bool = False,
+        window: int = 0,
+    ) -> Float[Tensor, "B T D"]:
+        """`ops.attention`, and the output layer behind it."""
+        q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
+        mask = None if visible is None else visible[:, None]
+        y = attention(q, k, v, mask, causal, window)
+        self.tap("weights", lambda: attention_weights(q, k, seen(q, k, mask, causal, window)))
+        return self.output(y.transpose(1, 2).flatten(2))

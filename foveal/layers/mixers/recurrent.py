@@ -1,0 +1,220 @@
+"""Recurrent mixers: a cell is one step of equations, `Recurrent` runs it along the sequence.
+
+A cell of one's own needs `sizes`, `project` and `step`, and gets training, truncated backpropagation,
+generation and the laws' tests for it (`examples/own_cell.py`).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.core.tap import Tapped
+from foveal.layers.mixers.base import check_input
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.linear import linear
+from foveal.ops.padding import zero_padding
+from foveal.ops.recurrent import cells
+from foveal.ops.recurrent.gru import kernel_gru, kernel_usable
+
+
+class Cell(nn.Module, ABC):
+    """One step of a recurrence. `sizes` names the parts of its state and their widths."""
+
+    d_in: int
+    d_out: int
+    sizes: dict[str, int]
+
+    @abstractmethod
+    def reset_parameters(self) -> None:
+        """Fill every parameter anew."""
+
+    @abstractmethod
+    def project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T P"]:
+        """The part of the equations that depends on the input alone, for the whole sequence at once."""
+
+    @abstractmethod
+    def step(self, p: Float[Tensor, "B P"], state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """`y_t, s_t` from `p_t` and `s_(t-1)`."""
+
+    def fused(
+        self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The whole sequence: outputs, and the state after each row's own length; by steps, if not faster."""
+        return cells.recur(self.step, self.project(x), state, lengths)
+
+    def fast_path(self) -> str:
+        """What `fused` does here, in `ops.dispatch`'s words; empty if nothing is faster than the steps."""
+        return ""
+
+
+class Recurrent(Tapped):
+    """The mixer made of a cell; its start is zeros, or learned (one vector for all rows)."""
+
+    bounded = True
+
+    def __init__(self, cell: Cell, learned_start: bool = False):
+        super().__init__()
+        self.cell = cell
+        self.d_in, self.d_out = cell.d_in, cell.d_out
+        self.shapes: dict[str, tuple[int, ...] | None] = {name: (size,) for name, size in cell.sizes.items()}
+        self.start = nn.ParameterDict(
+            {name: nn.Parameter(torch.zeros(size)) for name, size in cell.sizes.items() if learned_start}
+        )
+
+    def reset_parameters(self) -> None:
+        self.cell.reset_parameters()
+        for start in self.start.values():
+            nn.init.zeros_(start)
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        like = next(self.cell.parameters())
+        return {
+            name: self.start[name].expand(batch, -1).clone() if self.start else like.new_zeros(batch, size)
+            for name, size in self.cell.sizes.items()
+        }
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T E"], State]:
+        check_input(x, state, self.shapes, next(self.cell.parameters()))
+        x = zero_padding(x, lengths)
+        if state is None:
+            state = self.init_state(x.shape[0])
+        # Writing one position, a fused kernel would rearrange the weights first; the step reads them once.
+        several = x.shape[1] > 1 or torch.is_grad_enabled()
+        path = self.cell.fast_path() if several else ""
+        if choose(type(self.cell).__name__, path, bool(path)):
+            y, after = self.cell.fused(x, state, lengths)
+        else:
+            y, after = cells.recur(self.cell.step, self.cell.project(x), state, lengths)
+        # A kernel may compute in lower precision; the state keeps its own.
+        after = {name: part.to(state[name].dtype) for name, part in after.items()}
+        y = zero_padding(y, lengths)
+        self.tap("hidden", lambda: y)
+        return y, after
+
+
+class _Gated(Cell):
+    """What the built-in cells share: `gates` blocks of rows in `W_x`, `W_h` and one bias.
+
+    All weights start uniform in +-1/sqrt(H), as torch's; biases at zero.
+    """
+
+    def __init__(self, d_in: int, width: int, gates: int):
+        super().__init__()
+        self.d_in, self.d_out, self.width = d_in, width, width
+        self.sizes = {"h": width}
+        self.weight_input = nn.Parameter(torch.empty(gates * width, d_in))
+        self.weight_hidden = nn.Parameter(torch.empty(gates * width, width))
+        self.bias = nn.Parameter(torch.empty(gates * width))
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.width)
+        nn.init.uniform_(self.weight_input, -bound, bound)
+        nn.init.uniform_(self.weight_hidden, -bound, bound)
+        nn.init.zeros_(self.bias)
+
+    def project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T P"]:
+        return linear(x, self.weight_input, self.bias)
+
+    def fast_path(self) -> str:
+        return "fused"
+
+    def _kernel_weights(self, bias_hidden: Tensor | None = None) -> list[Tensor]:
+        if bias_hidden is None:
+            bias_hidden = torch.zeros_like(self.bias)
+        return [self.weight_input, self.weight_hidden, self.bias, bias_hidden]
+
+
+class Elman(_Gated):
+    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`, or ReLU, which starts from `W_h = 1` (Le et al. 2015)."""
+
+    def __init__(self, d_in: int, width: int, nonlinearity: Literal["tanh", "relu"] = "tanh"):
+        super().__init__(d_in, width, gates=1)
+        self.relu = nonlinearity == "relu"
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()
+        if self.relu:
+            nn.init.eye_(self.weight_hidden)
+
+    def step(self, p: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        h = cells.elman_step(p, state["h"], self.weight_hidden, self.relu)
+        return h, {"h": h}
+
+    def fused(
+        self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        y, h = cells.fused_elman(x, state["h"], self._kernel_weights(), self.relu, lengths)
+        return y, {"h": h}
+
+
+class LSTM(_Gated):
+    """`ops.recurrence.lstm_step`; the forget gate's bias starts at 1 (Gers et al. 2000)."""
+
+    def __init__(self, d_in: int, width: int):
+        super().__init__(d_in, width, gates=4)
+        self.sizes = {"h": width, "c": width}
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()
+        with torch.no_grad():
+            self.bias[self.width : 2 * self.width] = 1.0
+
+    def step(self, p: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        h, c = cells.lstm_step(p, state["h"], state["c"], self.weight_hidden)
+        return h, {"h": h, "c": c}
+
+    def fused(
+        self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        y, h, c = cells.fused_lstm(x, state["h"], state["c"], self._kernel_weights(), lengths)
+        return y, {"h": h, "c": c}
+
+
+class GRU(_Gated):
+    """The gated recurrent unit; `reset` says whether r multiplies before or after the recurrent product.
+
+    *before* is the paper's (Cho et al. 2014), *after* is torch's and cuDNN's, with a bias of its own
+    inside the product. Their weights are not interchangeable.
+    """
+
+    def __init__(self, d_in: int, width: int, reset: Literal["before", "after"] = "after"):
+        super().__init__(d_in, width, gates=3)
+        self.bias_new = nn.Parameter(torch.empty(width)) if reset == "after" else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()
+        if self.bias_new is not None:
+            nn.init.zeros_(self.bias_new)
+
+    def step(self, p: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        if self.bias_new is not None:
+            h = cells.gru_step_after(p, state["h"], self.weight_hidden, self.bias_new)
+        else:
+            h = cells.gru_step_before(p, state["h"], self.weight_hidden)
+        return h, {"h": h}
+
+    def fused(
+        self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        assert self.bias_new is not None
+        bias_hidden = F.pad(self.bias_new, (2 * self.width, 0))
+        run = kernel_gru if self.fast_path() == "kernel" else cells.fused_gru
+        y, h = run(x, state["h"], self._kernel_weights(bias_hidden), lengths)
+        return y, {"h": h}
+
+    def fast_path(self) -> str:
+        if self.bias_new is None:
+            return ""
+        return "kernel" if kernel_usable(self.weight_hidden) else "fused"

@@ -1,0 +1,154 @@
+"""RWKV, version 4: time mixing and channel mixing (Peng et al. 2023).
+
+Both look one input back, so both are mixers with a state, and a layer of RWKV is two blocks, each with its
+norm and its residual. The first weights are those of the author's code (github.com/BlinkDL/RWKV-LM, RWKV-v4):
+matrices at zero but one in each, and decays, bonuses and shares that differ from channel to channel and from
+layer to layer. `layer` of `layers`, counted from 0, says where in a model this one stands.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
+from foveal.layers.mixers.base import check_input
+from foveal.ops.padding import after_length, zero_padding
+from foveal.ops.recurrent.rwkv import EMPTY, wkv
+
+
+class TimeMixing(Tapped):
+    """A decaying mean of values in each channel, behind a gate (Peng et al. 2023, eq. 11 to 17):
+
+        r, k, v = W_r, W_k, W_v times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
+        y       = W_o (σ(r) * wkv(k, v, w = -exp(decay), u = bonus))
+
+    At first W_r, W_k and W_o are zero, W_v is orthogonal; with d = i / (D - 1), l = layer / (layers - 1) and
+    m = (i / D)^(1 - layer / layers) in channel i = 0 .. D - 1: decay = -5 + 8 d^(0.7 + 1.3 l),
+    bonus = ln 0.3 + ((i + 1) mod 3 - 1) / 2, μ_k = m, μ_v = m + 0.3 l, μ_r = √m.
+
+    State, each (B, D): `last` input; `numerator`, `denominator`, `exponent` of the sums (`ops.rwkv`).
+    """
+
+    bounded = True
+
+    def __init__(self, width: int, layer: int = 0, layers: int = 1):
+        super().__init__()
+        self.d_in = self.d_out = width
+        self.layer, self.layers = layer, layers
+        self.shapes = dict.fromkeys(("last", "numerator", "denominator", "exponent"), (width,))
+        self.mix_receptance = nn.Parameter(torch.empty(width))
+        self.mix_key = nn.Parameter(torch.empty(width))
+        self.mix_value = nn.Parameter(torch.empty(width))
+        self.receptance = Linear(width, width, bias=False)
+        self.key = Linear(width, width, bias=False)
+        self.value = Linear(width, width, bias=False)
+        self.output = Linear(width, width, bias=False)
+        self.decay = nn.Parameter(torch.empty(width))
+        self.bonus = nn.Parameter(torch.empty(width))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        for linear in (self.receptance, self.key, self.output):
+            nn.init.zeros_(linear.weight)
+        nn.init.orthogonal_(self.value.weight)
+        depth = self.layer / max(self.layers - 1, 1)
+        channel = torch.arange(self.d_in, device=self.decay.device)
+        self.decay.copy_(-5 + 8 * (channel / max(self.d_in - 1, 1)) ** (0.7 + 1.3 * depth))
+        self.bonus.copy_(math.log(0.3) + ((channel + 1) % 3 - 1) / 2)
+        mix = _first_mix(self.mix_key, self.layer, self.layers)
+        self.mix_key.copy_(mix)
+        self.mix_value.copy_(mix + 0.3 * depth)
+        self.mix_receptance.copy_(mix.sqrt())
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        state = {name: self.decay.new_zeros(batch, *shape) for name, shape in self.shapes.items()}
+        state["exponent"].fill_(EMPTY)
+        return state
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, self.shapes, self.decay)
+        if state is None:
+            state = self.init_state(x.shape[0])
+        precise = self.decay.dtype
+        x = zero_padding(x, lengths).to(precise)
+        last, numerator, denominator, exponent = (state[name].to(precise) for name in self.shapes)
+        before, last = _shift(x, last, lengths)
+        r = self.receptance(torch.lerp(before, x, self.mix_receptance)).sigmoid()
+        k = self.key(torch.lerp(before, x, self.mix_key)).to(precise)
+        v = self.value(torch.lerp(before, x, self.mix_value)).to(precise)
+        sums = (numerator, denominator, exponent)
+        mean, sums = wkv(k, v, -self.decay.exp(), self.bonus, sums, lengths)
+        self.tap("receptance", lambda: r)
+        y = zero_padding(self.output(r * mean), lengths)
+        return y, dict(zip(self.shapes, (last, *sums), strict=True))
+
+
+class ChannelMixing(Tapped):
+    """A feed-forward layer that sees the input before too, behind a gate (Peng et al. 2023, eq. 14, 15, 18):
+
+        r, k = W_r, W_k times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
+        y    = σ(r) * W_v max(k, 0)²
+
+    At first W_r and W_v are zero, W_k is orthogonal times √(hidden / D); μ_r = μ_k = m as in `TimeMixing`.
+    State: the `last` input (B, D).
+    """
+
+    bounded = True
+
+    def __init__(self, width: int, hidden: int, layer: int = 0, layers: int = 1):
+        super().__init__()
+        self.d_in = self.d_out = width
+        self.layer, self.layers = layer, layers
+        self.mix_receptance = nn.Parameter(torch.empty(width))
+        self.mix_key = nn.Parameter(torch.empty(width))
+        self.receptance = Linear(width, width, bias=False)
+        self.key = Linear(width, hidden, bias=False)
+        self.value = Linear(hidden, width, bias=False)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        nn.init.zeros_(self.receptance.weight)
+        nn.init.zeros_(self.value.weight)
+        hidden, width = self.key.weight.shape
+        nn.init.orthogonal_(self.key.weight, max(1.0, math.sqrt(hidden / width)))
+        for share in (self.mix_receptance, self.mix_key):
+            share.copy_(_first_mix(share, self.layer, self.layers))
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return {"last": self.mix_key.new_zeros(batch, self.d_in)}
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, {"last": (self.d_in,)}, self.mix_key)
+        if state is None:
+            state = self.init_state(x.shape[0])
+        x = zero_padding(x, lengths).to(self.mix_key.dtype)
+        before, last = _shift(x, state["last"].to(x.dtype), lengths)
+        r = self.receptance(torch.lerp(before, x, self.mix_receptance)).sigmoid()
+        k = self.key(torch.lerp(before, x, self.mix_key)).relu().square()
+        self.tap("receptance", lambda: r)
+        return zero_padding(r * self.value(k), lengths), {"last": last}
+
+
+def _shift(
+    x: Float[Tensor, "B T D"], last: Float[Tensor, "B D"], lengths: Int[Tensor, " B"] | None
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B D"]]:
+    """The input before each, `last` before the first; and the last one of each row."""
+    before = torch.cat([last[:, None], x[:, :-1]], 1)
+    return before, x[:, -1] if lengths is None else after_length(last, x, lengths)
+
+
+def _first_mix(share: Float[Tensor, " D"], layer: int, layers: int) -> Float[Tensor, " D"]:
+    """`(i / D)^(1 - layer / layers)`: later layers look less at the input before."""
+    D = len(share)
+    return (torch.arange(D, device=share.device) / D) ** (1 - layer / layers)

@@ -1,0 +1,116 @@
+"""State space layers: a linear differential equation as a mixer."""
+
+import math
+
+import torch
+from jaxtyping import Complex, Float, Int
+from torch import Tensor, nn
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.layers.linear import Linear
+from foveal.layers.mixers.base import check_input
+from foveal.ops.gelu import gelu
+from foveal.ops.linear import linear
+from foveal.ops.padding import after_length, zero_padding
+from foveal.ops.ssm.linear_scan import linear_scan
+
+STEPS = (0.001, 0.1)
+"""The range of the first timescales."""
+
+
+class S5(nn.Module):
+    """`s' = A s + B x`, `y = C s + D * x`, `g = gelu(y)`, and the output is `g * sigmoid(W g + b)`.
+
+    The simplified state space layer (Smith et al. 2023): A is diagonal and complex, and x is held over each
+    step of length `delta`, one for each state, so that exactly
+
+        s_t = exp(delta A) s_(t-1) + (exp(delta A) - 1) / A * B x_t        (zero-order hold)
+
+    The states come in conjugate pairs, and only one of each is kept, N = `states` in all: `C s` is then
+    `2 Re(C s)`. A has the real part `-exp(log_rate)`, so the layer never explodes.
+
+    A starts as the eigenvalues of HiPPO-N, once for each of `blocks` blocks, B and C as real normal
+    matrices (deviations 1/sqrt(width) and 1/sqrt(2N)) seen from its eigenvectors, D normal, `delta`
+    log-uniform in `STEPS`; W normal with deviation 0.02, b zero.
+
+    State: `s` (B, N, 2), real and imaginary parts, zeros at first.
+    """
+
+    bounded = True
+
+    def __init__(self, width: int, states: int, blocks: int):
+        super().__init__()
+        if states % blocks:
+            raise ValueError(f"{states} states are not a multiple of {blocks} blocks")
+        self.d_in = self.d_out = self.width = width
+        self.states, self.blocks = states, blocks
+        self.log_rate = nn.Parameter(torch.empty(self.states))
+        self.frequency = nn.Parameter(torch.empty(self.states))
+        self.log_step = nn.Parameter(torch.empty(self.states))
+        self.into = nn.Parameter(torch.empty(self.states, 2, width))
+        self.out = nn.Parameter(torch.empty(width, self.states, 2))
+        self.feedthrough = nn.Parameter(torch.empty(width))
+        self.gate = Linear(width, width)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        size = 2 * self.states // self.blocks
+        values, vectors = hippo_normal(size)
+        vectors = vectors.to(self.into.device, self.into.dtype.to_complex())
+        self.log_rate.copy_((-values.real).log().repeat(self.blocks))
+        self.frequency.copy_(values.imag.repeat(self.blocks))
+        nn.init.uniform_(self.log_step, math.log(STEPS[0]), math.log(STEPS[1]))
+        into = self.into.new_empty(self.blocks, size, self.width).normal_(std=1 / math.sqrt(self.width))
+        out = self.out.new_empty(self.width, self.blocks, size).normal_(std=1 / math.sqrt(2 * self.states))
+        into = torch.view_as_real((vectors.mH @ into.to(vectors.dtype)).flatten(0, 1))
+        self.into.copy_(into.transpose(1, 2))
+        self.out.copy_(torch.view_as_real((out.to(vectors.dtype) @ vectors).flatten(1)))
+        nn.init.normal_(self.feedthrough)
+        nn.init.normal_(self.gate.weight, std=0.02)
+        nn.init.zeros_(self.gate.bias)
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return {"s": self.into.new_zeros(batch, self.states, 2)}
+
+    def discretised(self) -> tuple[Complex[Tensor, " N"], Complex[Tensor, " N"]]:
+        """What a step leaves of each state, and what it takes of the input."""
+        A = torch.complex(-self.log_rate.exp(), self.frequency)
+        exponent = A * self.log_step.exp()
+        return exponent.exp(), exponent.expm1() / A
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        check_input(x, state, {"s": (self.states, 2)}, self.into)
+        if state is None:
+            state = self.init_state(x.shape[0])
+        x = zero_padding(x, lengths)
+        decay, taken = self.discretised()
+        # Complex products as real ones, on real and imaginary parts side by side; the scan in full precision.
+        v = linear(x, self.into.flatten(0, 1)).to(self.into.dtype).view(*x.shape[:2], self.states, 2)
+        first = state["s"].to(self.into.dtype)
+        states = linear_scan(decay, taken * torch.view_as_complex(v), torch.view_as_complex(first))
+        pairs = torch.view_as_real(states).flatten(2)
+        mirrored = torch.view_as_real(2 * states.conj().resolve_conj()).flatten(2)
+        twice_real = linear(mirrored, self.out.flatten(1))
+        hidden = gelu(twice_real + self.feedthrough * x)
+        y = hidden * self.gate(hidden).sigmoid()
+        last = pairs[:, -1] if lengths is None else after_length(first.flatten(1), pairs, lengths)
+        return zero_padding(y, lengths), {"s": last.view_as(first)}
+
+
+def hippo_normal(size: int) -> tuple[Complex[Tensor, " N"], Complex[Tensor, "P N"]]:
+    """Eigenvalues and eigenvectors of HiPPO-N, those with positive imaginary part (N = `size` / 2).
+
+    HiPPO-LegS is `A_nk = -sqrt((2n+1)(2k+1))` below the diagonal, -(n+1) on it and 0 above (Gu et al. 2020).
+    Its normal part adds `p p^T` with `p_n = sqrt(n + 1/2)`, which leaves -1/2 on the diagonal and beside it
+    an antisymmetric matrix S (Gu et al. 2022). The eigenvalues are -1/2 + i w, w those of the Hermitian -iS.
+    """
+    p = (torch.arange(size, dtype=torch.float64, device="cpu") + 0.5).sqrt()
+    antisymmetric = torch.outer(p, p).triu(1) - torch.outer(p, p).tril(-1)
+    frequencies, vectors = torch.linalg.eigh(-1j * antisymmetric)  # from the lowest to the highest
+    kept = slice(size // 2, None)
+    values = torch.complex(torch.full_like(frequencies, -0.5), frequencies)
+    return values[kept], vectors[:, kept]

@@ -1,0 +1,144 @@
+"""Causal multi-head self-attention as a mixer: its state is the keys and values of what it has seen."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.multi_head_attention import MultiHead
+from foveal.ops.attention.cached_attention import cached_attention
+from foveal.ops.attention.cached_attention import usable as cached_usable
+from foveal.ops.attention.dot_product import attention_weights
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.padding import zero_padding
+
+
+class SelfAttention(MultiHead):
+    """Each position looks back: a query sees itself and what came before, or with a `window` w itself and the
+    w - 1 before. With `rotary`, queries and keys are turned by their positions.
+
+    State: `count` (B,) inputs seen by each row, and their `keys` and `values` (B, C, H, K). Without a window
+    row b's input j lies in slot j, and `filled` bounds the slots in use by any row; with one C = w - 1,
+    and the last w - 1 inputs lie at the right end.
+    """
+
+    def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):
+        super().__init__(width, heads, width)
+        self.window, self.rotary = window, rotary
+        self.bounded = window > 0
+        cached = (window - 1 if window else -1, heads, width // heads)
+        self.shapes: dict[str, tuple[int, ...] | None] = {"keys": cached, "values": cached, "count": ()}
+        if not window:
+            self.shapes["filled"] = None
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        slots = self.window - 1 if self.window else capacity or 0
+        weight = self.key.weight
+        empty = weight.new_zeros(batch, slots, self.heads, self.width // self.heads)
+        count = torch.zeros(batch, dtype=torch.long, device=weight.device)
+        start: dict[str, State] = {"keys": empty, "values": empty.clone(), "count": count}
+        return start if self.window else start | {"filled": 0}
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        B, T, _ = x.shape
+        check_input(x, state, self.shapes, self.key.weight)
+        x = zero_padding(x, lengths)
+        before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
+        positions = None
+        if self.rotary:
+            first = x.new_zeros(1, dtype=torch.long) if state is None else before
+            positions = first[:, None] + torch.arange(T, device=x.device)
+        q, k, v = self._queries_keys_values(x, positions)
+        added = before.new_full((B,), T) if lengths is None else lengths
+        after: dict[str, State] = {"count": before + added}
+        one = T == 1 and lengths is None and state is not None and not self.window
+        if one and choose("attention", "cached", cached_usable(q, state["keys"], state["values"])):
+            y, cache = self._attend_cached(q, k, v, state)
+            return self.output(y.flatten(2)), cache | after
+        visible: Bool[Tensor, "#B #T S"] | None
+        if self.window:
+            k, v, visible, cache = self._slide(k, v, state, before, added)
+        elif state is None or (not state["filled"] and torch.is_grad_enabled()):
+            # From the start there is nothing to append to; room that was asked for is for writing alone.
+            visible, cache = None, {"keys": k, "values": v, "filled": T}
+        else:
+            k, v, visible, cache = self._append(k, v, state, before)
+        # What `_append` says is all there is to say; else a query sees what came before it, in its window.
+        causal = self.window > 0 or visible is None
+        y = self._attend(q, k, v, visible, causal, self.window)
+        return zero_padding(y, lengths), cache | after
+
+    def _attend_cached(
+        self, q: Float[Tensor, "B 1 H K"], k: Tensor, v: Tensor, state: State
+    ) -> tuple[Float[Tensor, "B 1 H K"], dict[str, State]]:
+        """Write one key and value a row and attend, in place."""
+        filled = state["filled"] + 1
+        keys, values = with_room(state["keys"], filled), with_room(state["values"], filled)
+        y = cached_attention(q, k, v, keys, values, state["count"], filled)
+
+        def weights() -> Tensor:
+            slots = torch.arange(filled, device=q.device)
+            visible = (slots <= state["count"][:, None])[:, None, None]
+            return attention_weights(q.transpose(1, 2), keys[:, :filled].transpose(1, 2), visible)
+
+        self.tap("weights", weights)
+        return y, {"keys": keys, "values": values, "filled": filled}
+
+    def _append(
+        self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"]
+    ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
+        """Write into the slots from each row's count on; all keys so far, and which a query sees.
+
+        What padding leaves in a slot lies past the row's new count, so no query sees it before it is
+        written over. The first inputs of all rows see no others, as without a state.
+        """
+        T, filled = k.shape[1], state["filled"] + k.shape[1]
+        slots = before[:, None] + torch.arange(T, device=k.device)
+        cache = {
+            "keys": _write(state["keys"], k, slots, filled),
+            "values": _write(state["values"], v, slots, filled),
+            "filled": filled,
+        }
+        if filled == T:
+            return k, v, None, cache
+        visible = torch.arange(filled, device=k.device) <= slots[:, :, None]
+        return cache["keys"][:, :filled], cache["values"][:, :filled], visible, cache
+
+    def _slide(
+        self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"], added: Int[Tensor, " B"]
+    ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
+        """Put the new keys behind the w - 1 kept ones, of which a row may have fewer; keep its last w - 1."""
+        kept = self.window - 1
+        if state is None:
+            old_k = old_v = k.new_zeros(k.shape[0], kept, *k.shape[2:])
+        else:
+            old_k, old_v = state["keys"], state["values"]
+        every_k, every_v = torch.cat([old_k, k], 1), torch.cat([old_v, v], 1)
+        last = added[:, None] + torch.arange(kept, device=k.device)
+        last = last[:, :, None, None].expand(-1, -1, *k.shape[2:])
+        cache: dict[str, State] = {"keys": every_k.gather(1, last), "values": every_v.gather(1, last)}
+        if state is None:
+            return k, v, None, cache
+        there = torch.arange(kept + k.shape[1], device=k.device) >= kept - before[:, None]
+        return every_k, every_v, there[:, None], cache
+
+
+def _write(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
+    """`cache` with `new` in `slots`: grown to hold `filled` slots; in place with gradients off."""
+    cache = with_room(cache, filled)
+    index = slots[:, :, None, None].expand_as(new)
+    new = new.to(cache.dtype)
+    return cache.scatter(1, index, new) if torch.is_grad_enabled() else cache.scatter_(1, index, new)
+
+
+def with_room(cache: Tensor, filled: int) -> Tensor:
+    """`cache` with at least `filled` slots; without gradients it grows by doubling."""
+    if filled <= cache.shape[1]:
+        return cache
+    room = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])
+    return F.pad(cache, (0, 0, 0, 0, 0, room - cache.shape[1]))

@@ -1,0 +1,1 @@
+"""Layers over images: convolutions, norms, residual blocks, handcrafted features."""

@@ -1,0 +1,44 @@
+"""Self-attention over the places of a grid, between convolutions (Zhang et al. 2019, section 3)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from foveal.core.tap import Tapped
+from foveal.layers.linear import Linear
+from foveal.ops.attention.dot_product import attention, attention_weights
+
+NARROWER = 8
+"""Channels over those that are compared (section 3)."""
+
+
+class GridAttention(Tapped):
+    """`y_j = x_j + gamma * W_v sum_i a_ij h(x_i)`, `a_ij = softmax_i(f(x_i) . g(x_j) / sqrt(K))`.
+
+    i and j are places of the grid; f, g and h are convolutions of one place to K = C / 8 channels, `W_v` one
+    back to C. The paper does not divide by sqrt(K) (Vaswani et al. 2017 do), which only scales f. Gamma, one
+    number, starts at zero, so that a network begins without the block; the weights start normal with variance
+    1 over their inputs.
+    """
+
+    def __init__(self, width: int):
+        super().__init__()
+        inner = max(width // NARROWER, 1)
+        self.query = Linear(width, inner, bias=False)
+        self.key = Linear(width, inner, bias=False)
+        self.value = Linear(width, inner, bias=False)
+        self.output = Linear(inner, width, bias=False)
+        self.gamma = nn.Parameter(torch.empty(()))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for linear in (self.query, self.key, self.value, self.output):
+            nn.init.normal_(linear.weight, std=linear.in_features**-0.5)
+        nn.init.zeros_(self.gamma)
+
+    def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
+        places = x.flatten(2).mT
+        q, k, v = (part(places)[:, None] for part in (self.query, self.key, self.value))  # (B, 1, S, K)
+        self.tap("weights", lambda: attention_weights(q, k))
+        y = self.output(attention(q, k, v)[:, 0])
+        return x + self.gamma * y.mT.reshape(x.shape)

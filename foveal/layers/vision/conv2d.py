@@ -1,0 +1,97 @@
+"""Convolution over a grid and batch normalisation: torch's, with starts that suit networks for images."""
+
+import math
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.ops.vision.winograd import convolution3x3
+
+
+class Conv2d(nn.Conv2d):
+    """torch's, with padding by zeros that keeps the size at stride 1 where none is said; bias only if asked.
+
+    Weights start normal with variance 2 / n, for a rectifier (He et al. 2015b): n = fan out, eq. 14, where a
+    norm sets the size of the outputs anyway; n = fan in, eq. 10, which keeps that size, where there is a bias
+    and so no norm. Biases start at zero.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        kernel: int,
+        stride: int = 1,
+        padding: int | None = None,
+        bias: bool = False,
+        groups: int = 1,
+    ):
+        padding = kernel // 2 if padding is None else padding
+        super().__init__(d_in, d_out, kernel, stride, padding, bias=bias, groups=groups)
+        self.usual = (kernel, stride, groups) == (3, 1, 1)
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        if not self.usual:
+            return super().forward(x)
+        return convolution3x3(x, self.weight, self.bias, int(self.padding[0]))
+
+    def reset_parameters(self) -> None:
+        channels = self.out_channels if self.bias is None else self.in_channels
+        fan = channels // self.groups * self.weight[0, 0].numel()
+        nn.init.normal_(self.weight, std=math.sqrt(2 / fan))
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+
+class LateConv2d(Conv2d):
+    """With zeros as TensorFlow's "SAME" has them: where their number is odd, one more behind than before.
+
+    At stride 2 on an even side the windows begin a place later than with as many zeros on both sides.
+    """
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        zeros: list[int] = []
+        for side, kernel, stride in zip(x.shape[:1:-1], self.kernel_size, self.stride, strict=True):
+            count = max((-(-side // stride) - 1) * stride + kernel - side, 0)
+            zeros += [count // 2, count - count // 2]
+        return F.conv2d(F.pad(x, zeros), self.weight, self.bias, self.stride, groups=self.groups)
+
+
+class BatchNorm2d(nn.BatchNorm2d):
+    """torch's (Ioffe and Szegedy 2015), but in two cases it is in training as it is in evaluation: by the
+    running statistics, which stay as they are.
+
+    Where its gain is frozen; and for one value a channel, which has no variance: the last batch of an epoch
+    may be one image whose map has shrunk to one place.
+    """
+
+    def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
+        if self.training and (x.numel() == x.shape[1] or not self.weight.requires_grad):
+            return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        return super().forward(x)
+
+
+class NormedConv(nn.Module):
+    """`activation(norm(W * x))`, a convolution without a bias; None is no activation."""
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        kernel: int,
+        stride: int = 1,
+        activation: Callable[[Tensor], Tensor] | None = F.relu,
+        groups: int = 1,
+        convolution: type[Conv2d] = Conv2d,
+        epsilon: float = 1e-5,
+    ):
+        super().__init__()
+        self.convolution = convolution(d_in, d_out, kernel, stride, groups=groups)
+        self.norm = BatchNorm2d(d_out, epsilon)
+        self.activation = activation
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        x = self.norm(self.convolution(x))
+        return x if self.activation is None else self.activation(x)

@@ -1,0 +1,43 @@
+"""Inverted residual blocks: narrow between blocks, wide inside (Sandler et al. 2018)."""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.layers.vision.conv2d import LateConv2d, NormedConv
+
+
+def tensorflow_conv(
+    d_in: int,
+    d_out: int,
+    kernel: int,
+    stride: int = 1,
+    activation: Callable[[Tensor], Tensor] | None = F.relu6,
+    groups: int = 1,
+) -> NormedConv:
+    """As these networks were published: with TensorFlow's zeros, and 1e-3 beside the variance."""
+    return NormedConv(d_in, d_out, kernel, stride, activation, groups, LateConv2d, 1e-3)
+
+
+class Inverted(nn.Module):
+    """1x1 to `expansion` times the channels, a filter for each of them, and 1x1 back (table 1, figure 3).
+
+    There is no activation behind the last, and the input is added where the shapes are equal.
+    """
+
+    def __init__(self, d_in: int, d_out: int, kernel: int, stride: int, expansion: int):
+        super().__init__()
+        wide = expansion * d_in
+        widening = [tensorflow_conv(d_in, wide, 1)] if expansion > 1 else []
+        self.body = nn.Sequential(
+            *widening,
+            tensorflow_conv(wide, wide, kernel, stride, groups=wide),
+            tensorflow_conv(wide, d_out, 1, activation=None),
+        )
+        self.shortcut = stride == 1 and d_in == d_out
+
+    def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+        y = self.body(x)
+        return x + y if self.shortcut else y

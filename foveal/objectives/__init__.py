@@ -1,0 +1,1 @@
+"""Batch to result: one file per task."""

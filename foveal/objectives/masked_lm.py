@@ -1,0 +1,71 @@
+"""Masked language modelling: the hidden tokens from all others (Devlin et al. 2019, 3.1)."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.result import Result, Term
+from foveal.core.state import State
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.text.tokenizers import Tokenizer
+from foveal.models.encoder import Encoded
+from foveal.objectives.stateless import Apart
+
+
+class MaskedTask(Apart):
+    """`-log p(x_t | what is seen of x)` in nats over the hidden tokens; no other place is projected.
+
+    Columns of a batch: `source` as it is read, `target` as it was, `hidden`, 1 at what is to be guessed.
+    `shown` is one batch that previews are made of.
+    """
+
+    def __init__(self, model: Encoded, tokenizer: Tokenizer, shown: ExampleBatch | None = None):
+        self.model, self.tokenizer, self.shown = model, tokenizer, shown
+        self.aux_names = list(model.encoder.aux_names)
+
+    def weights(self, batch: ExampleBatch) -> dict[str, float]:
+        """The weight of each term, from the batch alone."""
+        hidden = float(batch.columns["hidden"].sum())
+        return {"loss": hidden} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
+
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+        batch = batch.to(next(self.model.parameters()).device)
+        weights = self.weights(batch)
+        logits, aux = self._logits(batch)
+        targets = batch.columns["target"][batch.columns["hidden"].bool()]
+        nats = F.cross_entropy(logits, targets, reduction="sum")
+        terms = {"loss": Term(nats, weights["loss"])}
+        terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
+        right = float(logits.detach().argmax(1).eq(targets).sum())
+        metrics = {"loss": (float(nats.detach()), weights["loss"]), "accuracy": (right, weights["loss"])}
+        return Result(terms, metrics), None
+
+    def predict(self, batch: ExampleBatch) -> Tensor:
+        """The probability of each token at each hidden place, row by row (N, V); the model is to be in
+        evaluation mode."""
+        with torch.inference_mode():
+            return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
+
+    def preview(self, step: int) -> str | None:
+        """A held-out sentence with its gaps, and beside it what the model puts into them."""
+        if self.shown is None:
+            return None
+        hidden = self.shown.columns["hidden"].bool()
+        guessed = self.shown.columns["target"].clone()
+        guessed[hidden] = self.predict(self.shown)[:, : self.tokenizer.size].argmax(1).cpu()
+        row = slice(0, int(self.shown.lengths["source"][0]))
+        gaps = self._spell(self.shown.columns["target"][0, row], hidden[0, row])
+        return f"{gaps} -> {self._spell(guessed[0, row], torch.zeros_like(hidden[0, row]))}"
+
+    def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths["source"])
+        features, _ = self.model.head(memory, batch.columns["hidden"].bool())
+        return self.model.head.project(features).float(), aux
+
+    def _spell(self, tokens: Tensor, hidden: Tensor) -> str:
+        """The text of `tokens` in one line, a gap for each hidden one; marks are left out."""
+        text: list[bytes] = []
+        for token, gap in zip(tokens.tolist(), hidden.tolist(), strict=True):
+            piece = self.tokenizer.pieces[token] if token < self.tokenizer.size else b""
+            text.append((b" _" if piece[:1].isspace() else b"_") if gap else piece)
+        return " ".join(b"".join(text).decode(errors="replace").split())

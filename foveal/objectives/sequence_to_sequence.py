@@ -1,0 +1,172 @@
+"""Sequence to sequence: from a source in any form, by an encoder, a target token by token."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.errors import UserError
+from foveal.core.memory import Memory
+from foveal.core.result import Result, Term
+from foveal.core.state import State
+from foveal.core.tap import capture
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Ragged
+from foveal.data.text.length_limit import Room
+from foveal.data.text.special_tokens import Marks
+from foveal.generation.beam_search import Hypothesis, beam_search
+from foveal.generation.decoding_loop import generate
+from foveal.generation.sampling import Sampling
+from foveal.layers.blocks.moe import Aux
+from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.cross_attention import CrossAttention
+from foveal.models.encoder import Encoded
+from foveal.objectives.preview import Shown
+from foveal.objectives.stateless import Apart
+from foveal.ops.padding import present
+
+
+class Reading(NamedTuple):
+    """How a memory was read: heads by name, as 2.1 for the first of the second layer that reads it, and the
+    weights of each example, of T tokens and as many vectors of the memory as it has."""
+
+    heads: list[str]
+    weights: list[Float[np.ndarray, "H T S"]]
+
+
+class SequenceTask(Apart):
+    """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, the last of them stop.
+
+    Columns of a batch: `source`, `target` (with its stop). `smoothing` is the share of the training target
+    that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it. `room`
+    says how many tokens are written at most.
+    """
+
+    def __init__(
+        self, model: Encoded, marks: Marks, room: Room, smoothing: float = 0.0, shown: Shown | None = None
+    ):
+        self.model, self.marks, self.room = model, marks, room
+        self.smoothing, self.shown = smoothing, shown
+        self.aux_names = sorted({*model.encoder.aux_names, *model.head.aux_names})
+
+    def weights(self, batch: ExampleBatch) -> dict[str, float]:
+        """The weight of each term, from the batch alone."""
+        return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
+
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+        batch = batch.to(next(self.model.parameters()).device)
+        targets, lengths = batch.columns["target"], batch.lengths["target"]
+        memory, aux = self.model.encode(batch.columns, batch.lengths)
+        features, _, more = self.follow(memory, targets, lengths)
+        scored = present(lengths, targets.shape[1])
+        smoothing = self.smoothing if self.model.training else 0.0
+        losses = self.model.head.losses(features[scored], targets[scored], smoothing)
+        weights = self.weights(batch)
+        terms = {"loss": Term(losses.smoothed, weights["loss"])} | self.terms_of(weights, aux, more)
+        return Result(terms, {"loss": (float(losses.nats), weights["loss"])}), None
+
+    def follow(
+        self, memory: Memory, targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B T D"], State, Aux]:
+        """Features from which each token of the targets is to be told; the head's last state, and `aux`."""
+        inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
+        return self.model.head(inputs, self.model.head.start(memory, len(targets)), lengths)
+
+    def terms_of(self, weights: dict[str, float], *parts: Aux) -> dict[str, Term]:
+        """What layers ask for: the sums of the encoder's and the head's `aux`."""
+        return {
+            name: Term(torch.stack([part[name].sum() for part in parts if name in part]).sum(), weights[name])
+            for name in self.aux_names
+        }
+
+    def memory(self, batch: ExampleBatch) -> Memory:
+        """What the encoder makes of the sources; the model is to be in evaluation mode."""
+        batch = batch.to(next(self.model.parameters()).device)
+        with torch.inference_mode():
+            return self.model.encode(batch.columns, batch.lengths)[0]
+
+    def write(
+        self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0
+    ) -> list[list[Hypothesis]]:
+        """The `best` targets of each source by beam search, likeliest first; a beam of 1 is greedy."""
+        prompts = [[self.marks.start]] * len(batch.rows)
+        return beam_search(
+            self.model.head,
+            prompts,
+            self._limits(batch),
+            beam=beam,
+            best=best,
+            alpha=alpha,
+            memory=self.memory(batch),
+            end={self.marks.stop},
+        )
+
+    def draw(
+        self, batch: ExampleBatch, texts: Sequence[str], sampling: Sampling, samples: int = 1
+    ) -> list[list[Hypothesis]]:
+        """`samples` targets of each source, drawn token by token; the noise is named by the source's text."""
+        tokens: list[list[int]] = [[] for _ in range(len(texts) * samples)]
+        totals, drawn = [0.0] * len(tokens), [Hypothesis((), 0.0, 0.0, "limit")] * len(tokens)
+        prompts, memory, end = [[self.marks.start]] * len(texts), self.memory(batch), {self.marks.stop}
+        for row, token, chance, reason in generate(
+            self.model.head,
+            prompts,
+            texts,
+            self._limits(batch),
+            sampling,
+            samples=samples,
+            memory=memory,
+            end=end,
+        ):
+            tokens[row].append(token)
+            totals[row] += chance
+            if reason is not None:
+                ended: Literal["end", "limit"] = "end" if reason == "end" else "limit"
+                drawn[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
+        return [drawn[row : row + samples] for row in range(0, len(drawn), samples)]
+
+    def _limits(self, batch: ExampleBatch) -> list[int]:
+        """The most tokens of each target."""
+        lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))  # without, all are of one size
+        return [self.room.of(length) for length in lengths.int().tolist()]
+
+    def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> Reading:
+        """How much of each of the memory's vectors is read while each token of `written` is: by every head of
+        every layer that reads the memory, exactly."""
+        targets, lengths = Ragged.from_rows([np.array(tokens) for tokens in written]).padded(
+            np.arange(len(written))
+        )
+        inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.marks.start)
+        readers = [
+            f"{path}/weights"
+            for path, part in self.model.head.named_modules()
+            if isinstance(part, (CrossAttention, Attentive))
+        ]
+        if not readers:
+            raise UserError("this model reads one summary of the source, so there is no attention to show")
+        with torch.inference_mode(), capture(self.model.head, *readers) as seen:
+            memory = self.memory(batch)
+            self.model.head(inputs.to(memory.vectors.device), self.model.head.start(memory, len(written)))
+        if not seen:
+            raise UserError("this model reads one summary of the source, so there is no attention to show")
+        layers = [seen[name][0].float() for name in readers if name in seen]
+        heads = [f"{1 + i}.{1 + h}" for i, layer in enumerate(layers) for h in range(layer.shape[1])]
+        places = torch.arange(memory.mask.shape[1], device=memory.mask.device)
+        last = (memory.mask * (1 + places)).amax(1)  # joined memories may have holes before it
+        rows = zip(torch.cat(layers, 1).cpu().numpy(), lengths.tolist(), last.tolist(), strict=True)
+        return Reading(heads, [row[:, :T, :S] for row, T, S in rows])
+
+    def preview(self, step: int) -> str | None:
+        """A few held-out sources, and what the model makes of them now."""
+        if self.shown is None:
+            return None
+        written = self.write(self.shown.batch)
+        return self.shown.text([self.spell(found[0]) for found in written])
+
+    def spell(self, hypothesis: Hypothesis) -> list[int]:
+        """Its tokens without stop, and without marks that an untrained model may write."""
+        return [token for token in hypothesis.tokens if token < self.marks.size]

@@ -1,0 +1,61 @@
+"""Tagging: a label for each word of a source."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.result import Result, Term
+from foveal.core.runtime import at_least_single
+from foveal.core.state import State
+from foveal.data.core.batching import ExampleBatch
+from foveal.models.encoder import Encoded
+from foveal.objectives.stateless import Apart
+from foveal.ops.padding import present
+
+
+class TagTask(Apart):
+    """`-log p(tag | source)` in nats a word.
+
+    Columns of a batch: `source` (tokens), `places` (the token each word is tagged at), `target` (tags).
+    """
+
+    def __init__(self, model: Encoded, tags: tuple[str, ...], smoothing: float = 0.0):
+        self.model, self.tags, self.smoothing = model, tags, smoothing
+        self.aux_names = list(model.encoder.aux_names)
+
+    def weights(self, batch: ExampleBatch) -> dict[str, float]:
+        """The weight of each term, from the batch alone."""
+        return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
+
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+        batch = batch.to(next(self.model.parameters()).device)
+        targets, weights = batch.columns["target"], self.weights(batch)
+        scored = present(batch.lengths["target"], targets.shape[1])
+        features, aux = self._features(batch)
+        logits, tags = at_least_single(self.model.head.project(features[scored])), targets[scored]
+        smoothing = self.smoothing if self.model.training else 0.0
+        terms = {
+            "loss": Term(
+                F.cross_entropy(logits, tags, reduction="sum", label_smoothing=smoothing), weights["loss"]
+            )
+        }
+        terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
+        nats = float(F.cross_entropy(logits.detach(), tags, reduction="sum"))
+        likeliest = logits.detach().argmax(1)
+        right = float(likeliest.eq(tags).sum())
+        metrics = {"loss": (nats, weights["loss"]), "accuracy": (right, weights["loss"])}
+        if self.model.training:
+            return Result(terms, metrics), None
+        words = torch.split(likeliest, batch.lengths["target"].tolist())
+        chosen = {row: found.tolist() for row, found in zip(batch.rows.tolist(), words, strict=True)}
+        return Result(terms, metrics, chosen), None
+
+    def predict(self, batch: ExampleBatch) -> Tensor:
+        """The likeliest tag of each word (B, T); the model is to be in evaluation mode."""
+        batch = batch.to(next(self.model.parameters()).device)
+        with torch.inference_mode():
+            return self.model.head.project(self._features(batch)[0]).argmax(2)
+
+    def _features(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))
+        return self.model.head(memory, batch.columns["places"])[0], aux

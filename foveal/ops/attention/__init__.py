@@ -1,0 +1,1 @@
+"""Attention: the equations, and the fast paths beside them."""

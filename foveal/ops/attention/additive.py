@@ -1,0 +1,93 @@
+"""Additive attention of a decoder, one query after the other to one memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from foveal.ops.attention.dot_product import masked_softmax
+from foveal.ops.attention.step_by_step import additive_scores, context
+from foveal.ops.jit.code_cache import LANES
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.launch import Kernel, widened
+
+LITTLE = 1 << 17
+"""Numbers of the keys up to which torch's operations are faster for a single look.
+
+µs of a step that writes one position, by them and by the kernel, one thread:
+
+| rows, memory, width | torch | kernel |
+|---|---|---|
+| 1, 13, 128 | 160 | 220 |
+| 5, 100, 128 | 307 | 335 |
+| 10, 100, 128 | 424 | 434 |
+| 40, 100, 128 | 1540 | 920 |
+"""
+
+_forward = Kernel("additive", "forward")
+_backward = Kernel("additive", "backward")
+
+
+def additive_attention(
+    keys: Float[Tensor, "B S A"],
+    v: Float[Tensor, " A"],
+    values: Float[Tensor, "B S M"],
+    mask: Bool[Tensor, "B S"],
+    looks: int,
+) -> Callable[[Float[Tensor, "B A"]], Float[Tensor, "B M"]]:
+    """`c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`: q to c, to be called `looks` times.
+
+    The keys are `k_i = U h_i`, and `q = W s` (Bahdanau et al. 2015, A.1.2). Only what the mask shows has a
+    weight; where it shows nothing, c is zero. The kernel computes and answers in float32.
+    """
+    pays = looks > 1 or keys.numel() > LITTLE
+    if not choose("additive", "kernel", pays and _forward.usable(v) and _backward.usable()):
+        return lambda q: context(masked_softmax(additive_scores(q, keys, v), mask), values)
+    width, present = values.shape[2], mask.float().contiguous()
+    parts = [widened(keys.float()), widened(v).expand(len(keys), -1).contiguous(), widened(values.float())]
+
+    def look(q: Float[Tensor, "B A"]) -> Float[Tensor, "B M"]:
+        nonlocal parts
+        c, *parts = _Look.apply(q.float(), *parts, present, width)  # type: ignore[no-untyped-call]
+        return c
+
+    return look
+
+
+class _Look(torch.autograd.Function):
+    """One step. Keys, v (a copy for each row) and values go through it, and the next step takes those.
+
+    So on the way back a step is given what the steps after it gathered, in buffers that the last one made and
+    that nobody else can hold, as what goes through never leaves `additive_attention`; the step adds its own
+    part in place. Otherwise each would make gradients as large as the memory, for autograd to add up.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, q: Tensor, keys: Tensor, v: Tensor, values: Tensor, present: Tensor, width: int
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        (B, S, D), M = keys.shape, values.shape[2]
+        ctx.set_materialize_grads(False)
+        ctx.width = q.shape[1]
+        q, weights, c = widened(q), q.new_empty(B, -(-S // LANES) * LANES), q.new_empty(B, M)
+        _forward(B, q, keys, v, values, present, weights, c, S, D, M)
+        ctx.save_for_backward(q, keys, v, values, present, weights)
+        return c[:, :width], keys, v, values
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dc: Tensor | None, *gathered: Tensor | None) -> tuple[Tensor | None, ...]:
+        if dc is None:
+            return None, *gathered, None, None
+        q, keys, v, values, present, weights = ctx.saved_tensors
+        (B, S, D), M = keys.shape, values.shape[2]
+        buffers = [
+            torch.zeros_like(part) if buffer is None else buffer
+            for part, buffer in zip((keys, v, values), gathered, strict=True)
+        ]
+        dq, dc, room = torch.empty_like(q), widened(dc), torch.empty_like(weights)
+        _backward(B, q, keys, v, values, present, weights, dc, room, dq, *buffers, S, D, M)
+        return dq[:, : ctx.width], *buffers, None, None

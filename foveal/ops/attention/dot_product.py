@@ -1,0 +1,248 @@
+"""Attention: `softmax(Q K^T / sqrt(K)) V` (Vaswani et al. 2017, equation 1), and masks."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from foveal.ops.attention import short_attention as short
+from foveal.ops.jit.dispatch import choose
+
+SHORT, SHORT_BY_WIDTH = 512, 8
+"""In bfloat16 on a CPU plain products serve up to 512 keys, and up to 8 times the head's width.
+
+There the fused kernel is slow, above all its backward. Time of plain products over the kernel's, forward and
+backward, one thread of an AVX-512 machine with bfloat16 products:
+
+| head width | 32 keys | 64 | 128 | 256 | 512 |
+|---|---|---|---|---|---|
+| 32 | 0.15 | 0.27 | 0.31 | 0.92 | 1.14 |
+| 64 | 0.16 | 0.25 | 0.24 | 0.46 | 0.52 |
+
+In float32 torch's kernel always wins (0.7 to 1.0 at 32 keys, 0.3 to 0.8 from 256 on), and ours, of
+`short_attention`, over it.
+"""
+PIECE = 128
+"""Queries in a piece. At length 4096, 8 heads of 64, forward and backward, pieces of 64, 128, 256, 512 take
+86, 111, 141, 248 ms with a window of 64 and 178, 180, 220, 315 with one of 256 (without a window 893)."""
+
+
+def masked_softmax(
+    e: Float[Tensor, "*B S"], visible: Bool[Tensor, "*#B S"] | None = None
+) -> Float[Tensor, "*B S"]:
+    """`a_i = exp(e_i) / sum_j exp(e_j)` over what is visible; zeros, not NaN, where nothing is."""
+    if visible is None:
+        return e.softmax(-1)
+    # The least finite number, not -inf: the softmax of a row where nothing is visible stays finite.
+    hidden = ~visible
+    return e.masked_fill(hidden, torch.finfo(e.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
+
+
+def attention_weights(
+    q: Float[Tensor, "B H T K"],
+    k: Float[Tensor, "B H S K"],
+    visible: Bool[Tensor, "#B #H #T S"] | None = None,
+) -> Float[Tensor, "B H T S"]:
+    """`softmax(q k^T / sqrt(K))` over the visible keys; a query that sees nothing gets zeros, not NaN."""
+    return masked_softmax((q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2), visible)
+
+
+def attention_reference(
+    q: Float[Tensor, "B H T K"],
+    k: Float[Tensor, "B H S K"],
+    v: Float[Tensor, "B H S K"],
+    visible: Bool[Tensor, "#B #H #T S"] | None = None,
+    causal: bool = False,
+    window: int = 0,
+) -> Float[Tensor, "B H T K"]:
+    """Weights times values, over the keys that are `visible` and, if `causal`, allowed by `causal_mask`.
+
+    `visible` (B, 1, 1, S) is a mask of keys: padding, or slots that are still empty. The queries stand at
+    the last T of the S places; `window` narrows `causal`.
+    """
+    return attention_weights(q, k, seen(q, k, visible, causal, window)) @ v
+
+
+def attention(
+    q: Float[Tensor, "B H T K"],
+    k: Float[Tensor, "B H S K"],
+    v: Float[Tensor, "B H S K"],
+    visible: Bool[Tensor, "#B #H #T S"] | None = None,
+    causal: bool = False,
+    window: int = 0,
+) -> Float[Tensor, "B H T K"]:
+    """`attention_reference` by the fastest way; memory O(T + S) unless `visible` itself is T x S.
+
+    Elsewhere than on a CPU, `causal` together with a window, T < S or a mask of keys makes a T x S mask.
+    """
+    T, S, cpu = q.shape[2], k.shape[2], q.device.type == "cpu"
+    if window >= S:
+        window = 0
+    causal = causal and (T > 1 or window > 0)  # one query stands at the end, behind all keys
+    by_keys = visible is None or visible.shape[2] == 1
+    triangle = causal and window == 0 and T == S and by_keys
+    # The kernel, called directly, takes a dense last axis for granted.
+    direct = cpu and causal and by_keys and all(part.stride(-1) == 1 for part in (q, k, v))
+    path = "fused"
+    if cpu and q.dtype == torch.bfloat16 and min(SHORT, SHORT_BY_WIDTH * q.shape[3]) >= S:
+        path = "products"
+    elif window == 0 and short.usable(q, k, v, visible, causal):
+        path = "short"
+    elif direct and triangle and visible is not None:
+        path = "keys"
+    elif direct and not triangle and T > PIECE:
+        path = "pieces"
+    if not choose("attention", path, True):
+        return attention_reference(q, k, v, visible, causal, window)
+    if path == "products":
+        return _products(q, k, v, visible, causal, window)
+    if path == "short":
+        return short.short_attention(q, k, v, visible, causal)
+    k, v = k.to(q.dtype), v.to(q.dtype)
+    if path == "keys":  # both masks at once, which `F.scaled_dot_product_attention` refuses
+        assert visible is not None
+        return cast(Tensor, _kernel(q, k, v, 0.0, True, attn_mask=_bias(visible, q.dtype, -torch.inf))[0])
+    if path == "pieces":
+        return cast(Tensor, _Pieces.apply(q, k, v, visible, window))  # type: ignore[no-untyped-call]
+    triangle = triangle and visible is None
+    mask = None if triangle else seen(q, k, visible, causal, window)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=triangle)
+
+
+def _products(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, causal: bool, window: int
+) -> Float[Tensor, "B H T K"]:
+    """The reference in q's own precision: autocast would take the softmax, and keep it, in float32."""
+    mask = seen(q, k, visible, causal, window)
+    bias = None if mask is None else _bias(mask, q.dtype, torch.finfo(q.dtype).min)
+    with torch.autocast(q.device.type, enabled=False):
+        y: Tensor = _Products.apply(q, k.to(q.dtype), v.to(q.dtype), bias)  # type: ignore[no-untyped-call]
+    if mask is None or (causal and visible is None):  # every query sees itself
+        return y
+    return y.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+
+
+class _Products(torch.autograd.Function):
+    """`softmax(q k^T / sqrt(K) + bias) v` in three operations, and five on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+        B, H, T, K = q.shape
+        S, scale = k.shape[2], 1 / math.sqrt(K)
+        q, k, v = (part.reshape(B * H, -1, K) for part in (q, k, v))
+        if bias is None:
+            scores = torch.bmm(q, k.mT).mul_(scale)
+        else:
+            shared = bias.expand(B, H, T, S).reshape(B * H, T, S) if bias.shape[:2] != (1, 1) else bias[0]
+            scores = torch.baddbmm(shared, q, k.mT, alpha=scale)
+        weights = scores.softmax(-1)
+        ctx.save_for_backward(q, k, v, weights)
+        return torch.bmm(weights, v).view(B, H, T, K)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        q, k, v, weights = ctx.saved_tensors
+        B, H, T, K = dy.shape
+        dy = dy.reshape(B * H, T, K)
+        dscores = torch._softmax_backward_data(torch.bmm(dy, v.mT), weights, -1, weights.dtype)
+        dscores.mul_(1 / math.sqrt(K))
+        dq, dk, dv = torch.bmm(dscores, k), torch.bmm(dscores.mT, q), torch.bmm(weights.mT, dy)
+        return dq.view(B, H, T, K), dk.view(B, H, -1, K), dv.view(B, H, -1, K), None
+
+
+class _Pieces(torch.autograd.Function):
+    """Causal attention, `PIECE` queries at a time, each piece with the keys in its reach and its own mask.
+
+    Time O(T (w + PIECE)) with a window w, and nothing of size T x S exists. The kernel is the one behind
+    `F.scaled_dot_product_attention`, called directly so that the gradients of overlapping keys are added in
+    place; autograd would make one of full length for each piece. Pieces in bfloat16 are short, so that the
+    kernel is faster in float32.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, window: int) -> Tensor:
+        y, sums = torch.empty_like(q), []
+        for queries, keys in _pieces(q, k, window):
+            part, bias = _piece(q, k, v, visible, window, queries, keys)
+            y[:, :, queries], log_sum = _kernel(*part, attn_mask=bias)
+            sums.append(log_sum)
+        ctx.save_for_backward(q, k, v, y, *sums)
+        ctx.visible, ctx.window = visible, window
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, y, *sums = ctx.saved_tensors
+        dq = torch.empty_like(q)
+        dk, dv = (torch.zeros_like(x, dtype=_precision(x)) for x in (k, v))
+        for (queries, keys), log_sum in zip(_pieces(q, k, ctx.window), sums, strict=True):
+            part, bias = _piece(q, k, v, ctx.visible, ctx.window, queries, keys)
+            dy_part, y_part = (x[:, :, queries].to(_precision(q)) for x in (dy, y))
+            dq[:, :, queries], dk_part, dv_part = _kernel_backward(
+                dy_part, *part, y_part, log_sum, 0.0, False, attn_mask=bias
+            )
+            dk[:, :, keys] += dk_part
+            dv[:, :, keys] += dv_part
+        return dq, dk.to(k.dtype), dv.to(v.dtype), None, None
+
+
+_kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+_kernel_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+
+
+def _pieces(q: Tensor, k: Tensor, window: int) -> Iterator[tuple[slice, slice]]:
+    """Queries, and the keys up to the last of them, from the first that the window of any reaches."""
+    T, S = q.shape[2], k.shape[2]
+    for first in range(0, T, PIECE):
+        last = min(first + PIECE, T)
+        reach = max(0, S - T + first - window + 1) if window else 0
+        yield slice(first, last), slice(reach, S - T + last)
+
+
+def _piece(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, window: int, queries: slice, keys: slice
+) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
+    """Its q, k, v, and what the kernel adds to the scores."""
+    precision = _precision(q)
+    q, k, v = q[:, :, queries].to(precision), k[:, :, keys].to(precision), v[:, :, keys].to(precision)
+    mask = seen(q, k, None if visible is None else visible[..., keys], True, window)
+    assert mask is not None
+    return (q, k, v), _bias(mask, precision, -torch.inf)
+
+
+def _precision(x: Tensor) -> torch.dtype:
+    return torch.float32 if x.dtype == torch.bfloat16 else x.dtype
+
+
+def _bias(mask: Tensor, dtype: torch.dtype, hidden: float) -> Tensor:
+    """0 where a key is seen, `hidden` elsewhere."""
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, hidden)
+
+
+def seen(
+    q: Tensor, k: Tensor, visible: Bool[Tensor, "#B #H #T S"] | None, causal: bool, window: int = 0
+) -> Bool[Tensor, "#B #H #T S"] | None:
+    """Which keys each query sees, all conditions together; None: all."""
+    if not causal:
+        return visible
+    mask = causal_mask(q.shape[2], window, q.device, k.shape[2])[None, None]
+    return mask if visible is None else mask & visible
+
+
+def causal_mask(
+    size: int, window: int = 0, device: torch.device | None = None, keys: int | None = None
+) -> Bool[Tensor, "T S"]:
+    """True where query i may see key j: j <= i and, with a window w, j > i - w (itself and w - 1 before).
+
+    There are `size` queries and as many keys; with more `keys`, the queries stand at their end.
+    """
+    keys = size if keys is None else keys
+    ones = torch.ones(size, keys, dtype=torch.bool, device=device).tril(keys - size)
+    return ones if window == 0 else ones.triu(keys - size + 1 - window)

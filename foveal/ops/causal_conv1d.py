@@ -1,0 +1,46 @@
+"""Causal convolutions along the sequence: an output sees its own input and some before it.
+
+What came before `x` is passed as `history`, the last R inputs (zeros at the start of a sequence), so that
+a sequence in pieces is the sequence whole. `K` is the kernel's size, its last tap the present input's.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.ops.jit.dispatch import choose
+
+
+def causal_convolution(
+    x: Float[Tensor, "B T D"],
+    history: Float[Tensor, "B R D"],
+    weight: Float[Tensor, "E D K"],
+    bias: Float[Tensor, " E"] | None = None,
+    dilation: int = 1,
+) -> Float[Tensor, "B T E"]:
+    """`y_t = b + sum_j W_j x_(t - (K-1-j) dilation)` with R = (K-1) dilation (van den Oord et al. 2016, 2.1).
+
+    The fast path is one product with the K inputs side by side. On a CPU it is as fast as torch's
+    convolution on long sequences and faster on one vector, and under autocast the sum is in float32.
+    """
+    T, K = x.shape[1], weight.shape[2]
+    every = torch.cat([history, x], 1)
+    shifted = [every[:, j * dilation : j * dilation + T] for j in range(K)]
+    if choose("convolution", "one_product", True):
+        return F.linear(torch.cat(shifted, 2), weight.transpose(1, 2).flatten(1), bias)
+    y = torch.stack([part @ tap.T for part, tap in zip(shifted, weight.unbind(2), strict=True)]).sum(0)
+    return y if bias is None else y + bias
+
+
+def last_inputs(
+    history: Float[Tensor, "B R D"], x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None
+) -> Float[Tensor, "B R D"]:
+    """The history of what comes next: the last R inputs up to each row's own length."""
+    R, T = history.shape[1], x.shape[1]
+    if lengths is None:
+        new = min(R, T)
+        return torch.cat([history[:, new:], x[:, T - new :].to(history.dtype)], 1)
+    every = torch.cat([history, x.to(history.dtype)], 1)
+    last = lengths[:, None] + torch.arange(R, device=x.device)
+    return every.gather(1, last[:, :, None].expand(-1, -1, x.shape[2]))

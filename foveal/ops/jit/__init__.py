@@ -1,0 +1,1 @@
+"""Kernels: dispatch, compilation, the cache of machine code, and the launch on threads."""

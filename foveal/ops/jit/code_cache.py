@@ -1,0 +1,137 @@
+"""From a kernel's Python to machine code, once a machine: Numba translates, the cache keeps, LLVM loads.
+
+What is kept is the object code alone, under its own hash, so a damaged file is noticed and made again, and
+a process that finds it needs neither Numba's import nor its compiler.
+"""
+
+import hashlib
+import importlib
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from foveal.core.errors import RunFailed
+from foveal.store import durable
+from foveal.store.cache import cache_folder
+
+KERNELS = Path(__file__).parents[1] / "kernels"
+LANES = 16
+"""Numbers in a kernel's vector."""
+ENTRY = "entry"
+_engines: list[Any] = []
+"""What holds the loaded code in memory."""
+
+
+def address_of(module: str, kernel: str) -> int:
+    """The address of `void entry(int64 *arguments)`, which works on tasks until none is left.
+
+    The task itself is `kernel(task, arguments)` in `foveal.ops.kernels.<module>`.
+
+    `arguments[0]` counts the tasks taken, `arguments[1]` says how many there are; the rest is the kernel's.
+    """
+    path = cache_folder() / "kernels" / f"{module}-{kernel}-{_made_for()[:24]}.o"
+    code = _kept(path)
+    if code is None:
+        code = _translate(importlib.import_module(f"foveal.ops.kernels.{module}"), kernel)
+        _keep(path, code)
+    return _load(code)
+
+
+@cache
+def _made_for() -> str:
+    """What machine code depends on: all sources, since kernels share parts; the translator, the processor."""
+    import llvmlite.binding as llvm
+
+    sources = (*sorted(KERNELS.rglob("*.py")), Path(__file__))
+    facts = [
+        *(path.read_bytes() for path in sources),
+        *(fact.encode() for fact in (version("numba"), version("llvmlite"), llvm.get_process_triple())),
+        *(fact.encode() for fact in (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())),
+    ]
+    return hashlib.sha256(b"".join(hashlib.sha256(fact).digest() for fact in facts)).hexdigest()
+
+
+def _kept(path: Path) -> bytes | None:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    found, code = content[:32], content[32:]
+    return code if hashlib.sha256(code).digest() == found else None
+
+
+def _keep(path: Path, code: bytes) -> None:
+    """Best effort: where nothing can be written, every process translates for itself."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        durable.replace_file(path, hashlib.sha256(code).digest() + code)
+    except (OSError, RunFailed):
+        pass
+
+
+def _translate(module: ModuleType, kernel: str) -> bytes:
+    """Object code for this processor."""
+    import llvmlite.binding as llvm
+    from numba import njit, types
+
+    function: Callable[..., Any] = inspect.unwrap(getattr(module, kernel))
+    arguments = (types.int64, types.CPointer(types.int64))
+    translated = njit(
+        types.void(*arguments), error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
+    name = translated.overloads[arguments].fndesc.llvm_func_name
+    program = llvm.parse_assembly(translated.inspect_llvm(arguments) + _entry(name))
+    program.verify()
+    return _target().emit_object(program)
+
+
+def _entry(name: str) -> str:
+    """Take the next task, however many threads do, until none is left."""
+    return f"""
+define void @{ENTRY}(ptr %arguments) {{
+start:
+  %result = alloca ptr
+  %error = alloca ptr
+  %last = getelementptr i64, ptr %arguments, i64 1
+  %tasks = load i64, ptr %last
+  br label %next
+next:
+  %task = atomicrmw add ptr %arguments, i64 1 monotonic
+  %more = icmp slt i64 %task, %tasks
+  br i1 %more, label %work, label %done
+work:
+  %status = call i32 @"{name}"(ptr %result, ptr %error, i64 %task, ptr %arguments)
+  br label %next
+done:
+  ret void
+}}
+"""
+
+
+@cache
+def _target() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="pic",
+        codemodel="jitdefault",
+    )
+
+
+def _load(code: bytes) -> int:
+    import llvmlite.binding as llvm
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)
+    return engine.get_function_address(ENTRY)

@@ -1,0 +1,123 @@
+"""Kernels on torch's own threads: one pool for both, so that they never wait for each other's."""
+
+import ctypes
+import os
+import struct
+import sys
+import warnings
+from array import array
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from jaxtyping import Shaped
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.ops.jit.code_cache import LANES, address_of
+
+_alone = False
+"""True in a process forked from one whose threads it did not get: it works without them."""
+
+
+def _forked() -> None:
+    global _alone
+    _alone = True
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Kernel:
+    """A kernel by the name of its module and function; made or loaded at its first use."""
+
+    def __init__(self, module: str, name: str):
+        self.module, self.name = module, name
+        self._address = -1  # not asked for yet
+
+    def usable(self, *tensors: Tensor) -> bool:
+        """Whether it can compute with these: float32 on a CPU, not while torch.compile looks on."""
+        fits = all(x.dtype == torch.float32 and x.is_cpu for x in tensors)
+        return fits and not torch.compiler.is_compiling() and self._ready()
+
+    def __call__(self, tasks: int, *arguments: int | float | Tensor | None) -> None:
+        """Do every task in 0 .. tasks - 1, on as many threads as torch uses.
+
+        A tensor stands for the address of its numbers: it has to be contiguous, and has to outlive the call;
+        None for no address. A float is passed by its bits.
+        """
+        packed = array("q", [0, tasks, *as_words(arguments)])
+        address, _ = packed.buffer_info()
+        threads = 1 if _alone else min(tasks, torch.get_num_threads())
+        team = _team() if threads > 1 else None
+        if team is None:
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)(address)
+        else:
+            team(self._address, address, threads, 0)
+
+    def _ready(self) -> bool:
+        if self._address < 0:
+            self._address = _address(self.module, self.name)
+        return self._address != 0
+
+
+def as_words(arguments: Iterable[int | float | Tensor | None]) -> list[int]:
+    """How a kernel is given them."""
+    return [
+        argument.data_ptr()
+        if isinstance(argument, Tensor)
+        else int.from_bytes(struct.pack("=d", argument), sys.byteorder, signed=True)
+        if isinstance(argument, float)
+        else argument or 0
+        for argument in arguments
+    ]
+
+
+def widened(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:
+    """`x`, contiguous, with zeros behind its last axis up to a multiple of the kernels' vectors."""
+    missing = -x.shape[-1] % LANES
+    return F.pad(x, (0, missing)) if missing else x.contiguous()
+
+
+def shares_for(rows: int, width: int) -> int:
+    """How many tasks share the `width` channels of a row: enough for every thread to have one."""
+    return min(width // LANES, -(-torch.get_num_threads() // rows))
+
+
+@cache
+def _address(module: str, name: str) -> int:
+    """Where the kernel's code is; 0 where it can't be had, which is said once if Numba is installed."""
+    if os.environ.get("FOVEAL_KERNELS") == "off" or find_spec("numba") is None:
+        return 0
+    try:
+        return address_of(module, name)
+    except Exception as error:
+        warnings.warn(
+            f"no kernel for {module}.{name} on this machine ({type(error).__name__}: {error}): the slower "
+            "path computes the same; FOVEAL_KERNELS=off silences this",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return 0
+
+
+@cache
+def _team() -> Callable[..., None] | None:
+    """`GOMP_parallel` of the OpenMP library that torch itself runs on: a function on every thread at once."""
+    try:
+        maps = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return None
+    loaded = {line.split(maxsplit=5)[-1] for line in maps if "libgomp" in line or "libiomp5" in line}
+    beside = [path for path in loaded if Path(torch.__file__).parent in Path(path).parents]
+    for path in beside or sorted(loaded):
+        try:
+            run = ctypes.CDLL(path).GOMP_parallel
+        except (OSError, AttributeError):
+            continue
+        run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        run.restype = None
+        return run
+    return None

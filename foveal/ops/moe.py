@@ -1,0 +1,120 @@
+"""Mixture of experts: which experts a vector is sent to, how evenly they are used, and their sum.
+
+Vectors are numbered along the batch (`N`), `E` experts, `A` of them active for each vector. Expert `E`, one
+past the last, is nowhere: padding is sent there, and costs and counts nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from foveal.ops.jit.dispatch import choose
+
+
+def route(
+    chances: Float[Tensor, "*N E"], active: int, there: Bool[Tensor, "*N"] | None = None
+) -> tuple[Int[Tensor, "*N A"], Float[Tensor, "*N A"]]:
+    """The `active` likeliest experts of each vector and their gates; nowhere, where `there` is False.
+
+    The gates are the chances divided by their sum (Shazeer et al. 2017, equations 3 to 5). A single one would
+    then be 1 and teach the router nothing, so it stays the chance itself (Fedus et al. 2021, equation 2).
+    """
+    best, chosen = chances.topk(active, -1)
+    gates = best if active == 1 else best / best.sum(-1, keepdim=True)
+    return chosen if there is None else chosen.masked_fill(~there[..., None], chances.shape[-1]), gates
+
+
+def balance(chances: Float[Tensor, "B T E"], chosen: Int[Tensor, "B T A"]) -> Float[Tensor, " B"]:
+    """`E sum_e f_e P_e` of each row (Fedus et al. 2021, equation 4): 1 if all experts are used alike.
+
+    f_e is the share of the row's vectors that is sent to expert e, P_e the mean chance of it. Vectors that
+    are sent nowhere don't count; a row without any gives 0.
+    """
+    E, A = chances.shape[-1], chosen.shape[-1]
+    one = chances.new_ones(()).expand_as(chosen.flatten(1))
+    sent = chances.new_zeros(len(chosen), E + 1).scatter_add(1, chosen.flatten(1), one)[:, :E]
+    count = sent.sum(1, keepdim=True).clamp(min=1)  # A for each vector
+    mean = A * torch.where(chosen[..., :1] < E, chances, 0.0).sum(1) / count
+    return E * (sent / count * mean).sum(1)
+
+
+def experts_reference(
+    x: Float[Tensor, "N D"],
+    chosen: Int[Tensor, "N A"],
+    gates: Float[Tensor, "N A"],
+    expand: Float[Tensor, "E H D"],
+    contract: Float[Tensor, "E D H"],
+    activate: Callable[[Tensor], Tensor],
+) -> Float[Tensor, "N D"]:
+    """`y = sum_e g_e(x) W_2e activate(W_1e x)`, the gate 0 of an expert that is not chosen."""
+    y = torch.zeros_like(x)
+    for e, (W_1, W_2) in enumerate(zip(expand.unbind(), contract.unbind(), strict=True)):
+        gate = torch.where(chosen == e, gates, 0.0).sum(1, keepdim=True)
+        y = y + gate * F.linear(activate(F.linear(x, W_1)), W_2)
+    return y
+
+
+def experts(
+    x: Float[Tensor, "N D"],
+    chosen: Int[Tensor, "N A"],
+    gates: Float[Tensor, "N A"],
+    expand: Float[Tensor, "E H D"],
+    contract: Float[Tensor, "E D H"],
+    activate: Callable[[Tensor], Tensor],
+) -> Float[Tensor, "N D"]:
+    """`experts_reference`, each expert for its own vectors only: sorted by expert, computed, added up.
+
+    None is dropped, however many choose the same expert (Gale et al. 2022).
+    """
+    if not choose("experts", "sorted", True):
+        return experts_reference(x, chosen, gates, expand, contract, activate)
+    sizes = chosen.flatten().bincount(minlength=len(expand) + 1)[: len(expand)].tolist()
+    order = chosen.flatten().argsort(stable=True)[: sum(sizes)]  # nowhere comes last, and is cut off
+    source = order // chosen.shape[1]
+    hidden = activate(grouped_linear(x.index_select(0, source), expand, sizes))
+    y = gates.flatten().index_select(0, order)[:, None] * grouped_linear(hidden, contract, sizes)
+    return torch.zeros_like(x, dtype=y.dtype).index_add(0, source, y)
+
+
+def grouped_linear(
+    x: Float[Tensor, "N D"], weight: Float[Tensor, "E O D"], sizes: list[int]
+) -> Float[Tensor, "N O"]:
+    """`W_e x` for the first `sizes[0]` vectors with W_0, the next `sizes[1]` with W_1 and so on."""
+    device = x.device.type
+    if torch.is_autocast_enabled(device):
+        lower = torch.get_autocast_dtype(device)
+        x, weight = x.to(lower), weight.to(lower)
+    return _GroupedLinear.apply(x, weight, sizes)  # type: ignore[no-untyped-call]
+
+
+class _GroupedLinear(torch.autograd.Function):
+    """One product a group, each written to its place.
+
+    Autograd's own way would stack every expert's gradient anew. On a CPU this is as fast as
+    `torch._grouped_mm`, which knows no float64 and only widths that are multiples of 16 bytes.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, sizes: list[int]) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.sizes = sizes
+        y = x.new_empty(len(x), weight.shape[1])
+        for x_e, W, y_e in zip(torch.split(x, sizes), weight, torch.split(y, sizes), strict=True):
+            torch.mm(x_e, W.t(), out=y_e)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        x, weight = ctx.saved_tensors
+        d_x, d_weight = torch.empty_like(x), torch.empty_like(weight)
+        groups = (torch.split(part, ctx.sizes) for part in (x, d_x, gradient))
+        for x_e, d_x_e, d_y, W, d_W in zip(*groups, weight, d_weight, strict=True):
+            torch.mm(d_y, W, out=d_x_e)
+            torch.mm(d_y.t(), x_e, out=d_W)
+        return d_x, d_weight, None

@@ -1,0 +1,1 @@
+"""Recurrent cells and time mixing, step by step and fused."""

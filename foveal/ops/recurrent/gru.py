@@ -1,0 +1,114 @@
+"""The GRU of `recurrence.gru_step_after` on a CPU: one product and one kernel a step.
+
+torch's own runs a dozen operations a step, and more on the way back; among them the weights' gradient, a thin
+product that writes the whole matrix each time. Here that is one product over all steps.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from foveal.ops.jit.code_cache import LANES
+from foveal.ops.jit.launch import Kernel, widened
+
+SHARE = 1 << 12
+"""Numbers of the state that are worth a task of their own."""
+
+_forward = Kernel("gru", "forward")
+_backward = Kernel("gru", "backward")
+
+
+def kernel_usable(W_h: Float[Tensor, "G H"]) -> bool:
+    return _forward.usable(W_h) and _backward.usable()
+
+
+def kernel_gru(
+    x: Float[Tensor, "B T D"],
+    h: Float[Tensor, "B H"],
+    weights: list[Tensor],
+    lengths: Int[Tensor, " B"] | None,
+) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
+    """`gru_step_after` along the sequence; `weights` is `[W_x, W_h, b_x, b_h]`.
+
+    Where a row's length is over, its state stays, and is its output. Under autocast the factors of the
+    products are rounded to its precision; the state, and what is done by elements, is in float32.
+    """
+    W_x, W_h, b_x, b_h = weights
+    B, T, _ = x.shape
+    H = h.shape[1]
+    lengths = torch.full((B,), T) if lengths is None else lengths.long().contiguous()
+    # Time first, so that a step is contiguous.
+    projected = F.linear(x.transpose(0, 1).contiguous(), W_x, b_x + F.pad(b_h[: 2 * H], (0, H))).float()
+    h, b_n = h.float(), b_h[2 * H :].contiguous()
+    if H % LANES:
+        projected, W_h = _widened_gates(projected), _widened_gates(widened(W_h).t()).t()
+        h, b_n = widened(h), widened(b_n)
+    lower = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else W_h.dtype
+    keep = torch.is_grad_enabled()
+    y, last = _GRU.apply(projected, h, W_h, b_n, lengths, lower, keep)  # type: ignore[no-untyped-call]
+    return y[:, :, :H].transpose(0, 1), last[:, :H]
+
+
+def _widened_gates(x: Float[Tensor, "*B G"]) -> Float[Tensor, "*B F"]:
+    """`widened`, for each of three gates side by side."""
+    return widened(torch.unflatten(x, -1, (3, -1))).flatten(-2)
+
+
+class _GRU(torch.autograd.Function):
+    """Of `(T, B, 3H)` and `(B, H)`, `H` a multiple of the kernel's vectors."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        projected: Tensor,
+        h: Tensor,
+        W_h: Tensor,
+        b_n: Tensor,
+        lengths: Tensor,
+        lower: torch.dtype,
+        keep: bool,
+    ) -> tuple[Tensor, Tensor]:
+        T, B, G = projected.shape
+        H = h.shape[1]
+        states, kept = h.new_empty(T + 1, B, H), h.new_empty(T if keep else 1, B, 4 * H)
+        states[0] = h
+        weights, product, tasks = W_h.to(lower), h.new_empty(B, G), _tasks(h)
+        for t in range(T):
+            _multiply(states[t], weights.t(), product)
+            _forward(tasks, projected, product, b_n, states, kept, lengths, B, H, int(keep), t)
+        ctx.save_for_backward(weights, states, kept, lengths)
+        return states[1:], states[T].clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor, dlast: Tensor) -> tuple[Tensor | None, ...]:
+        weights, states, kept, lengths = ctx.saved_tensors
+        T, B, H = dy.shape
+        # The kernel puts the gradients side by side as a_n, r, z, p_n: the product's and the input's overlap.
+        weights = weights.roll(H, 0)
+        d, dy = torch.empty_like(kept), dy.contiguous()
+        dproduct, dprojected = d[:, :, : 3 * H], d[:, :, H:]
+        flow, through, tasks = dlast.contiguous().clone(), torch.zeros_like(states[0]), _tasks(dlast)
+        for t in reversed(range(T)):
+            _backward(tasks, dy, flow, through, d, states, kept, lengths, B, H, t)
+            _multiply(dproduct[t], weights, through)
+        dW, before = weights.new_empty(weights.shape, dtype=d.dtype), states[:-1].to(weights.dtype)
+        _multiply(dproduct.flatten(0, 1).t(), before.flatten(0, 1), dW)
+        db_n = d[:, :, :H].sum((0, 1))
+        return dprojected, flow + through, dW.roll(-H, 0), db_n, None, None, None
+
+
+def _tasks(h: Float[Tensor, "B H"]) -> int:
+    return max(1, h.numel() // SHARE)
+
+
+def _multiply(a: Float[Tensor, "M K"], b: Float[Tensor, "K N"], out: Float[Tensor, "M N"]) -> None:
+    """`out = a b`, with `a` rounded to `b`'s precision."""
+    if b.dtype == out.dtype:
+        torch.mm(a, b, out=out)
+    else:
+        out.copy_(torch.mm(a.to(b.dtype), b))

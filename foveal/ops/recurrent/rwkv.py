@@ -1,0 +1,276 @@
+"""RWKV's recurrence (version 4; Peng et al. 2023, eq. 16 and appendix D): an exponentially decaying mean.
+
+    y_t = (a_(t-1) + e^(u+k_t) v_t) / (b_(t-1) + e^(u+k_t))
+    a_t = e^w a_(t-1) + e^(k_t) v_t,    b_t = e^w b_(t-1) + e^(k_t)
+
+in each channel by itself. `w` is the logarithm of the decay of a step and negative, `u` the bonus of the
+present input. The exponents may be large, so a sum is kept as a number of moderate size times e^exponent:
+the state is `numerator`, `denominator` and their common `exponent`, the largest so far (decayed).
+The exponent is but a scale: every gradient takes it for a constant, which changes no gradient of the sums.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from foveal.ops.jit.code_cache import LANES
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.launch import Kernel, shares_for, widened
+from foveal.ops.recurrent.cells import recur
+
+WKVState = tuple[Float[Tensor, "B D"], Float[Tensor, "B D"], Float[Tensor, "B D"]]
+"""Numerator, denominator, exponent."""
+
+EMPTY = -1e38
+"""The exponent of a sum over nothing: e^EMPTY is 0 beside any other, and EMPTY - EMPTY is no NaN."""
+
+STEPS = 32
+"""Steps of a chunk in `decayed_sums`."""
+
+CHUNK = 64
+"""Steps of which the kernel keeps the sums before them."""
+
+CACHED = 1 << 17
+"""Numbers (rows x steps x channels) worked on at a time on a CPU."""
+
+_forward = Kernel("rwkv", "forward")
+_backward = Kernel("rwkv", "backward")
+
+
+def wkv(
+    k: Float[Tensor, "B T D"],
+    v: Float[Tensor, "B T D"],
+    w: Float[Tensor, " D"],
+    u: Float[Tensor, " D"],
+    state: WKVState,
+    lengths: Int[Tensor, " B"] | None = None,
+) -> tuple[Float[Tensor, "B T D"], WKVState]:
+    """`wkv_reference` by the best path here; all tensors of one type, float32 or float64.
+
+    Outputs in the padding are finite if `k` and `v` are, but otherwise anything.
+    """
+    kernel = _forward.usable(k, v, w, u, *state) and _backward.usable()
+    if not choose("wkv", "kernel" if kernel else "scan", kernel or k.shape[1] > 1):
+        return wkv_reference(k, v, w, u, state, lengths)
+    run = _KernelWKV if kernel else _WKV
+    y, *after = run.apply(k, v, w, u, *state, lengths)  # type: ignore[no-untyped-call]
+    return y, tuple(after)
+
+
+def wkv_reference(
+    k: Float[Tensor, "B T D"],
+    v: Float[Tensor, "B T D"],
+    w: Float[Tensor, " D"],
+    u: Float[Tensor, " D"],
+    state: WKVState,
+    lengths: Int[Tensor, " B"] | None = None,
+) -> tuple[Float[Tensor, "B T D"], WKVState]:
+    """The recurrence step by step; the state returned is the one after each row's own length."""
+
+    def step(kv: Float[Tensor, "B E"], state: WKVState) -> tuple[Tensor, WKVState]:
+        k, v = kv.chunk(2, 1)
+        numerator, denominator, exponent = state
+        top = torch.maximum(exponent, u + k).detach()
+        past, present = (exponent - top).exp(), (u + k - top).exp()
+        y = (past * numerator + present * v) / (past * denominator + present)
+        top = torch.maximum(exponent + w, k).detach()
+        past, present = (exponent + w - top).exp(), (k - top).exp()
+        return y, (past * numerator + present * v, past * denominator + present, top)
+
+    numerator, denominator, exponent = state
+    return recur(step, torch.cat([k, v], 2), (numerator, denominator, exponent.detach()), lengths)
+
+
+def decayed_sums(
+    exponent: Float[Tensor, "B T D"],
+    x: Float[Tensor, "2 B T D"],
+    w: Float[Tensor, " D"],
+    first: Float[Tensor, "2 B D"],
+    first_exponent: Float[Tensor, "B D"],
+) -> tuple[Float[Tensor, "2 B T+1 D"], Float[Tensor, "B T+1 D"]]:
+    """`s_0 = e^first_exponent first`, `s_(t+1) = e^w s_t + e^(exponent_t) x_t`, t = 0..T-1, and its scale.
+
+    Chunks of the sequence run side by side: the sum of each chunk alone is a plain reduction, these sums
+    obey the same recurrence with decay `STEPS w`, and it gives the state in which each chunk begins. So
+    the loops are O(log T) times STEPS long, and the work is linear in T.
+    """
+    B, T, D = exponent.shape
+    whole = T < 2 * STEPS
+    C, L = (1, T + 1) if whole else (T // STEPS + 1, STEPS)
+    exponent = F.pad(exponent, (0, 0, 0, C * L - T), value=EMPTY).view(B, C, L, D)
+    x = F.pad(x, (0, 0, 0, C * L - T)).view(2, B, C, L, D)
+    sums, tops, decayed = torch.empty_like(x), torch.empty_like(exponent), torch.empty_like(exponent)
+    if whole:
+        sums[:, :, 0, 0], tops[:, 0, 0] = first, first_exponent
+    else:
+        far = exponent + w * torch.arange(L - 1, -1, -1, dtype=w.dtype, device=w.device)[:, None]
+        top = far.amax(2)
+        chunks = (far.sub_(top[:, :, None]).exp_() * x).sum(3)
+        before, before_exponent = decayed_sums(top, chunks, L * w, first, first_exponent)
+        sums[:, :, :, 0], tops[:, :, 0] = before[:, :, :C], before_exponent[:, :C]
+
+    top, *later = tops.unbind(2)
+    for e, d, t in zip(exponent.unbind(2), decayed.unbind(2)[1:], later, strict=False):
+        torch.add(top, w, out=d)
+        top = torch.maximum(d, e, out=t)
+    past = decayed[:, :, 1:].sub_(tops[:, :, 1:]).exp_()
+    present = (exponent[:, :, :-1] - tops[:, :, 1:]).exp_()
+    torch.mul(present, x[:, :, :, :-1], out=sums[:, :, :, 1:])
+    s, *rest = sums.unbind(3)
+    for a, t in zip(past.unbind(2), rest, strict=True):
+        s = t.addcmul_(a, s)
+    return sums.view(2, B, C * L, D)[:, :, : T + 1], tops.view(B, C * L, D)[:, : T + 1]
+
+
+def wkv_forward(
+    k: Float[Tensor, "B T D"],
+    v: Float[Tensor, "B T D"],
+    w: Float[Tensor, " D"],
+    u: Float[Tensor, " D"],
+    state: WKVState,
+    lengths: Int[Tensor, " B"],
+) -> tuple[Float[Tensor, "B T D"], WKVState, tuple[Tensor, ...]]:
+    """Outputs, the state after each row's length, and what `wkv_backward` needs besides the arguments."""
+    numerator, denominator, exponent = state
+    x = torch.stack([v, torch.ones_like(v)])
+    sums, tops = decayed_sums(k, x, w, torch.stack([numerator, denominator]), exponent)
+    top = torch.maximum(tops[:, :-1], k + u)
+    past, present = (tops[:, :-1] - top).exp_(), (k + u).sub_(top).exp_()
+    total = torch.addcmul(present, past, sums[1, :, :-1])
+    y = (past.mul_(sums[0, :, :-1]).addcmul_(present, v)).div_(total)
+    rows = torch.arange(k.shape[0], device=k.device)
+    after = (sums[0, rows, lengths], sums[1, rows, lengths], tops[rows, lengths])
+    return y, after, (y, sums, tops, top, total)
+
+
+def wkv_backward(
+    k: Float[Tensor, "B T D"],
+    v: Float[Tensor, "B T D"],
+    w: Float[Tensor, " D"],
+    u: Float[Tensor, " D"],
+    lengths: Int[Tensor, " B"],
+    saved: tuple[Tensor, ...],
+    dy: Float[Tensor, "B T D"],
+    d_numerator: Float[Tensor, "B D"],
+    d_denominator: Float[Tensor, "B D"],
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients to k, v, w, u, and to the numerator and the denominator of the first state.
+
+    What the sums `s_t` receive, `A_t = e^w A_(t+1) + dy_t / (e^top total)`, is again a decayed sum, from the
+    end backwards; the gradient of the last state comes in as the input after a row's end.
+    """
+    y, sums, tops, top, total = saved
+    share = dy / total
+    x = F.pad(torch.stack([share, -share * y]), (0, 0, 0, 1))
+    exponent = F.pad(-top, (0, 0, 0, 1))
+    rows = torch.arange(k.shape[0], device=k.device)
+    x[0, rows, lengths], x[1, rows, lengths] = d_numerator, d_denominator
+    exponent[rows, lengths] = -tops[rows, lengths]
+    nothing = torch.zeros_like(x[:, :, 0])
+    empty = torch.full_like(nothing[0], EMPTY)
+    received, scale = decayed_sums(exponent.flip(1), x.flip(2), w, nothing, empty)
+    received, scale = received.flip(2), scale.flip(1)  # entry t is A_t, the last is nothing
+    to_start = (tops[:, 0] + scale[:, 0]).exp_() * received[:, :, 0]
+    received, scale = received[:, :, 1:-1], scale[:, 1:-1]
+
+    into = (k + scale).exp_()  # e^k_t, times the scale of A_(t+1)
+    present = (k + u).sub_(top).exp_() * share
+    dv = torch.addcmul(present, into, received[0])
+    du = present * (v - y)
+    dk = torch.addcmul(du, into, v * received[0] + received[1])
+    kept = (tops[:, :-1] + w).add_(scale).exp_()
+    dw = kept * (sums[:, :, :-1] * received).sum(0)
+    return dk, dv, dw.sum((0, 1)), du.sum((0, 1)), to_start[0], to_start[1]
+
+
+class _KernelWKV(torch.autograd.Function):
+    """The whole sequence by `kernels.rwkv`."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        *given, lengths = inputs
+        k, v, w, u, a, b, top = (widened(part) for part in given)
+        B, T, D = k.shape
+        if lengths is None:
+            lengths = torch.full((B,), T)
+        a, b, top = a.clone(), b.clone(), top.clone()
+        y, shares = torch.empty_like(k), shares_for(B, D)
+        kept = k.new_empty(B, -(-T // CHUNK), D, 3)
+        _forward(B * shares, k, v, w, u, a, b, top, y, kept, lengths, T, D, CHUNK, shares)
+        ctx.save_for_backward(k, v, w, u, y, kept, lengths)
+        ctx.width = width = given[0].shape[2]
+        after = top[:, :width]
+        ctx.mark_non_differentiable(after)
+        return y[:, :, :width], a[:, :width], b[:, :width], after
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, dy: Tensor, d_numerator: Tensor, d_denominator: Tensor, _: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        k, v, w, u, y, kept, lengths = ctx.saved_tensors
+        B, T, D = k.shape
+        dy, to_a, to_b = widened(dy), widened(d_numerator).clone(), widened(d_denominator).clone()
+        dk, dv, shares = torch.empty_like(k), torch.empty_like(v), shares_for(B, D)
+        dw, du = k.new_empty(2, B, D)
+        scratch = k.new_empty(B * shares * CHUNK * 6 * LANES)
+        outputs = (dk, dv, dw, du, to_a, to_b, scratch)
+        _backward(B * shares, k, v, w, u, y, kept, dy, lengths, *outputs, T, D, CHUNK, shares)
+        gradients = (dk, dv, dw.sum(0), du.sum(0), to_a, to_b)
+        return *(gradient[..., : ctx.width] for gradient in gradients), None, None
+
+
+class _WKV(torch.autograd.Function):
+    """On a CPU the sequence goes in pieces whose numbers fit its cache, each from the state of the last."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        k: Tensor,
+        v: Tensor,
+        w: Tensor,
+        u: Tensor,
+        numerator: Tensor,
+        denominator: Tensor,
+        exponent: Tensor,
+        lengths: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        B, T, D = k.shape
+        if lengths is None:
+            lengths = torch.full((B,), T, device=k.device)
+        ctx.size = max(16, CACHED // (B * D)) if k.device.type == "cpu" else T
+        state: WKVState = (numerator, denominator, exponent)
+        pieces = []
+        for t in range(0, T, ctx.size):
+            k_t, v_t, inside = (
+                k[:, t : t + ctx.size],
+                v[:, t : t + ctx.size],
+                lengths.sub(t).clamp(0, ctx.size),
+            )
+            _, state, saved = wkv_forward(k_t, v_t, w, u, state, inside)
+            pieces.append(saved)
+        ctx.save_for_backward(k, v, w, u, lengths, *(part for saved in pieces for part in saved))
+        ctx.mark_non_differentiable(state[2])
+        return torch.cat([y for y, *_ in pieces], 1), *state
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, dy: Tensor, d_numerator: Tensor, d_denominator: Tensor, _: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        k, v, w, u, lengths, *saved = ctx.saved_tensors
+        dk, dv, dw, du = torch.empty_like(k), torch.empty_like(v), torch.zeros_like(w), torch.zeros_like(u)
+        for t in reversed(range(0, k.shape[1], ctx.size)):
+            part = (slice(None), slice(t, t + ctx.size))
+            inside, last = lengths.sub(t).clamp(0, ctx.size), tuple(saved[-5:])
+            dk[part], dv[part], dw_t, du_t, d_numerator, d_denominator = wkv_backward(
+                k[part], v[part], w, u, inside, last, dy[part], d_numerator, d_denominator
+            )
+            del saved[-5:]
+            dw += dw_t
+            du += du_t
+        return dk, dv, dw, du, d_numerator, d_denominator, None, None

@@ -1,0 +1,1 @@
+"""State space models: scans, and what Mamba does around them."""

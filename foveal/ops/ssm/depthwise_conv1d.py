@@ -1,0 +1,88 @@
+"""Mamba's short convolution: each channel by itself, causal, and a SiLU behind it."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.launch import Kernel, shares_for, widened
+
+_forward = Kernel("depthwise_conv1d", "forward")
+_backward = Kernel("depthwise_conv1d", "backward")
+
+
+def silu_convolution(
+    x: Float[Tensor, "B T D"],
+    history: Float[Tensor, "B R D"],
+    weight: Float[Tensor, "D K"],
+    bias: Float[Tensor, " D"],
+) -> Float[Tensor, "B T D"]:
+    """`y_t = silu(b + sum_j w_j * x_(t - (K-1-j)))` (Gu and Dao 2023, figure 3), in the weights' precision.
+
+    The last of the K taps is the present input's; `history` is the R = K - 1 inputs before `x`. The fast
+    paths are a kernel, and K multiply-adds over the sequence with their gradients, in place: faster on a
+    CPU than torch's grouped convolution.
+    """
+    x, history = x.to(weight.dtype), history.to(weight.dtype)
+    kernel = _forward.usable(weight) and _backward.usable()
+    if not choose("depthwise", "kernel" if kernel else "in_place", True):
+        every, T, y = torch.cat([history, x], 1), x.shape[1], bias
+        for j, tap in enumerate(weight.unbind(1)):
+            y = torch.addcmul(y, every[:, j : j + T], tap)
+        return F.silu(y)
+    if kernel:
+        y = _Kernel.apply(*map(widened, (x, history, weight.t(), bias)))  # type: ignore[no-untyped-call]
+        return y[:, :, : x.shape[2]]
+    return F.silu(_InPlace.apply(torch.cat([history, x], 1), weight, bias))  # type: ignore[no-untyped-call]
+
+
+class _Kernel(torch.autograd.Function):
+    """All of it, of taps (K, D), D a multiple of the kernel's vectors."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, history: Tensor, taps: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, history, taps, bias)
+        (B, T, D), y = x.shape, torch.empty_like(x)
+        shares = shares_for(B, D)
+        _forward(B * shares, x, history, taps, bias, y, T, D, len(taps), shares)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        x, history, taps, bias = ctx.saved_tensors
+        (B, T, D), K = x.shape, len(taps)
+        dx, dhistory, dtaps = torch.empty_like(x), torch.empty_like(history), x.new_empty(B, K + 1, D)
+        dy, shares = dy.contiguous(), shares_for(B, D)
+        _backward(B * shares, x, history, taps, bias, dy, dx, dhistory, dtaps, T, D, K, shares)
+        dtaps = dtaps.sum(0)
+        return dx, dhistory, dtaps[:K], dtaps[K]
+
+
+class _InPlace(torch.autograd.Function):
+    """The convolution of history and input together."""
+
+    @staticmethod
+    def forward(ctx: Any, every: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(every, weight)
+        taps = weight.t().contiguous()
+        T = every.shape[1] - len(taps) + 1
+        y = torch.addcmul(bias, every[:, :T], taps[0])
+        for j in range(1, len(taps)):
+            y.addcmul_(every[:, j : j + T], taps[j])
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        every, weight = ctx.saved_tensors
+        taps = weight.t().contiguous()
+        T, devery, dtaps = dy.shape[1], torch.zeros_like(every), torch.empty_like(taps)
+        for j, tap in enumerate(taps):
+            devery[:, j : j + T].addcmul_(dy, tap)
+            dtaps[j] = (every[:, j : j + T] * dy).sum((0, 1))
+        return devery, dtaps.t(), dy.sum((0, 1))

@@ -1,0 +1,167 @@
+"""The linear recurrence with a constant diagonal: `s_t = decay * s_(t-1) + v_t`, along the whole sequence.
+
+`N` is the number of states, each a recurrence by itself; decay, inputs and states are complex (or real).
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import torch
+from jaxtyping import Complex, Float, Inexact
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.launch import Kernel, shares_for, widened
+
+CHUNK = 32
+"""Steps that are taken one after the other (32 was fastest, 16 and 64 close)."""
+
+_forward = Kernel("linear_scan", "forward")
+_backward = Kernel("linear_scan", "backward")
+
+
+def linear_scan(
+    decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], first: Inexact[Tensor, "B N"]
+) -> Inexact[Tensor, "B T N"]:
+    """All states of the recurrence, by the fastest path."""
+    kernel = v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v)) and _backward.usable()
+    if not choose("linear_scan", "kernel" if kernel else "chunks", True):
+        return linear_scan_reference(decay, v, first)
+    path = (kernel_scan, kernel_scan_gradients) if kernel else (chunked_scan, chunked_scan_gradients)
+    return _Scan.apply(*path, decay, v, first)  # type: ignore[no-untyped-call]
+
+
+def linear_scan_reference(
+    decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], first: Inexact[Tensor, "B N"]
+) -> Inexact[Tensor, "B T N"]:
+    """`s_t = decay * s_(t-1) + v_t` for t = 1..T, from `s_0 = first` (Smith et al. 2023, section 2.2)."""
+    states, s = [], first
+    for v_t in v.unbind(1):
+        s = decay * s + v_t
+        states.append(s)
+    return torch.stack(states, 1)
+
+
+def chunked_scan(
+    decay: Inexact[Tensor, " N"],
+    v: Inexact[Tensor, "B T N"],
+    first: Inexact[Tensor, "B N"],
+    backwards: bool = False,
+) -> Inexact[Tensor, "B T N"]:
+    """`linear_scan_reference` in linear work, but only about `CHUNK log T / log CHUNK` steps in a row.
+
+    The sequence is cut into chunks, which run side by side, each as if nothing came before it. What they
+    end with is a shorter sequence that obeys the same recurrence with the decay of a whole chunk; scanned
+    in its turn, it says what enters each chunk, and that has decayed by `decay^i` at the chunk's i-th
+    place. Nothing is ever multiplied by what comes later, so a NaN there is harmless.
+
+    `backwards` runs from the last step to the first. Gradients are not recorded.
+    """
+    T = v.shape[1]
+    L = min(CHUNK, T)
+    s = F.pad(v, (0, 0, 0, -T % L)) if T % L else v.clone()
+    s = s.view(len(s), -1, L, len(decay))
+    places = s.unbind(2)[::-1] if backwards else s.unbind(2)
+    if s.shape[1] == 1:
+        places[0][:, 0].addcmul_(decay, first)
+    for before, here in pairwise(places):
+        here.addcmul_(decay, before)
+    if s.shape[1] > 1:
+        powers = decay.expand(L, -1).cumprod(0)
+        ends = places[-1][:, 1:] if backwards else places[-1][:, :-1]
+        ends = chunked_scan(powers[-1], ends, first, backwards)
+        entering = torch.cat([ends, first[:, None]] if backwards else [first[:, None], ends], 1)
+        s.addcmul_(powers.flip(0) if backwards else powers, entering[:, :, None])
+    return s.flatten(1, 2)[:, :T]
+
+
+def chunked_scan_gradients(
+    decay: Inexact[Tensor, " N"],
+    states: Inexact[Tensor, "B T N"],
+    first: Inexact[Tensor, "B N"],
+    gradient: Inexact[Tensor, "B T N"],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients to decay, v and first, from the one to the states.
+
+    With `a_t = gradient_t + conj(decay) a_(t+1)`, which is the recurrence run backwards, they are the sum
+    of `a_t conj(s_(t-1))`, `a`, and `conj(decay) a_1`.
+    """
+    conjugate = decay.conj().resolve_conj()
+    a = chunked_scan(conjugate, gradient, torch.zeros_like(first), backwards=True)
+    # vecdot conjugates its first argument on the way; a conjugate copy costs more than the whole scan.
+    to_decay = torch.linalg.vecdot(states[:, :-1], a[:, 1:], dim=1) + first.conj() * a[:, 0]
+    return to_decay.sum(0), a, conjugate * a[:, 0]
+
+
+def kernel_scan(
+    decay: Complex[Tensor, " N"], v: Complex[Tensor, "B T N"], first: Complex[Tensor, "B N"]
+) -> Complex[Tensor, "B T N"]:
+    """As `chunked_scan`, by `kernels.linear_scan`."""
+    B, T, N = v.shape
+    real, turned = _parts(decay)
+    inputs, start = _pairs(v), _pairs(first)
+    states, width = torch.empty_like(inputs), inputs.shape[2]
+    shares = shares_for(B, width)
+    _forward(B * shares, real, turned, inputs, start, states, T, width, shares)
+    return _complex(states, N)
+
+
+def kernel_scan_gradients(
+    decay: Complex[Tensor, " N"],
+    states: Complex[Tensor, "B T N"],
+    first: Complex[Tensor, "B N"],
+    gradient: Complex[Tensor, "B T N"],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `chunked_scan_gradients`, by `kernels.linear_scan`."""
+    B, T, N = states.shape
+    real, turned = _parts(decay)
+    given, start, before = _pairs(gradient), _pairs(first), _pairs(states)
+    flow, width = torch.empty_like(given), given.shape[2]
+    straight, crossed = given.new_zeros(2, B, width)
+    shares = shares_for(B, width)
+    _backward(B * shares, real, turned, given, start, before, flow, straight, crossed, T, width, shares)
+    along, across = straight.sum(0).view(-1, 2)[:N], crossed.sum(0).view(-1, 2)[:N]
+    to_decay = torch.complex(along[:, 0] + along[:, 1], across[:, 1] - across[:, 0])
+    a = _complex(flow, N)
+    return to_decay, a, decay.conj() * a[:, 0]
+
+
+def _parts(decay: Complex[Tensor, " N"]) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"]]:
+    """The real part of each twice, and the imaginary part with a minus and a plus."""
+    real, imaginary = decay.real, decay.imag
+    pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
+    return widened(pairs[0].flatten()), widened(pairs[1].flatten())
+
+
+def _pairs(x: Complex[Tensor, "*B N"]) -> Float[Tensor, "*B M"]:
+    """Real and imaginary parts side by side."""
+    return widened(torch.view_as_real(x.resolve_conj()).flatten(-2))
+
+
+def _complex(pairs: Float[Tensor, "B T M"], size: int) -> Complex[Tensor, "B T N"]:
+    return torch.view_as_complex(pairs.view(*pairs.shape[:2], -1, 2)[:, :, :size])
+
+
+class _Scan(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scan: Callable[..., Tensor],
+        gradients: Callable[..., tuple[Tensor, Tensor, Tensor]],
+        decay: Tensor,
+        v: Tensor,
+        first: Tensor,
+    ) -> Tensor:
+        ctx.gradients = gradients
+        states = scan(decay, v, first)
+        ctx.save_for_backward(decay, states, first)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor]:
+        decay, states, first = ctx.saved_tensors
+        return None, None, *ctx.gradients(decay, states, first, gradient)

@@ -1,0 +1,1 @@
+"""What is on disk: runs, checkpoints, logs, the cache; durable and sealed."""

@@ -1,0 +1,47 @@
+"""Logs of one JSON object a line, cut back on resume so that no line is doubled or lost."""
+
+import errno
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from foveal.core.errors import UserError
+from foveal.store import durable
+
+
+class Log:
+    """Appends to a file that exists; every line is handed to the system at once."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+
+    def write(self, record: dict[str, Any]) -> None:
+        """NaN and infinities, which JSON does not have, become null."""
+        line = json.dumps(_plain(record), allow_nan=False).encode() + b"\n"
+        with durable.named_disk_errors(self.path):
+            if os.write(self._descriptor, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def offset(self) -> int:
+        """The length so far, through to the disk: what a checkpoint remembers must not be lost."""
+        with durable.named_disk_errors(self.path):
+            os.fsync(self._descriptor)
+        return os.fstat(self._descriptor).st_size
+
+    def cut(self, offset: int) -> None:
+        """Forget the lines after `offset`: they belong to steps that will be repeated."""
+        if os.fstat(self._descriptor).st_size < offset:
+            raise UserError(f"{self.path}: shorter than its checkpoint says; it was edited or replaced")
+        os.ftruncate(self._descriptor, offset)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return {key: _plain(part) for key, part in value.items()} if isinstance(value, dict) else value

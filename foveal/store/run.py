@@ -1,0 +1,195 @@
+"""The run folder: everything a run is, in one place that can be copied to another machine.
+
+    config.toml  inputs/  run.json  plan.json  model.safetensors  metrics.jsonl  samples.jsonl  checkpoints/
+
+`config.toml` and `inputs/` (tokenizer, labels ...) never change; `run.json` has their hashes.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from foveal import __version__
+from foveal.config import Config, ConfigError, from_tables, nearest, to_toml
+from foveal.core.errors import RunFailed, UserError
+from foveal.store import durable
+from foveal.store.locks import lock
+from foveal.store.sealed import fields_of, open_json, seal_json
+from foveal.training.plan import Plan
+
+FORMAT = 1
+WEIGHTS = "model.safetensors"
+RUNS = Path("runs")
+"""Where runs are that were given no place."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder whose config and inputs are as they were made."""
+
+    path: Path
+    config: Config
+    facts: dict[str, Any]
+    """run.json: `format`, versions `foveal` and `torch`, `threads`, `files` (their sha256) and `data`."""
+
+    @property
+    def inputs(self) -> Path:
+        return self.path / "inputs"
+
+    @property
+    def weights(self) -> Path:
+        """The best weights so far; the header says of which step and loss."""
+        return self.path / WEIGHTS
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def samples(self) -> Path:
+        return self.path / "samples.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def identity(self) -> str:
+        """A digest of config and inputs: checkpoints say to which run they belong."""
+        return hashlib.sha256(seal_json(self.facts["files"])).hexdigest()
+
+    def read_plan(self) -> Plan | None:
+        path = self.path / "plan.json"
+        if not path.exists():
+            return None
+        return fields_of(Plan, open_json(path.read_bytes(), str(path)), str(path))
+
+    def write_plan(self, plan: Plan) -> None:
+        """Through to the disk: from now on only steps count."""
+        durable.replace_file(self.path / "plan.json", seal_json(asdict(plan)))
+
+
+def check_place(path: Path) -> None:
+    """UserError if no run can be made at `path`; nothing is written yet."""
+    if path.exists():
+        raise UserError(f"{path} exists: choose another --run, or go on with it: foveal resume {path}")
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise UserError(f"{path}: {above} is a file, not a folder; choose another --run")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UserError(f"{path}: no permission to write in {above}; choose another --run")
+
+
+def check_outside(path: Path, *data: str | None) -> None:
+    """UserError for a run in a folder of its data, where it would be read as data itself."""
+    for given in data:
+        if given and Path(given).is_dir() and path.resolve().is_relative_to(Path(given).resolve()):
+            raise UserError(f"{path} is in {given}, so it would be read as data: choose --run outside of it")
+
+
+def create_run(
+    path: Path,
+    config: Config,
+    inputs: Mapping[str, bytes],
+    data: dict[str, Any],
+    weights: bytes | None = None,
+    beside: Mapping[str, bytes] | None = None,
+) -> Run:
+    """Make a run folder, which appears complete or not at all.
+
+    `inputs` maps names below `inputs/` (`text/tokenizer.json`) to contents; `data` are facts about the
+    data, for people and for `Run.facts["data"]`; sealed `weights` are of a model that is trained already;
+    what is `beside` (`set_aside.jsonl`) is for people alone.
+    UserError if `path` exists or can't be written.
+    """
+    check_place(path)
+    files = {"config.toml": to_toml(config).encode()}
+    files |= {f"inputs/{name}": content for name, content in inputs.items()}
+    facts = {
+        "format": FORMAT,
+        "foveal": __version__,
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
+        "data": data,
+    }
+    files |= {"run.json": seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
+    files |= {} if weights is None else {WEIGHTS: weights}
+    files |= beside or {}
+    try:
+        with durable.new_folder(path) as part:
+            (part / "checkpoints").mkdir()
+            for name, content in files.items():
+                (part / name).parent.mkdir(parents=True, exist_ok=True)
+                durable.write_new(part / name, content)
+    except RunFailed as failure:
+        taken = (FileExistsError, NotADirectoryError, PermissionError)
+        if isinstance(failure.__cause__, taken) or getattr(failure.__cause__, "errno", 0) == errno.ENOTEMPTY:
+            raise UserError(f"{failure}; choose another --run") from None
+        raise
+    return Run(path, config, facts)
+
+
+def open_run(path: Path) -> Run:
+    """Read a run folder back and verify it; UserError if it is none, foreign, newer, or was edited."""
+    facts_path = path / "run.json"
+    if not path.exists():
+        beside = [str(found.parent) for place in (path.parent, RUNS) for found in place.glob("*/run.json")]
+        raise UserError(f"{path}: no such run{nearest(str(path), set(beside)) if beside else ''}")
+    if not facts_path.is_file():
+        mend = f", but a config.json: foveal import {path}" if (path / "config.json").is_file() else ""
+        raise UserError(f"{path}: not a run of Foveal's: it has no run.json{mend}")
+    facts = open_json(facts_path.read_bytes(), str(facts_path))
+    if not isinstance(facts.get("format"), int) or not isinstance(facts.get("files"), dict):
+        raise UserError(f"{path}: not a run of Foveal's: its run.json is of something else")
+    if facts["format"] > FORMAT:
+        raise UserError(
+            f"{path}: written by a newer version of Foveal ({facts['foveal']}): upgrade to use it"
+        )
+    for name, digest in facts["files"].items():
+        if not (path / name).is_file():
+            raise UserError(f"{path / name}: missing; the run can't be used without it")
+        if durable.digest(path / name) != digest:
+            raise UserError(f"{path / name}: edited since the run was made; restore it or train a new run")
+    for name in ("metrics.jsonl", "samples.jsonl", "checkpoints"):
+        if not (path / name).exists():
+            raise UserError(f"{path / name}: missing; the run is not complete")
+    try:
+        config = from_tables(tomllib.loads((path / "config.toml").read_text(encoding="utf-8")))
+    except ConfigError as error:
+        raise UserError(f"{path / 'config.toml'}: {error}") from None
+    return Run(path, config, facts)
+
+
+@contextmanager
+def held(run: Run) -> Iterator[None]:
+    """Only one process at a time is inside for each run, else UserError; a killed one lets go."""
+    with (run.path / "run.json").open("r+b") as file:  # to be written, or NFS gives no lock
+        if not lock(file.fileno(), wait=False):
+            raise UserError(f"{run.path}: another process is training it; wait for it, or stop it")
+        yield
+
+
+def default_path(data: str, preset: str, parent: Path = RUNS) -> Path:
+    """The first free `runs/<data>-<preset>-<n>`."""
+    stem = re.sub(r"[^\w.-]+", "-", f"{Path(data).stem}-{Path(preset).stem}")
+    number = 1
+    while (parent / f"{stem}-{number}").exists():
+        number += 1
+    return parent / f"{stem}-{number}"
+
+
+def changed_machine(run: Run) -> str:
+    """Torch and threads if they are not the run's (then the last bits of sums may differ), else empty."""
+    then = f"torch {run.facts['torch']} on {run.facts['threads']} threads"
+    now = f"torch {torch.__version__} on {torch.get_num_threads()} threads"
+    return "" if then == now else f"{then}, now {now}"

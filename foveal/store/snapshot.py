@@ -1,0 +1,118 @@
+"""All that a run is between two steps, and its form on the disk.
+
+The data's position, the schedule and the random generators are functions of the step, so the step is all
+there is to remember of them.
+"""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from torch import nn
+
+from foveal.core.errors import UserError
+from foveal.core.state import State, map_state, pack, unpack
+from foveal.store.metrics_log import Log
+from foveal.store.sealed import (
+    fields_of,
+    load_weights,
+    open_json,
+    open_tensors,
+    seal_json,
+    seal_tensors,
+    weights_of,
+)
+from foveal.training.averaging import Average
+from foveal.training.optim import Optimizer
+from foveal.training.plan import Plan
+
+
+@dataclass
+class Progress:
+    """The numbers. `seconds` is time in training steps alone."""
+
+    step: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    refused: int = 0
+    """Refused steps in a row."""
+    evaluated: int = 0
+    """The step of the last evaluation, and of the last preview. There is a preview of step 0, of noise."""
+    previewed: int = -1
+    best_step: int | None = None
+    best_loss: float | None = None
+    stale: int = 0
+    """Evaluations since the best one."""
+    finished: str = ""
+    """Why training is over, `budget` or `patience`; empty while it is not."""
+
+
+@dataclass
+class Training:
+    """Everything that a step reads or changes, except the model's weights."""
+
+    optimizer: Optimizer
+    average: Average | None
+    carries: list[State]
+    metrics: Log
+    samples: Log
+    plan: Plan | None = None
+    best: bytes | None = None
+    """The content of model.safetensors once an evaluation chose it."""
+    progress: Progress = field(default_factory=Progress)
+
+
+def to_files(training: Training, model: nn.Module, run: str) -> dict[str, bytes]:
+    """The files of a checkpoint; `run` is the identity of the run they belong to."""
+    carry, skeleton = pack(training.carries)
+    state = {
+        "run": run,
+        "progress": asdict(training.progress),
+        "plan": training.plan and asdict(training.plan),
+        "metrics": training.metrics.offset(),
+        "samples": training.samples.offset(),
+        "carry": skeleton,
+    }
+    files = {
+        "state.json": seal_json(state),
+        "weights.safetensors": seal_tensors(weights_of(model), {}),
+        "optimizer.safetensors": seal_tensors(training.optimizer.state(), {}),
+        "carry.safetensors": seal_tensors(carry, {}),
+    }
+    if training.average:
+        files["average.safetensors"] = seal_tensors(training.average.tensors, {})
+    if training.best:
+        files["best.safetensors"] = training.best
+    return files
+
+
+def from_files(training: Training, model: nn.Module, run: str, path: Path, files: dict[str, bytes]) -> None:
+    """The inverse of `to_files`, in place; UserError if a part is missing or does not fit."""
+    needed = {"state.json", "weights.safetensors", "optimizer.safetensors", "carry.safetensors"}
+    if training.average:
+        needed.add("average.safetensors")
+    if missing := needed - files.keys():
+        raise UserError(f"{path}: no {', '.join(sorted(missing))}")
+
+    state = open_json(files["state.json"], str(path / "state.json"))
+    if state["run"] != run:
+        raise UserError(f"{path}: a checkpoint of another run; take it away")
+    name = str(path / "state.json")
+    plan = state["plan"] and fields_of(Plan, state["plan"], name)
+    if plan and plan != training.plan:
+        raise UserError(f"{path}: made under another plan.json than the one that is there; restore it")
+    progress = fields_of(Progress, state["progress"], name)
+    if (progress.best_step is None) != ("best.safetensors" not in files):
+        raise UserError(f"{path}: best.safetensors does not fit state.json")
+
+    tensors = {name: open_tensors(files[name], str(path / name))[0] for name in files if name != "state.json"}
+    load_weights(model, tensors["weights.safetensors"], str(path / "weights.safetensors"))
+    training.optimizer.load_state(tensors["optimizer.safetensors"], str(path / "optimizer.safetensors"))
+    if training.average:
+        training.average.load(tensors["average.safetensors"], str(path / "average.safetensors"))
+    device = next(model.parameters()).device
+    carries = unpack(tensors["carry.safetensors"], state["carry"])
+    training.carries = map_state(lambda leaf: leaf.to(device) if hasattr(leaf, "to") else leaf, carries)
+    training.progress = progress
+    training.best = files.get("best.safetensors")
+    training.metrics.cut(state["metrics"])
+    training.samples.cut(state["samples"])

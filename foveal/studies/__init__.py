@@ -1,0 +1,1 @@
+"""Studies: trainings compared on equal terms."""

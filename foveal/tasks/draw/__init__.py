@@ -1,0 +1,1 @@
+"""Image generation by DRAW: everything that only this task has."""

@@ -1,0 +1,1 @@
+"""Image classification by glimpses: everything that only this task has."""

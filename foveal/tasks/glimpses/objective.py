@@ -1,0 +1,56 @@
+"""Labels by glimpses: the answer is learnt from the label, and where to look from its being right."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from foveal.core.result import Result, Term
+from foveal.core.runtime import at_least_single
+from foveal.core.state import State
+from foveal.data.core.batching import ExampleBatch
+from foveal.objectives.classification import one_each
+from foveal.objectives.stateless import Apart
+from foveal.tasks.glimpses.model import Glimpses, Path
+
+
+class GlimpseTask(Apart):
+    """The hybrid loss of Mnih et al. 2014, section 3.2, by columns `source` and `label` of a batch.
+
+    `loss` is `-log p(label | path)` after the last glimpse, in nats an image. `path` is REINFORCE's
+    `-sum_t (R - b_t) log p(l_t)` (Williams 1992), its reward R 1 for a right answer and 0 for another;
+    `baseline` is the mean over t of `(R - b_t)^2`.
+    """
+
+    def __init__(self, model: Glimpses, labels: tuple[str, ...], reinforce: float):
+        self.model, self.labels, self.reinforce = model, labels, reinforce
+
+    def weights(self, batch: ExampleBatch) -> dict[str, float]:
+        return dict.fromkeys(("loss", "path", "baseline"), float(len(batch.rows)))
+
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+        path, labels = self.look(batch), batch.columns["label"]
+        labels = labels.to(path.places.device)
+        logits, expected = at_least_single(path.answers[:, -1]), at_least_single(path.expected)
+        likeliest = logits.detach().argmax(1)
+        reward = (likeliest == labels).to(logits.dtype)
+        advantage = reward[:, None] - expected
+        terms = {
+            "loss": F.cross_entropy(logits, labels, reduction="sum"),
+            "path": -(advantage.detach() * path.chosen).sum(),
+            "baseline": advantage.square().sum() / max(1, advantage.shape[1]),
+        }
+        rows = float(len(labels))
+        metrics = {"loss": (float(terms["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
+        coefficients = {"loss": 1.0, "path": self.reinforce, "baseline": 1.0}
+        found = {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}
+        return Result(found, metrics, {} if self.model.training else one_each(batch, likeliest)), None
+
+    def look(self, batch: ExampleBatch) -> Path:
+        """Where the model looks in each image, and what it answers."""
+        path: Path = self.model(batch.columns["source"].to(next(self.model.parameters()).device))
+        return path
+
+    def predict(self, batch: ExampleBatch) -> Tensor:
+        """The probability of each class (B, C); the model is to be in evaluation mode."""
+        with torch.inference_mode():
+            return at_least_single(self.look(batch).answers[:, -1]).softmax(1)

@@ -1,0 +1,1 @@
+"""Navigation on maps by instructions: everything that only this task has."""

@@ -1,0 +1,97 @@
+"""Walks from JSON lines: rows with a map, an instruction, a start and a path, checked against one another."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from foveal.core.errors import UserError
+from foveal.data.core.fields import Fields, as_texts
+from foveal.data.core.rows import Aside, Row, checked
+from foveal.data.files.tables import read_records
+from foveal.tasks.navigation.grid_world import (
+    FLOOR,
+    HEADINGS,
+    MARGIN,
+    MOVES,
+    STOP,
+    SYMBOLS,
+    Cells,
+    Pose,
+    cells_of,
+    followed,
+    moves_in,
+)
+
+ASKED, ANSWERED = ("map", "instruction", "start"), ("map", "instruction", "start", "path")
+LARGEST = 64
+"""Squares of a map to a side."""
+MEND = "a row needs a map, an instruction, a start and a path"
+
+
+def read_walks(data: str, columns: Sequence[str]) -> Iterator[Row | Aside]:
+    """The walks of a file, with a path or as they are `ASKED`.
+
+    The fields are `map`, first, so that rows of one map fall on the same side of a split; `source`, the
+    instruction; `cells` and `start`, with the margin; and `path` (moves with their stop) and `goal`.
+    """
+    if Path(data).suffix.lower() != ".jsonl":
+        raise UserError(f"{data}: maps are read from JSON lines; give a .jsonl: {MEND}")
+    return checked(data, read_records(Path(data), columns, MEND), walk_fields)
+
+
+def walk_fields(found: Fields) -> Fields | str:
+    """The fields of a row, or what is wrong with it."""
+    rows, start = found["map"], found["start"]
+    texts = as_texts({"instruction": found["instruction"]})
+    if isinstance(texts, str):
+        return texts
+    if why := _map_fault(rows) or _start_fault(rows, start):
+        return why
+    cells, pose = cells_of(rows), (start[0] + MARGIN, start[1] + MARGIN, HEADINGS.index(start[2]))
+    fields: Fields = {"map": rows, "source": texts["instruction"].strip(), "cells": cells, "start": pose}
+    if "path" not in found:
+        return fields
+    path = _path(found["path"], cells, pose)
+    return path if isinstance(path, str) else fields | path
+
+
+def _path(text: object, cells: Cells, start: Pose) -> Fields | str:
+    """The moves and where they lead, or what is wrong with them."""
+    if not isinstance(text, str) or not text.split():
+        return "its path is no text of moves; write some, as in 'left forward forward stop'"
+    if unknown := next((word for word in text.split() if word not in MOVES), None):
+        return f"its path has '{unknown}', which is none of {', '.join(MOVES)}; mend it"
+    moves = moves_in(text)
+    moves += [STOP] if moves[-1] != STOP else []
+    if STOP in moves[:-1]:
+        return "its path goes on behind a stop; end it there"
+    poses = followed(cells, start, moves)
+    for number, (before, after) in enumerate(pairwise(poses[:-1]), 1):
+        if before == after:
+            return f"move {number} of its path goes against a wall or a thing; mend the path or the map"
+    return {"path": moves, "goal": poses[-1][:2]}
+
+
+def _map_fault(rows: object) -> str:
+    """What is wrong with a map; empty if nothing is."""
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, str) and row for row in rows):
+        return "its map is no list of texts, one for each row of squares; write it so"
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            return f"row {number} of its map has {len(row)} squares, and the first {len(rows[0])}; mend it"
+        if unknown := next((symbol for symbol in row if symbol not in SYMBOLS), None):
+            return f"row {number} of its map has {unknown!r}, which is none of {SYMBOLS}; mend it"
+    size = max(len(rows), len(rows[0]))
+    return f"its map is {size} squares long, and {LARGEST} are the most; cut it" if size > LARGEST else ""
+
+
+def _start_fault(rows: list[str], start: object) -> str:
+    """What is wrong with the start on a map; empty if nothing is."""
+    if not isinstance(start, list) or len(start) != 3 or start[2] not in HEADINGS:
+        return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; mend it'
+    row, column = start[:2]
+    if type(row) is not int or type(column) is not int:
+        return "its start has no whole numbers for row and column, counted from 0; mend it"
+    if not (0 <= row < len(rows) and 0 <= column < len(rows[0]) and rows[row][column] == FLOOR):
+        return f"its start, row {row} and column {column} from 0, is no floor of its map; mend it"
+    return ""

@@ -1,0 +1,88 @@
+"""A model that walks: it reads an instruction, sees a picture at each step, and names the next move."""
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from foveal.config import ModelConfig
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.encoders.text import TextEncoder
+from foveal.layers.blocks.stack import Stack
+from foveal.layers.embedding import Embedding
+from foveal.layers.mixers.cross_attention import CrossAttention
+from foveal.layers.vision.conv2d import Conv2d
+from foveal.models.decoder import DecoderMixers
+from foveal.models.encoder import text_encoder
+from foveal.models.stack import make_stack
+
+CHANNELS, FEATURES, HEADS = 32, 64, 4
+"""Filters of the eye, numbers of a square's vector, and heads with which it looks in the instruction."""
+
+
+class Eye(nn.Module):
+    """Pictures of squares, each of `tile` by `tile` pixels, to a vector of FEATURES for each square.
+
+    Of its own pixels alone: what it is stays apart from what stands beside it.
+    """
+
+    def __init__(self, tile: int):
+        super().__init__()
+        self.parts = Conv2d(3, CHANNELS, tile // 2, tile // 2, 0, bias=True)
+        self.squares = Conv2d(CHANNELS, FEATURES, 2, 2, 0, bias=True)
+
+    def forward(self, pictures: UInt8[Tensor, "N 3 P P"]) -> Float[Tensor, "N S C"]:
+        dtype = self.parts.weight.dtype
+        x = pictures.to(dtype, memory_format=torch.channels_last).mul_(1 / 127.5).sub_(1)
+        for layer in (self.parts, self.squares):
+            x = layer(x).relu()
+        return x.flatten(2).transpose(1, 2)
+
+
+class Walker(nn.Module):
+    """`h_t = f(h_(t-1), v_t + e(a_(t-1)), memory)`, the next move a_t from `softmax(W h_t + b)`.
+
+    The memory is the encoder's of the instruction, v_t what is seen, and e an embedding of the move before,
+    the first of which is none. f is a stack of mixers that read a memory. What the eye sees on each square i
+    of a view, s_ti, looks in the memory for what was said of it, and v_t is a linear map of
+    `relu(s_ti + attend(s_ti, memory))` of all squares: whether a thing is the one that was named is a match
+    of two, which f, where both arrive in a sum, hardly learns.
+    """
+
+    def __init__(self, encoder: TextEncoder, stack: Stack, width: int, side: int, tile: int, moves: int):
+        super().__init__()
+        self.none = moves
+        self.encoder, self.eye, self.stack = encoder, Eye(tile), stack
+        self.said = CrossAttention(FEATURES, HEADS, encoder.width)
+        self.whole = nn.Linear(FEATURES * side**2, width)
+        self.before = Embedding(moves + 1, width)
+        self.projection = nn.Linear(width, moves)
+
+    def start(self, memory: Memory) -> State:
+        """The state before the first step, of each row of the memory."""
+        rows = len(memory.mask)
+        return {
+            "said": self.said.init_state(rows, memory=memory),
+            "stack": self.stack.init_state(rows, memory=memory),
+        }
+
+    def forward(
+        self,
+        views: UInt8[Tensor, "B T 3 P P"],
+        before: Int[Tensor, "B T"],
+        state: State,
+        lengths: Int[Tensor, " B"] | None = None,
+    ) -> tuple[Float[Tensor, "B T M"], State]:
+        """Logits of the moves at each step, and the state behind them."""
+        seen = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
+        said, _ = self.said(seen, state["said"])
+        x = self.whole((seen + said).relu().reshape(*before.shape, -1)) + self.before(before)
+        x, after, _ = self.stack(x, state["stack"], lengths=lengths)
+        return self.projection(x), state | {"stack": after}
+
+
+def walker(config: ModelConfig, vocabulary: int, longest: int, side: int, tile: int, moves: int) -> Walker:
+    """From a config; instructions are of `vocabulary` tokens, they and walks `longest` steps at most."""
+    encoder = text_encoder(config.encoder, vocabulary, longest)
+    stack = make_stack(DecoderMixers(config, encoder.width), config.width, longest)
+    return Walker(encoder, stack, config.width, side, tile, moves)

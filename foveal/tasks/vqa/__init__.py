@@ -1,0 +1,1 @@
+"""Questions about images: everything that only these three tasks have."""

@@ -1,0 +1,157 @@
+"""Maps with instructions: from a file to a run that walks, is resumed, trained on by REINFORCE, and drawn."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from foveal.tasks.navigation.generated_episodes import an_errand
+from foveal.tasks.navigation.grid_world import THINGS
+from tests.commands.calling import TINY, call, predictions, refuse, succeed, trained
+from tests.commands.strike import at
+
+SMALL = (
+    "model.width=16",
+    "model.encoder.width=16",
+    "model.encoder.embedding=8",
+    "data.batch_tokens=400",
+    "training.evaluate_every=10",
+    "schedule.warmup=2",
+)
+
+
+def write_maps(path: str = "maps.jsonl", count: int = 50) -> list[dict[str, Any]]:
+    chance = Random(0)
+    rows = [an_errand(chance) for _ in range(count)]
+    Path(path).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return rows
+
+
+def write_corridors(path: str = "corridors.jsonl", count: int = 60) -> None:
+    """Goals a step away or two: who walks at random arrives now and then. No map is there twice."""
+    with Path(path).open("w") as file:
+        for number in range(count):
+            first, last = ([*THINGS][place] for place in divmod(number, len(THINGS)))
+            row = {
+                "map": ["#####", f"{first}...{last}", "#####"],
+                "instruction": ("one step on", "two steps on")[number % 2],
+                "start": [1, 1, "east"],
+                "path": f"{'forward ' * (1 + number % 2)}stop",
+            }
+            file.write(f"{json.dumps(row)}\n")
+
+
+def steps_of(run: str) -> list[dict[str, Any]]:
+    """What was noted of each step."""
+    noted = map(json.loads, Path(run, "metrics.jsonl").read_text().splitlines())
+    return [one for one in noted if one["kind"] == "step"]
+
+
+def test_maps_are_learnt_walked_and_drawn() -> None:
+    rows = write_maps()
+    result = trained("maps.jsonl", *SMALL, run="run", steps=12)
+    assert {"loss", "success", "spl", "spl_interval", "moves", "by_length"} <= result.keys()
+    assert result["steps"] == 12
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert [again[name] for name in ("loss", "spl", "moves")] == [
+        pytest.approx(result[name], rel=1e-5) for name in ("loss", "spl", "moves")
+    ]
+    assert json.loads(succeed("evaluate", "run", "maps.jsonl", "--json").out)["examples"] == len(rows)
+    asked = [{name: row[name] for name in ("map", "instruction", "start")} for row in rows[:7]]
+    Path("asked.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in asked))
+    found = predictions("run", "asked.jsonl")
+    assert [one["source"] for one in found] == [row["instruction"] for row in asked]
+    assert all({*one["output"].split()} <= {"left", "right", "forward", "stop"} for one in found)
+    shown = json.loads(succeed("inspect", "run", "walks", "--out", "walks.png", "--json").out)
+    assert 0 < len(shown["walks"]) <= 6
+    assert all(one["right"].endswith("stop") for one in shown["walks"])
+    with Image.open("walks.png") as picture:
+        assert picture.size[0] > 300
+    shown = json.loads(succeed("inspect", "run", "walks", "--query", "asked.jsonl", "--json").out)
+    assert [(one["moves"], one["right"]) for one in shown["walks"]] == [
+        (one["output"], None) for one in found
+    ]
+    told = succeed("inspect", "run", "walks", "--query", "asked.jsonl", "--out", "walks.png")
+    assert told.out.count("instruction") == 7
+    mixed = [*asked[:2], *rows[2:4], rows[4] | {"path": "no move"}]
+    Path("mixed.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in mixed))
+    told = succeed("inspect", "run", "walks", "--query", "mixed.jsonl", "--out", "walks.png", "--json")
+    rights = [one["right"] for one in json.loads(told.out)["walks"]]
+    assert rights == [None, None, rows[2]["path"], rows[3]["path"], None]
+
+
+def test_reinforce_goes_on_from_imitation() -> None:
+    write_corridors()
+    first = trained("corridors.jsonl", *SMALL, run="first", steps=12)
+    assert "reward" not in first
+    given = (
+        "corridors.jsonl",
+        "--from",
+        "first",
+        "task.signal=reinforce",
+        "--run",
+        "second",
+        "--budget",
+        "6steps",
+    )
+    told = succeed("train", *given, "optimizer.rate=1e-3", "--json")
+    result = json.loads(told.out)
+    assert 0 < result["spl"] <= result["success"]
+    assert result["reward"] == pytest.approx(result["spl"], abs=1e-6)
+    assert result["loss"] == pytest.approx(1 - result["spl"], abs=1e-6)
+    assert "all weights of first" in told.err
+    assert "of the reward missed" in told.err
+    assert "nats" not in told.err
+    again = json.loads(succeed("evaluate", "second", "--json").out)
+    assert again["success"] == result["success"]
+    seen = json.loads(succeed("inspect", "second", "activations", "--json").out)["activations"]["trained"]
+    assert seen[0]["gradient"] > 0
+
+
+@pytest.mark.parametrize("way", ["imitation", "reinforce"])
+def test_a_stop_and_a_resume_end_as_if_there_had_been_none(way: str) -> None:
+    """The moves that are drawn are a function of (seed, step)."""
+    write_corridors()
+    given = (*SMALL, f"task.signal={way}")
+    trained("corridors.jsonl", *given, run="whole", steps=14)
+    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = call("train", "corridors.jsonl", *given, "--budget", "14steps", "--run", "parts")
+    assert told.code == 130
+    stopped = len(steps_of("parts"))
+    succeed("resume", "parts")
+    noted = [
+        [(one["loss"], one["gradient_norm"], one.get("reward")) for one in steps_of(run)]
+        for run in ("parts", "whole")
+    ]
+    assert noted[0] == noted[1]
+    assert any(norm > 0 and reward != 0 for _, norm, reward in noted[0][stopped:]), "nobody arrived"
+    assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
+
+
+def test_what_can_not_be_used_is_a_line() -> None:
+    rows = write_maps()
+    Path("bare.jsonl").write_text("".join(f"{json.dumps(row | {'path': ''})}\n" for row in rows))
+    assert "line 1: its path is no text of moves" in refuse("train", "bare.jsonl", *SMALL)
+    for row in rows[20:]:
+        del row["path"]
+    Path("some.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    trained("some.jsonl", *SMALL, run="some", steps=1)
+    aside = Path("some/set_aside.jsonl").read_text().splitlines()
+    assert len(aside) == 30
+    assert "some.jsonl, line 21" in aside[0]
+    assert "no column 'path'" in aside[0]
+    assert "never reads the source" in refuse("train", "maps.jsonl", *SMALL, "model.mixers=gru")
+    assert "task.smoothing: the moves are" in refuse("train", "maps.jsonl", *SMALL, "task.smoothing=0.1")
+    assert "leave out data.augment" in refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
+    assert "language walks nowhere" in refuse("train", "maps.txt", "task.signal=reinforce")
+    Path("text.txt").write_text("hello there\n" * 80)
+    trained("text.txt", *TINY, "--model", "rnn", run="text", steps=1)
+    assert "a run of no walks (task language)" in refuse("inspect", "text", "walks")
+    trained("maps.jsonl", *SMALL, run="run", steps=1)
+    assert "ends in .png" in refuse("inspect", "run", "walks", "--out", "walks.gif")
+    assert "foveal predict run DATA" in refuse("generate", "run")

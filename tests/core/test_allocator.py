@@ -1,0 +1,35 @@
+"""What is free: what the machine says, or a container's limit less its use, whichever is less."""
+
+from pathlib import Path
+
+import pytest
+
+from foveal.core.allocator import GROUPS, MACHINE, free_memory
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_nothing_is_known_where_nothing_is_said(tmp_path):
+    assert free_memory(tmp_path) is None
+    write(tmp_path, MACHINE, "MemTotal:       24684084 kB\n")
+    assert free_memory(tmp_path) is None
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_the_least_of_machine_and_container(tmp_path, names):
+    limit, use, stat = names
+    write(tmp_path, MACHINE, "MemTotal:       24684084 kB\nMemFree:   1000 kB\nMemAvailable:   4000 kB\n")
+    write(tmp_path, limit, "max\n")
+    write(tmp_path, use, "1000000\n")
+    write(tmp_path, stat, "anon 900000\nfile 100000\ninactive_file 50000\nactive_file 50000\n")
+    assert free_memory(tmp_path) == 4000 * 1024
+    write(tmp_path, limit, "3000000\n")
+    assert free_memory(tmp_path) == 2_050_000
+    write(tmp_path, limit, "900000\n")
+    assert free_memory(tmp_path) == 0
+    write(tmp_path, limit, str(2**63 - 4096))
+    assert free_memory(tmp_path) == 4000 * 1024

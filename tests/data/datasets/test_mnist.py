@@ -1,0 +1,62 @@
+"""The digits' parts: the last of each are held out, none is lost, and what is written is read back."""
+
+import gzip
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.data import prepare_examples
+from foveal.data.datasets.mnist import digit_parts, of_idx, of_lists
+from foveal.data.images.image_examples import ImageForm
+
+COUNTS = {digit: 40 + digit for digit in range(10)}
+
+
+def lists() -> list[tuple[str, bytes]]:
+    """Of each digit pictures that say which they are: in the first two pixels its digit, and its number."""
+    found = []
+    for digit, count in COUNTS.items():
+        images = np.zeros((count, 784))
+        images[:, 0], images[:, 1] = digit / 255, np.arange(count) / 255
+        found.append((f"{digit}.json", json.dumps({"data": images.round(4).ravel().tolist()}).encode()))
+    return found
+
+
+def test_the_last_of_each_digit_are_held_out() -> None:
+    made = digit_parts(reversed(lists()))
+    assert sum(len(digits.labels) for digits in made.values()) == sum(COUNTS.values())
+    for part, digits in made.items():
+        assert digits.images.shape == (len(digits.labels), 28, 28)
+        assert np.array_equal(digits.images[:, 0, 0], digits.labels)
+        for digit, count in COUNTS.items():
+            numbers = digits.images[digits.labels == digit, 0, 1]
+            held = count - count // 10
+            rest = held - held // 20
+            first, end = {"train": (0, rest), "valid": (rest, held), "test": (held, count)}[part]
+            assert numbers.tolist() == [*range(first, end)]
+
+
+def test_what_is_written_is_read_as_images(tmp_path: Path) -> None:
+    for name, content in of_lists(lists()):
+        (tmp_path / name).write_bytes(content)
+    form = ImageForm()
+    config = DataConfig.model_validate({"image": {"size": 28, "channels": 1}})
+    found = prepare_examples.prepare(form, str(tmp_path), None, None, config, print)
+    sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
+    assert sizes == {part: len(digits.labels) for part, digits in digit_parts(lists()).items()}
+    assert found.inputs.labels == tuple("0123456789")
+
+
+def test_of_clothes_the_last_twentieth_is_for_validation() -> None:
+    labels = np.arange(40, dtype=np.uint8)
+    head = struct.pack(">HBBI", 0, 8, 1, 40)
+    files = [("train-labels-idx1-ubyte.gz", gzip.compress(head + labels.tobytes())), ("t10k-a.gz", b"as is")]
+    made = dict(of_idx(files))
+    assert made["t10k-a.gz"] == b"as is"
+    kept, held = (gzip.decompress(made[f"{part}-labels-idx1-ubyte.gz"]) for part in ("train", "valid"))
+    assert [*kept[8:]] == [*range(38)]
+    assert [*held[8:]] == [38, 39]
+    assert kept[:8] == struct.pack(">HBBI", 0, 8, 1, 38)

@@ -1,0 +1,171 @@
+"""Folders of files with a text or a label each: every file is a row or set aside, and none is outside."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from foveal.core.errors import UserError
+from foveal.data.core.rows import Aside, Row
+from foveal.data.files.folders import FILE, lister, open_folder, read_folder, visible
+from foveal.data.video.clip_examples import LabelOfClip
+from tests.data.images.test_image_examples import PLACES, png, write
+from tests.data.video.test_clip_examples import CONFIG, clip, table
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """a.wav, inside/b.wav and, beside the folder, c.wav."""
+    made = tmp_path / "data"
+    (made / "inside").mkdir(parents=True)
+    for name in ("a.wav", "inside/b.wav", "../c.wav"):
+        (made / name).write_text("sound")
+    return made
+
+
+def used(rows: list[Row | Aside]) -> list[dict[str, object]]:
+    return [row.fields for row in rows if isinstance(row, Row)]
+
+
+def aside(rows: list[Row | Aside]) -> list[str]:
+    return [f"{row.place}: {row.why}" for row in rows if isinstance(row, Aside)]
+
+
+@pytest.mark.parametrize("column", ["text", "label"])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_table_in_the_folder(form, column, folder):
+    table = folder / f"metadata.{form}"
+    if form == "csv":
+        table.write_text(f"id,file_name,{column}\n1,a.wav,one\n2,inside/b.wav,two\n")
+    else:
+        rows = (
+            {"file_name": name, column: text} for name, text in (("a.wav", "one"), ("inside/b.wav", "two"))
+        )
+        table.write_text("\n".join(map(json.dumps, rows)))
+    rows = [*read_folder(folder, [column])]
+    assert used(rows) == [
+        {FILE: folder / "a.wav", column: "one"},
+        {FILE: folder / "inside/b.wav", column: "two"},
+    ]
+    assert rows[1].place == f"{table}, line {3 if form == 'csv' else 2}"
+
+
+def test_files_that_are_missing_or_outside_are_set_aside(folder):
+    (folder / "link.wav").symlink_to(folder.parent / "c.wav")
+    (folder / "inner.wav").symlink_to("a.wav")
+    outside = str(folder.parent / "c.wav")
+    names = ["a.wav", "none.wav", "../c.wav", outside, "link.wav", "inside", "inside/../a.wav", "inner.wav"]
+    names += ["", ".", "x" * 5000]
+    table = folder / "metadata.csv"
+    table.write_text("file_name,text\n" + "".join(f"{name},x\n" for name in names))
+    rows = [*read_folder(folder, ["text"])]
+    assert [fields[FILE].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
+    found = aside(rows)
+    assert found[:5] == [
+        f"{table}, line 3: no such file: none.wav; mend the name or leave the row out",
+        f"{table}, line 4: ../c.wav leads out of the folder; move the file into it",
+        f"{table}, line 5: {outside} leads out of the folder; move the file into it",
+        f"{table}, line 6: link.wav leads out of the folder; move the file into it",
+        f"{table}, line 7: no such file: inside; mend the name or leave the row out",
+    ]
+    assert [line.split(":")[0] for line in found[5:]] == [
+        f"{table}, line {number}" for number in (10, 11, 12)
+    ]
+
+
+def test_rows_that_the_table_loses_are_set_aside(folder):
+    (folder / "metadata.csv").write_text("file_name,text\na.wav,one\na.wav,two,three\na.wav,four\n")
+    rows = [*read_folder(folder, ["text"])]
+    assert [fields["text"] for fields in used(rows)] == ["one", "four"]
+    assert "line 3: 3 fields where the header has 2" in aside(rows)[0]
+
+
+def test_a_folder_for_each_class(tmp_path):
+    names = ["cat/1.wav", "cat/more/2.wav", "dog/1.wav", "README", ".git/3.wav", "dog/.hidden"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("sound")
+    (tmp_path.parent / "outside.wav").write_text("sound")
+    (tmp_path / "dog" / "link.wav").symlink_to(tmp_path.parent / "outside.wav")
+    (tmp_path / "dog" / "broken.wav").symlink_to("nothing")
+    rows = [*read_folder(tmp_path, ["label"])]
+    assert [(str(fields[FILE].relative_to(tmp_path)), fields["label"]) for fields in used(rows)] == [
+        ("cat/1.wav", "cat"),
+        ("cat/more/2.wav", "cat"),
+        ("dog/1.wav", "dog"),
+    ]
+    assert aside(rows) == [
+        f"{tmp_path}, README: stands in no folder of a label; move it to one",
+        f"{tmp_path}, dog/broken.wav: no such file: dog/broken.wav; mend the name or leave the row out",
+        f"{tmp_path}, dog/link.wav: dog/link.wav leads out of the folder; move the file into it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tables", "column", "says"),
+    [
+        ([], "text", "no metadata.csv or metadata.jsonl in it (columns file_name, text); make one"),
+        (["metadata.csv", "metadata.jsonl"], "text", "has metadata.csv and metadata.jsonl; keep one"),
+    ],
+)
+def test_folders_that_are_refused(tables, column, says, folder):
+    for name in tables:
+        (folder / name).write_text("")
+    with pytest.raises(UserError) as caught:
+        [*read_folder(folder, [column])]
+    assert says in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_a_folder_with_neither_table_nor_classes(tmp_path):
+    (tmp_path / "a.wav").write_text("sound")
+    (tmp_path / ".git").mkdir()
+    with pytest.raises(UserError, match="nor a folder of files for each label; make one"):
+        [*read_folder(tmp_path, ["label"])]
+
+
+def test_a_folder_of_which_no_file_can_be_used(folder):
+    (folder / "metadata.csv").write_text("file_name,text\nnone.wav,one\n")
+    with pytest.raises(
+        UserError, match=r"no row that can be used, the first is line 2: no such file: none.wav"
+    ):
+        [*read_folder(folder, ["text"])]
+
+
+def test_a_table_without_the_column(folder):
+    (folder / "metadata.csv").write_text("file_name,txt\na.wav,one\n")
+    with pytest.raises(UserError, match=r"metadata\.csv.*no column 'text' among .*'txt'"):
+        [*read_folder(folder, ["text"])]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, place: str) -> None:
+    names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "__MACOSX/a/1.png", "d/e.txt", "f.txt"]
+    folder = open_folder(write(tmp_path / place, dict.fromkeys(names, b"")))
+    listed = lister(folder)
+    for inside in ("", "a", "a/b", "a/b/c", "d"):
+        path = folder / inside if inside else folder
+        assert [str(one) for one in listed(path)] == [str(one) for one in visible(path)]
+        assert [one.is_dir() for one in listed(path)] == [one.is_dir() for one in visible(path)]
+    assert [one.name for one in listed(folder / "a")] == ["1.png", "2.png", "b"]
+
+
+@pytest.mark.parametrize("by", ["table", "class"])
+def test_a_zip_is_gone_through_as_often_for_many_clips(
+    tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[zipfile.Path] = []
+    usual, counts = zipfile.Path.iterdir, set()
+    monkeypatch.setattr(zipfile.Path, "iterdir", lambda path: called.append(path) or usual(path))
+    for count in (4, 20):
+        files = {f"{n}/more/{n}/{m}.png": png(clip(n)[m]) for n in range(count) for m in range(2)}
+        files |= {f"{n}/notes/read.txt": b"" for n in range(count)}
+        rows = [(f"{n}/more/{n}", str(n)) for n in range(count)]
+        if by == "table":
+            files["metadata.csv"] = table("label", rows)
+        data = write(tmp_path / f"{count}.zip", files)
+        called.clear()
+        assert len([*LabelOfClip().read(data, CONFIG, [])]) == count
+        counts.add(len(called))
+    assert len(counts) == 1

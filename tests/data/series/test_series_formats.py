@@ -1,0 +1,218 @@
+"""Labelled series as examples: what a model is given, what is kept for later, and what is set aside."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data import prepare_examples
+from foveal.data.core.examples import Examples, Ragged
+from foveal.data.core.rows import Aside
+from foveal.data.core.split_data import Part
+from foveal.data.infer_task import infer_task
+from foveal.data.series.series_formats import LabelEachStep, MeasuredForm, OneLabel
+
+CONFIG = DataConfig(longest=9, valid=0.2, test=0.2)
+FORMS = {"label": OneLabel(), "labels": LabelEachStep()}
+
+
+def series(count: int = 12, channels: int = 2, seed: int = 0) -> list[np.ndarray]:
+    """Of 3 to 6 steps, the channels of different mean and deviation."""
+    draw = np.random.default_rng(seed)
+    scales = np.arange(1, channels + 1)
+    return [
+        ((draw.normal(size=(3 + number % 4, channels)) + 5) * scales).astype(np.float32)
+        for number in range(count)
+    ]
+
+
+def write(path: Path, field: str = "label", rows: list[np.ndarray] | None = None, names: str = "ab") -> str:
+    """JSON lines with a label in turn for each series, or for each of its steps."""
+    lines = []
+    for number, values in enumerate(series() if rows is None else rows):
+        turn = [names[(number + step) % len(names)] for step in range(len(values))]
+        label = {"label": turn[0]} if field == "label" else {"labels": turn} if field else {}
+        lines.append(json.dumps({"values": values.tolist(), **label}))
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+def prepared(form: MeasuredForm, data: str, valid: str | None = None, **settings: Any) -> Any:
+    config = CONFIG.model_copy(update=settings)
+    return prepare_examples.prepare(form, data, valid, None, config, print)
+
+
+def column(part: Part[Examples], name: str) -> Ragged:
+    found = part.examples.columns[name]
+    assert isinstance(found, Ragged)
+    return found
+
+
+@pytest.mark.parametrize("field", FORMS)
+def test_a_model_is_given_standardised_channels_and_numbers(tmp_path: Path, field: str) -> None:
+    form, rows = FORMS[field], series()
+    data = write(tmp_path / "a.jsonl", field)
+    found = prepared(form, data, valid=data)
+    train = found.train
+    assert train.sources == [f"{data}, line {number}" for number in range(1, 13)]
+    assert train.lengths == [len(values) for values in rows]
+    source = column(train, "source")
+    steps = np.concatenate(rows)
+    assert source.values.dtype == np.float32
+    assert np.allclose(source.values, (steps - steps.mean(0)) / steps.std(0), atol=1e-5)
+    assert found.inputs.labels == ("a", "b")
+    turns = [[(number + step) % 2 for step in range(len(values))] for number, values in enumerate(rows)]
+    if field == "label":
+        assert train.answers == ["ab"[turn[0]] for turn in turns]
+        assert train.examples.columns["label"].tolist() == [turn[0] for turn in turns]
+    else:
+        assert train.answers == [["ab"[number] for number in turn] for turn in turns]
+        assert [column(train, "target")[row].tolist() for row in range(12)] == turns
+        assert [column(train, "places")[row].tolist() for row in range(12)] == [
+            [*range(len(values))] for values in rows
+        ]
+
+
+@pytest.mark.parametrize("field", FORMS)
+def test_what_is_kept_reads_new_series_alike(tmp_path: Path, field: str) -> None:
+    """Labelled ones as in training, and ones without labels, to be predicted."""
+    form = FORMS[field]
+    data = write(tmp_path / "a.jsonl", field)
+    found = prepared(form, data, valid=data)
+    for name, content in found.inputs.files().items():
+        (tmp_path / name).write_bytes(content)
+    opened = form.open_inputs(tmp_path)
+    assert opened == found.inputs
+    again, facts = prepare_examples.prepare_held_out(form, data, CONFIG, opened, print)
+    assert np.array_equal(column(again, "source").values, column(found.train, "source").values)
+    assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
+    bare = write(tmp_path / "bare.jsonl", "")
+    _, examples, _ = prepare_examples.read_questions(form, bare, opened, CONFIG, print)
+    assert set(examples.columns) == ({"source"} if field == "label" else {"source", "places"})
+    asked = examples.columns["source"]
+    assert isinstance(asked, Ragged)
+    assert np.array_equal(asked.values, column(again, "source").values)
+    (tmp_path / "labels.json").write_text("[")
+    with pytest.raises(UserError, match=r"labels\.json: damaged"):
+        form.open_inputs(tmp_path)
+
+
+def test_equal_series_fall_on_the_same_side(tmp_path: Path) -> None:
+    """By their values alone: neither names nor labels play a role."""
+    rows = series(30)
+    found = prepared(OneLabel(), write(tmp_path / "a.jsonl", rows=[*rows, *rows], names="abc"))
+    sides = [set(part.contents) for part in (found.train, found.valid, found.test)]
+    assert sum(map(len, sides)) == len(set().union(*sides)) == 30
+    assert sum(map(len, (found.train, found.valid, found.test))) == 60
+
+
+def asides(data: str, *others: str, form: MeasuredForm = FORMS["label"], **settings: Any) -> list[str]:
+    found = prepared(form, data, *others, **settings)
+    assert all(isinstance(row, Aside) for row in found.aside)
+    return [row.why for row in found.aside]
+
+
+def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
+    data = write(tmp_path / "a.jsonl")
+    rows = series(4)
+    rows[1] = np.tile(rows[1], (4, 1))
+    rows[2] = np.full((3, 2), np.nan, np.float32)
+    more = write(tmp_path / "b.jsonl", rows=rows, names="abac")
+    assert asides(data, more) == [
+        "a value is missing or not finite; fill it in",
+        "16 steps, and data.longest=9: train with more, or cut the series",
+        "the label 'c' is not among those of training",
+    ]
+    steps = write(tmp_path / "a.jsonl", "labels")
+    more = write(
+        tmp_path / "b.jsonl", "labels", rows=[np.ones((n, 2), np.float32) for n in (2, 3)], names="abc"
+    )
+    assert asides(steps, more, form=FORMS["labels"]) == ["the label 'c' is not among those of training"]
+    data = write(tmp_path / "a.jsonl", rows=[*series(), np.ones((10, 2), np.float32)])
+    assert asides(data, data)[:1] == ["10 steps, and data.longest=9: train with more, or cut the series"]
+
+
+def test_statistics_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
+    """What is too long, or held out, takes no part in them."""
+    rows = series()
+    data = write(tmp_path / "a.jsonl", rows=[*rows, np.full((10, 2), 1e6, np.float32)])
+    other = write(tmp_path / "b.jsonl", rows=[1e3 * values for values in rows])
+    mean = prepared(OneLabel(), data, other).inputs.statistics.mean
+    assert mean == pytest.approx(np.concatenate(rows).astype(np.float64).mean(0).tolist())
+
+
+def refusal(form: MeasuredForm, data: str, valid: str | None = None, **settings: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        prepared(form, data, valid, **settings)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_refused_in_one_line(tmp_path: Path) -> None:
+    data, one, each = tmp_path / "a.jsonl", FORMS["label"], FORMS["labels"]
+    told = refusal(one, write(data, names="a"))
+    assert "series to train on have the label 'a': at least two classes are needed" in told
+    assert "(--task steps), and one for the whole series is needed" in refusal(one, write(data, "labels"))
+    assert "(--task series), and one for each step is needed" in refusal(each, write(data))
+    assert "line 1: has no labels, and one for each step is needed" in refusal(each, write(data, ""))
+    assert "no series can be used, the first: " in refusal(one, write(data), longest=2)
+    other = write(tmp_path / "b.jsonl", rows=series(channels=3))
+    assert "3 channels, and the model reads 2; give it those" in refusal(one, str(data), other)
+    data.write_text("")
+    assert "a.jsonl: no row that can be used" in refusal(one, str(data))
+
+
+@pytest.mark.parametrize("field", FORMS)
+def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, field: str) -> None:
+    form = FORMS[field]
+    inputs = prepared(form, write(tmp_path / "a.jsonl", field)).inputs
+    good, told = np.ones((5, 2), np.float32), list[str]()
+    for rows, why in (
+        (series(channels=3)[:1], "3 channels, and the model reads 2"),
+        ([np.ones((10, 2), np.float32)], "10 steps, and data.longest=9"),
+    ):
+        data = write(tmp_path / "b.jsonl", "", rows)
+        with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):
+            prepare_examples.read_questions(form, data, inputs, CONFIG, print)
+    data = write(tmp_path / "b.jsonl", "", [*rows, good])
+    (row,), examples, aside = prepare_examples.read_questions(form, data, inputs, CONFIG, told.append)
+    assert (row.place, len(examples), len(aside)) == (f"{data}, line 2", 1, 1)
+    assert told.pop().startswith(f"set aside: {data}, line 1: {why}")
+
+
+# What a file is for.
+
+
+TS = "@problemName Small\n@classLabel true a b\n@data\n1,2:3,4:a\n"
+
+
+def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
+    for field, task in (("label", "series"), ("labels", "steps")):
+        assert infer_task(write(tmp_path / "a.jsonl", field), {}) == task
+    x = np.arange(12.0).reshape(2, 3, 2)
+    for shape, task in (((2,), "series"), ((2, 3), "steps"), (None, "series")):
+        np.savez(tmp_path / "a.npz", x=x, **({"y": np.zeros(shape, int)} if shape else {}))
+        assert infer_task(str(tmp_path / "a.npz"), {}) == task
+    for text in (TS, "# a note\n@timestamps true\n@Data\n1:a\n"):
+        (tmp_path / "a.ts").write_text(text)
+        assert infer_task(str(tmp_path / "a.ts"), {}) == "series"
+    (tmp_path / "b.npz").write_text("no array")
+    assert infer_task(str(tmp_path / "b.npz"), {}) == "series"
+
+
+def test_typescript_is_text(tmp_path: Path) -> None:
+    for text in ("@Component({})\nexport class App {}\n", "", "const data = 1;\n"):
+        (tmp_path / "a.ts").write_text(text)
+        assert infer_task(str(tmp_path / "a.ts"), {}) == "language"
+
+
+def test_a_folder_of_parts(tmp_path: Path) -> None:
+    (tmp_path / "train.ts").write_text(TS + "1,2:3,4:b\n")
+    (tmp_path / "test.ts").write_text(TS)
+    assert infer_task(str(tmp_path), {}) == "series"
+    found = prepared(OneLabel(), str(tmp_path))
+    assert (len(found.train), found.valid, len(found.test)) == (2, None, 1)

@@ -1,0 +1,49 @@
+"""What DATA is for: its form, its columns, and the settings that name them."""
+
+from pathlib import Path
+
+import pytest
+
+from foveal.data.infer_task import infer_task
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "rows.csv"
+    path.write_text("review,mood\nfine,good\n")
+    return str(path)
+
+
+NAMED = {
+    "": "language",
+    "column=review": "language",
+    "label=mood": "classify",
+    "column=review label=mood": "classify",
+    "source=review target=mood": "translate",
+    "source=review": "translate",
+    "tags=mood": "tag",
+}
+
+
+@pytest.mark.parametrize("settings", NAMED)
+def test_settings_that_name_columns_decide(settings: str, table: str) -> None:
+    """So that what lacks, or is misspelt, is an error of the task that was meant."""
+    named = dict(setting.split("=") for setting in settings.split())
+    assert infer_task(table, named) == NAMED[settings]
+
+
+def test_the_column_of_texts_counts_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("review,label\nfine,good\n")
+    assert infer_task(str(path), {}) == "language"
+    assert infer_task(str(path), {"column": "review"}) == "classify"
+    path.write_text("source,target,mood\na,b,c\n")
+    assert infer_task(str(path), {}) == "translate"
+    assert infer_task(str(path), {"column": "source", "label": "mood"}) == "classify"
+
+
+def test_other_forms_say_their_task_themselves(tmp_path: Path) -> None:
+    path = tmp_path / "sentences.conllu"
+    path.write_text("")
+    assert infer_task(str(path), {"column": "x"}) == "tag"
+    assert infer_task("scan", {"label": "x"}) == "transduce"

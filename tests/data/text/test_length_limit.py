@@ -1,0 +1,119 @@
+"""How long a target may become: as in training, and longer for a longer source."""
+
+import json
+import math
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from foveal.config import Config, DataConfig, TokenizerName, from_tables
+from foveal.data.audio import speech
+from foveal.data.core.examples import Examples, Ragged
+from foveal.data.core.length_buckets import gather
+from foveal.data.core.rows import Row
+from foveal.data.images.captioning import CaptionForm
+from foveal.data.text import text_pairs
+from foveal.data.text.length_limit import Room, most_tokens, read_room
+from foveal.data.text.tokenizers import WordTokenizer, make_tokenizer
+from foveal.data.video.clip_examples import TextOfClip
+from foveal.objectives.sequence_to_sequence import SequenceTask
+from foveal.tasks.base import Given
+from foveal.tasks.session import build_model, build_task, kind_of
+from foveal.tasks.vqa.answer_formats import ReplyForm
+
+STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
+
+
+def test_the_longer_of_two_and_never_more_than_the_model_reads() -> None:
+    room = Room.measured(longest=40, ratio=0.5, most=200)
+    assert [room.of(source) for source in (1, 81, 82, 100, 266, 267, 9999)] == [61, 61, 62, 75, 200, 200, 200]
+    assert Room.measured(longest=40, ratio=0.5, most=50).of(1) == 50
+
+
+def test_what_older_runs_keep(tmp_path: Path) -> None:
+    (tmp_path / "limit.json").write_text(json.dumps({"limit": 30}))
+    assert read_room(tmp_path).of(5) == read_room(tmp_path).of(5000) == 30
+    room = Room.measured(7, 0.3, 100)
+    (tmp_path / "limit.json").write_text(room.to_json())
+    assert read_room(tmp_path) == room
+
+
+@pytest.mark.parametrize("kind", ["character", "byte", "word", "bpe"])
+def test_the_most_tokens_are_not_those_of_the_most_characters(kind: TokenizerName) -> None:
+    chance = Random(0)
+    words = ["congratulations", "on", "the", "table", "\u2603\u2603", "a", ""]
+    for _ in range(50):
+        texts = [" ".join(chance.choices(words, k=chance.randrange(6))) for _ in range(8)]
+        tokenizer = make_tokenizer(kind, 280, texts)
+        assert most_tokens(tokenizer, texts) == max(len(tokenizer.encode(text)) for text in texts)
+        known = tokenizer.encode_known("none of those")[0]
+        assert most_tokens(tokenizer, ["none of those"]) == len(known)
+
+
+def test_of_many_texts_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    usual = WordTokenizer.encode_known
+    monkeypatch.setattr(
+        WordTokenizer, "encode_known", lambda self, text: seen.append(text) or usual(self, text)
+    )
+    texts = ["congratulations", "on the table", "a b", "a"] * 500
+    assert most_tokens(make_tokenizer("word", 0, texts), texts) == 3
+    assert seen == ["congratulations", "on the table"]
+
+
+SIDE = 8
+FORMS: dict[str, Any] = {
+    "pairs": text_pairs.make_inputs,
+    "captions": CaptionForm().make_inputs,
+    "clips": TextOfClip().make_inputs,
+    "recordings": speech.make_inputs,
+    "replies": ReplyForm().make_inputs,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "_frames", lambda settings, row: np.eye(3, dtype=np.float32))
+    picture = np.arange(3 * SIDE * SIDE, dtype=np.uint8).reshape(SIDE, SIDE, 3)
+    fields = {"source": "a b", "question": "a?", "content": "", "picture": picture, "frames": picture[None]}
+    rows = [
+        Row(text, fields | {"target": text, "answer": text}) for text in ("congratulations", "on the table")
+    ]
+    inputs = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
+    assert inputs.room.limit == int(1.5 * 3) + 1
+
+
+def config(longest: int) -> Config:
+    encoder = STACK | {"kind": "text", "mixers": "gru"}
+    return from_tables(
+        {
+            "task": {"name": "transduce"},
+            "data": {"tokenizer": "word", "longest": longest},
+            "model": STACK | {"mixers": "attentive", "encoder": encoder},
+        }
+    )
+
+
+@pytest.mark.parametrize(("times", "longest"), [(1, 400), (2, 400), (1, 120)])
+def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int, longest: int) -> None:
+    """Trained on copies of 1 to 5 words; here it never stops, so it writes all that it may."""
+    data, settings = tmp_path / "pairs.tsv", config(longest)
+    rows = [" ".join("abcdefgh"[(i + j) % 8] for j in range(1 + i % 5)) for i in range(40)]
+    data.write_text("source\ttarget\n" + "".join(f"{row}\t{' '.join([row] * times)}\n" for row in rows))
+    kind = kind_of(settings)
+    inputs = kind.prepare(settings, Given(str(data)), print).inputs
+    model = build_model(settings, inputs, torch.device("cpu")).eval()
+    task = build_task(settings, model, inputs)
+    assert isinstance(task, SequenceTask)
+    with torch.no_grad():
+        model.get_parameter("head.projection.bias")[task.marks.stop] = -1e9
+    for words in (2, 100):
+        source = inputs.encode_source(" ".join("abcdefgh"[i % 8] for i in range(words)))
+        batch = gather(Examples({"source": Ragged.from_rows([source])}), np.array([0]))
+        ((written,),) = task.write(batch)
+        short = 5 * times * 3 // 2 + 1
+        assert len(written.tokens) == min(longest, max(short, math.ceil(1.5 * times * len(source))))

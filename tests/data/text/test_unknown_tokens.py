@@ -1,0 +1,96 @@
+"""What held-out texts have that the training text has not: where a text is written it is counted and said."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from foveal.config import DataConfig, ImageConfig
+from foveal.data import prepare_examples
+from foveal.data.images.captioning import CaptionForm
+from foveal.data.text import text_pairs
+from foveal.data.video.clip_examples import TextOfClip
+from foveal.tasks.vqa.answer_formats import ReplyForm
+
+KNOWN, STRANGE = ("red fox", "blue sky", "red sky"), ("réd fox", "blue öx", "réd yak")
+LEFT_OUT = {
+    "character": ("characters", {"é": 2, "ö": 1, "a": 1}),
+    "word": ("words", {"réd": 2, "öx": 1, "yak": 1}),
+}
+
+
+def write_pictures(folder: Path, columns: list[str], texts: tuple[str, ...], first: int) -> None:
+    """A table, whose last column has the texts."""
+    folder.mkdir()
+    with (folder / "metadata.csv").open("w", newline="") as table:
+        out = csv.writer(table)
+        out.writerow(columns)
+        for number, text in enumerate(texts, first):
+            Image.new("RGB", (8, 8), (9 * number, 60, 90)).save(folder / f"{number}.png")
+            out.writerow([f"{number}.png", *["what"] * (len(columns) - 2), text])
+
+
+def captions(folder: Path, texts: tuple[str, ...], first: int) -> None:
+    write_pictures(folder, ["file_name", "text"], texts, first)
+
+
+def questions(folder: Path, texts: tuple[str, ...], first: int) -> None:
+    write_pictures(folder, ["file_name", "question", "answer"], texts, first)
+
+
+def clips(folder: Path, texts: tuple[str, ...], first: int) -> None:
+    films = np.full((len(texts), 3, 8, 8), 20, np.uint8)
+    films += np.arange(first, first + len(texts), dtype=np.uint8)[:, None, None, None]
+    with folder.open("wb") as out:
+        np.savez(out, clips=films, text=np.array(texts))
+
+
+def sentences(folder: Path, texts: tuple[str, ...], first: int) -> None:
+    rows = "".join(f"{number}\t{text}\n" for number, text in enumerate(texts, first))
+    folder.write_text(f"source\ttarget\n{rows}")
+
+
+FORMS: dict[str, tuple[Any, Callable[[Path, tuple[str, ...], int], None], str]] = {
+    "captions": (CaptionForm(), captions, ""),
+    "clips": (TextOfClip(), clips, ".npz"),
+    "replies": (ReplyForm(), questions, ""),
+    "pairs": (text_pairs, sentences, ".tsv"),
+}
+
+
+@pytest.mark.parametrize("tokenizer", LEFT_OUT)
+@pytest.mark.parametrize("name", FORMS)
+def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> None:
+    form, write, suffix = FORMS[name]
+    known, strange = (tmp_path / f"{part}{suffix}" for part in ("known", "strange"))
+    write(known, KNOWN, 1)
+    write(strange, STRANGE, 11)
+    config = DataConfig(image=ImageConfig(size=8), tokenizer=tokenizer, longest=32, valid=0, test=0)
+    said: list[str] = []
+    found = prepare_examples.prepare(form, str(known), None, str(strange), config, said.append)
+    unit, each = LEFT_OUT[tokenizer]
+    wanted = {"left_out": each, f"left_out_{unit}": 4}
+    train, test = (found.facts["parts"][part] for part in ("train", "test"))
+    assert wanted.items() <= test.items()
+    assert train[f"left_out_{unit}"] == 0
+    (line,) = said
+    assert line.startswith(f"test: 4 {unit} that the training text does not have")
+    assert line.endswith(", ".join(f"{one!r} ({n})" for one, n in each.items()))
+    _, facts = prepare_examples.prepare_held_out(form, str(strange), config, found.inputs, said.append)
+    assert wanted.items() <= facts.items()
+    assert said[1].startswith(f"{strange}: 4 {unit}")
+
+
+def test_bytes_spell_any_text(tmp_path: Path) -> None:
+    for name, texts in (("known.tsv", KNOWN), ("strange.tsv", STRANGE)):
+        sentences(tmp_path / name, texts, 1 if texts is KNOWN else 11)
+    config = DataConfig(tokenizer="byte", valid=0, test=0)
+    said: list[str] = []
+    given = (str(tmp_path / "known.tsv"), None, str(tmp_path / "strange.tsv"))
+    found = prepare_examples.prepare(text_pairs, *given, config, said.append)
+    assert not [key for key in found.facts["parts"]["test"] if "left_out" in key]
+    assert said == []

@@ -1,0 +1,245 @@
+"""Clips: where they are, what is read of them, what a batch holds, and what is told or set aside."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from foveal.config import DataConfig, ImageConfig
+from foveal.core.errors import UserError
+from foveal.data import prepare_examples
+from foveal.data.core.length_buckets import HeldOutExamples
+from foveal.data.infer_task import infer_task
+from foveal.data.prepare_examples import Form
+from foveal.data.video.clip_batches import ClipOrder
+from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame, TextOfClip
+from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
+
+Image = pytest.importorskip("PIL.Image")
+CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", longest=12)
+Files = dict[str, bytes]
+
+
+def clip(number: int, frames: int | None = None) -> NDArray[np.uint8]:
+    """Of two to eleven frames."""
+    return scenes(frames or 2 + number % 10, seed=number)
+
+
+def folder_of(name: str, frames: NDArray[np.uint8]) -> Files:
+    return {f"{name}/frame{number}.png": png(frame) for number, frame in enumerate(frames, 1)}
+
+
+def moving(frames: NDArray[np.uint8], form: str) -> bytes:
+    out, pictures = io.BytesIO(), [Image.fromarray(frame) for frame in frames]
+    more = {"lossless": True} if form == "WEBP" else {}
+    pictures[0].save(out, form, save_all=True, append_images=pictures[1:], duration=100, **more)
+    return out.getvalue()
+
+
+def by_class(count: int) -> Files:
+    files: Files = {}
+    for number in range(count):
+        files |= folder_of(f"{'ab'[number % 2]}/clip{number:02}", clip(number))
+    return files
+
+
+def table(column: str, rows: list[tuple[str, str]]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out).writerows([("file_name", column), *rows])
+    return out.getvalue().encode()
+
+
+def prepared(form: Form, data: str, **settings: Any) -> Any:
+    return prepare_examples.prepare(form, data, data, None, CONFIG.model_copy(update=settings), print)
+
+
+def frames_of(part: Any, row: int) -> NDArray[np.uint8]:
+    found: NDArray[np.uint8] = part.examples.frames[part.examples.columns["source"][row]]
+    return found
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_folder_of_frames_for_each_clip(tmp_path: Path, place: str) -> None:
+    data = write(tmp_path / place, by_class(12))
+    assert infer_task(data, {}) == "clips"
+    train = prepared(LabelOfClip(), data).train
+    order = [*range(0, 12, 2), *range(1, 12, 2)]
+    assert train.answers == ["a"] * 6 + ["b"] * 6
+    assert [Path(source).name for source in train.sources] == [f"clip{number:02}" for number in order]
+    for row, number in enumerate(order):  # frame10 stands behind frame9
+        assert (frames_of(train, row) == clip(number)).all()
+    assert train.lengths == [len(clip(number)) for number in order]
+    assert train.facts["frames"] == sum(train.lengths)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("form", ["GIF", "PNG", "WEBP"])
+def test_animations(tmp_path: Path, place: str, form: str) -> None:
+    """A GIF has 256 colours for a frame, which are enough for its 64 pixels."""
+    files = {f"{'ab'[n % 2]}/{n}.{form.lower()}": moving(clip(n), form) for n in range(6)}
+    data = write(tmp_path / place, files)
+    assert infer_task(data, {}) == "clips"
+    train = prepared(LabelOfClip(), data).train
+    for row, number in enumerate([0, 2, 4, 1, 3, 5]):
+        if form == "GIF":
+            assert frames_of(train, row).shape == clip(number).shape
+            assert abs(frames_of(train, row).astype(int) - clip(number)).mean() < 8
+        else:
+            assert (frames_of(train, row) == clip(number)).all()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_table_names_folders_and_files(tmp_path: Path, place: str) -> None:
+    files = folder_of("some/one", clip(3)) | {"two.gif": moving(clip(4), "GIF"), "notes.txt": b"no clip"}
+    files["metadata.csv"] = table("text", [("some/one", "it moves"), ("two.gif", "it stands still")])
+    data = write(tmp_path / place, files)
+    assert infer_task(data, {}) == "narrate"
+    assert infer_task(data, {"label": "text"}) == "clips"
+    train = prepared(TextOfClip(), data).train
+    assert train.answers == ["it moves", "it stands still"]
+    assert train.sources == [f"{data}/some/one", f"{data}/two.gif"]
+    assert train.lengths == [5, 6]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_label_for_each_frame(tmp_path: Path, listed: bool) -> None:
+    files: Files = {}
+    rows = []
+    for number in range(6):
+        files |= folder_of(f"c{number}", clip(number))
+        labels = ["xy"[frame % 2] for frame in range(len(clip(number)))]
+        rows.append({"file_name": f"c{number}", "labels": labels if listed else " ".join(labels)})
+    files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
+    data = write(tmp_path / "a", files)
+    assert infer_task(data, {}) == "frames"
+    found = prepared(LabelOfFrame(), data)
+    assert found.inputs.labels == ("x", "y")
+    assert found.train.answers[1] == ["x", "y", "x"]
+    columns = found.train.examples.columns
+    assert columns["places"][1].tolist() == [0, 1, 2]
+    assert columns["target"][1].tolist() == [0, 1, 0]
+
+
+def arrays(path: Path, channels: tuple[int, ...] = (), **more: Any) -> str:
+    clips = np.random.default_rng(0).integers(0, 256, (8, 5, SIDE, SIDE, *channels), np.uint8)
+    numbers = np.arange(8)
+    given = {
+        "lengths": 2 + numbers % 4,
+        "label": np.where(numbers % 2, "a", "b"),
+        "labels": np.where(np.arange(5) % 2, "x", "y")[None].repeat(8, 0),
+        "text": np.array([f"clip {number}" for number in numbers]),
+    }
+    np.savez(path, clips=clips, **(given | more))
+    return str(path)
+
+
+@pytest.mark.parametrize("channels", [(), (1,), (3,)])
+def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
+    data = arrays(tmp_path / "a.npz", channels)
+    assert infer_task(data, {}) == "frames"
+    assert infer_task(data, {"column": "text"}) == "clips"  # there is a label too
+    image = ImageConfig(size=SIDE, channels=3 if channels == (3,) else 1)
+    clips = np.load(data)["clips"].reshape(8, 5, SIDE, SIDE, -1)
+    for form, first in ((LabelOfClip(), "b"), (LabelOfFrame(), ["y", "x"]), (TextOfClip(), "clip 0")):
+        train = prepared(form, data, image=image).train
+        assert train.answers[0] == first
+        assert train.lengths == [2, 3, 4, 5, 2, 3, 4, 5]
+        assert all(
+            (frames_of(train, row) == clips[row, :length]).all() for row, length in enumerate(train.lengths)
+        )
+    assert train.sources[7] == f"{data}, clip 8"
+
+
+def test_pictures_by_class_are_no_clips(tmp_path: Path) -> None:
+    flat = {f"{'ab'[n % 2]}/{n}.png": png(picture) for n, picture in enumerate(scenes(6))}
+    assert infer_task(write(tmp_path / "flat", flat), {}) == "images"
+    deep = {f"{'ab'[n % 2]}/house/{'xyzuvw'[n]}{n}.png": png(picture) for n, picture in enumerate(scenes(6))}
+    assert infer_task(write(tmp_path / "deep", deep), {}) == "images"
+    still = {f"{'ab'[n % 2]}/{n}.gif": moving(clip(n, 1), "GIF") for n in range(4)}
+    assert infer_task(write(tmp_path / "still", still), {}) == "images"
+    videos = {f"{'ab'[n % 2]}/{n}.mp4": b"film" for n in range(4)}
+    assert infer_task(write(tmp_path / "videos", videos), {}) == "clips"
+    assert infer_task(write(tmp_path / "text", {"a.txt": b"text"}), {}) == "language"
+    captioned = flat | {"metadata.csv": table("text", [(name, "a house") for name in flat])}
+    assert infer_task(write(tmp_path / "captioned", captioned), {}) == "caption"
+
+
+def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path) -> None:
+    found = prepared(LabelOfFrame(), arrays(tmp_path / "a.npz", (3,)))
+    shots, statistics = found.train.examples, found.inputs.statistics
+    order = ClipOrder(HeldOutExamples(shots, 30), shots)
+    seen = []
+    for index in range(order.per_epoch):
+        batch = order.batch(0, index)
+        source, lengths = batch.columns["source"], batch.lengths["source"]
+        assert source.shape == (len(lengths), int(lengths.max()), 3, SIDE, SIDE)
+        assert batch.tokens == int(lengths.sum())
+        for row, frames, length in zip(batch.rows.tolist(), source, lengths.tolist(), strict=True):
+            levels = (frames_of(found.train, row) - np.array(statistics.mean)) / np.array(
+                statistics.deviation
+            )
+            expected = torch.tensor(levels.transpose(0, 3, 1, 2), dtype=torch.float32)
+            torch.testing.assert_close(frames[:length], expected, rtol=1e-5, atol=1e-5)
+            assert frames[length:].eq(0).all()
+            seen.append(row)
+    assert sorted(seen) == [*range(8)]
+
+
+@pytest.mark.parametrize("form", [LabelOfClip(), LabelOfFrame(), TextOfClip()])
+def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
+    data = arrays(tmp_path / "a.npz", (3,))
+    found = prepared(form, data)
+    for name, content in found.inputs.files().items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    opened = form.open_inputs(tmp_path)
+    assert opened.files() == found.inputs.files()
+    again, facts = prepare_examples.prepare_held_out(form, data, CONFIG, opened, print)
+    assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
+    _, asked, _ = prepare_examples.read_questions(form, data, opened, CONFIG, print)
+    assert (asked.frames == again.examples.frames).all()
+    assert asked.columns.keys() == again.examples.columns.keys() - {"label", "target"}
+    some = again.examples.some([6, 1])
+    assert [len(some), some.lengths("source")] == [2, [4, 3]]
+    assert (some.frames[some.columns["source"][1]] == frames_of(again, 1)).all()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("inside", ["", "all/"])
+def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
+    tmp_path: Path, place: str, inside: str
+) -> None:
+    files = {f"{inside}{name}": content for name, content in by_class(4).items()}
+    data = write(tmp_path / place, files)
+    data = data if place.endswith(".zip") else f"{data}/{inside}"
+    named = [row.fields["name"] for row in LabelOfClip().read(data, CONFIG, [])]
+    asked = [row.fields["source"] for row in LabelOfClip().read_questions(data, CONFIG, [])]
+    assert len(named) == 4
+    assert named == asked
+
+
+def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
+    files = by_class(4) | {"c/d.gif": moving(clip(9), "GIF"), "c/e.avi": b""}
+    data = write(tmp_path / "a", files)
+    aside: list[Any] = []
+    rows = [*LabelOfClip().read_questions(data, CONFIG, aside)]
+    assert [row.fields["source"].removeprefix(f"{data}/") for row in rows] == [
+        "a/clip00",
+        "a/clip02",
+        "b/clip01",
+        "b/clip03",
+        "c/d.gif",
+    ]
+    assert [row.place for row in aside] == [f"{data}/c/e.avi"]
+    for one in (f"{data}/b/clip03", f"{data}/c/d.gif"):
+        (row,) = LabelOfClip().read_questions(one, CONFIG, [])
+        assert row.fields["source"] == one
+    (tmp_path / "none").mkdir()
+    with pytest.raises(UserError, match="no clips in it"):
+        prepare_examples.read_questions(LabelOfClip(), str(tmp_path / "none"), None, CONFIG, print)

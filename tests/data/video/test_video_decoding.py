@@ -1,0 +1,206 @@
+"""Videos: their frames bit for bit where they are kept so, and what is told of those that are damaged."""
+
+import json
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from foveal.core.errors import UserError
+from foveal.data.infer_task import infer_task
+from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame
+from foveal.data.video.video_decoding import read_video
+from tests.data.images.test_image_examples import PLACES, SIDE, write
+from tests.data.made_videos import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
+from tests.data.test_bad_frames import asides
+from tests.data.video.test_clip_examples import CONFIG, clip, folder_of, frames_of, prepared, table
+
+pytest.importorskip("av")
+FAST = {"preset": "ultrafast"}
+AGAIN = "; get the file anew"
+
+
+def seen(content: bytes, most: int = 12, size: int = SIDE) -> Any:
+    """The frames, or why there are none."""
+    Path("film.mp4").write_bytes(content)
+    found = read_video(Path("film.mp4"), size, 3, most)
+    return found if isinstance(found, str) else [one if isinstance(one, str) else one.pixels for one in found]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("suffix", LOSSLESS)
+def test_videos_by_class(tmp_path: Path, place: str, suffix: str) -> None:
+    files = {f"{'ab'[n % 2]}/{n}.{suffix.upper()}": film(clip(n), suffix) for n in range(4)}
+    data = write(tmp_path / place, files)
+    assert infer_task(data, {}) == "clips"
+    train = prepared(LabelOfClip(), data).train
+    assert train.answers == ["a", "a", "b", "b"]
+    for row, number in enumerate([0, 2, 1, 3]):
+        assert (frames_of(train, row) == clip(number)).all()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_table_names_videos(tmp_path: Path, place: str) -> None:
+    files = folder_of("one", clip(1)) | {"two.mp4": film(clip(2))}
+    files["metadata.csv"] = table("labels", [("one", "x y z"), ("two.mp4", "x y z z")])
+    data = write(tmp_path / place, files)
+    assert infer_task(data, {}) == "frames"
+    train = prepared(LabelOfFrame(), data).train
+    assert train.answers == [["x", "y", "z"], ["x", "y", "z", "z"]]
+    assert (frames_of(train, 1) == clip(2)).all()
+    asked = [*LabelOfFrame().read_questions(data, CONFIG, [])]
+    assert [row.fields["source"] for row in asked] == [f"{data}/two.mp4", f"{data}/one"]
+
+
+def test_a_single_video_may_be_asked_about() -> None:
+    Path("film.mp4").write_bytes(film(clip(3)))
+    (row,) = LabelOfClip().read_questions("film.mp4", CONFIG, [])
+    assert row.fields["source"] == "film.mp4"
+    assert (row.fields["frames"] == clip(3)).all()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "codec"),
+    [("avi", "mpeg4"), ("mov", "libx264"), ("webm", "libvpx-vp9"), ("mpegts", "libx264"), ("asf", "wmv2")],
+)
+def test_frames_come_in_the_order_in_which_they_are_shown(suffix: str, codec: str) -> None:
+    """Some are stored behind those that come after them."""
+    levels = [*range(0, 200, 20)]
+    ramp = [np.full((16, 16, 3), level, np.uint8) for level in levels]
+    found = seen(encoded(ramp, suffix, codec, "yuv420p", {} if codec == "wmv2" else {"bf": "2"}), size=16)
+    assert [frame.mean() for frame in found] == pytest.approx(levels, abs=4)
+
+
+def test_a_film_is_turned_upright_and_cut_to_its_centre() -> None:
+    frames = clip(0, 3)
+    for found, frame in zip(seen(turned(film(frames))), frames, strict=True):
+        assert (found == np.rot90(frame, -1)).all()
+    wide = np.zeros((2, 16, 48, 3), np.uint8)
+    wide[:, :, 16:32] = 200
+    Path("a").mkdir()
+    Path("a/wide.mp4").write_bytes(film(wide))
+    (row,) = LabelOfClip().read(".", CONFIG, [])
+    assert row.fields["frames"].shape == (2, SIDE, SIDE, 3)
+    assert (row.fields["frames"][:, :, 1:-1] == 200).all()
+
+
+def large(count: int) -> NDArray[np.uint8]:
+    return np.random.default_rng(0).integers(0, 256, (count, 64, 64, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "codec", "pixels", "options", "lost"),
+    [
+        ("mkv", "ffv1", "bgr0", {"g": "1"}, [3]),
+        ("avi", "mjpeg", "yuvj420p", {}, [3]),
+        ("mp4", "libx264rgb", "rgb24", {"qp": "0", "g": "5", "keyint_min": "5", "sc_threshold": "0"}, [3, 4]),
+        ("avi", "mpeg4", "yuv420p", {"g": "5", "sc_threshold": "1000000000"}, [3, 4]),
+    ],
+)
+def test_a_damaged_frame_is_named_with_those_made_of_it(
+    suffix: str, codec: str, pixels: str, options: dict[str, str], lost: list[int]
+) -> None:
+    content = encoded(large(8), suffix, codec, pixels, options)
+    whole, found = seen(content, size=64), seen(damaged(content, 3), size=64)
+    assert [number for number, one in enumerate(found) if isinstance(one, str)] == lost
+    assert found[3] == f"damaged{AGAIN}"
+    assert all(found[number] == "made of a damaged frame before it" for number in lost[1:])
+    assert all((found[number] == whole[number]).all() for number in range(8) if number not in lost)
+
+
+def test_labels_stay_with_their_frames() -> None:
+    Path("clips").mkdir()
+    Path("clips/a.mkv").write_bytes(damaged(film(large(5), "mkv"), 1))
+    Path("clips/metadata.jsonl").write_text(json.dumps({"file_name": "a.mkv", "labels": [*"vwxyz"]}))
+    aside: list[Any] = []
+    (row,) = LabelOfFrame().read("clips", CONFIG, aside)
+    assert row.fields["label"] == [*"vxyz"]
+    (told,) = aside
+    assert (told.place, told.why) == (
+        "clips/metadata.jsonl, line 1, frame 2",
+        f"damaged{AGAIN}; the other frames are used",
+    )
+
+
+def test_a_film_that_is_cut_off_is_used_up_to_there() -> None:
+    content = encoded(large(8), "avi", "mjpeg", "yuvj420p", {})
+    found = seen(content[: packets(content)[5].start])
+    assert [isinstance(one, str) for one in found] == [False] * 5 + [True] * 3
+    assert found[5] == f"missing: the film is cut off{AGAIN}"
+
+
+def test_a_frame_that_is_far_larger_than_the_first_is_not_read() -> None:
+    wide = encoded(np.zeros((1, 3500, 3500, 3), np.uint8), "avi", "mjpeg", "yuvj420p", {})
+    small = encoded(large(2), "avi", "mjpeg", "yuvj420p", {})
+    found = seen(joined([small, wide, small], "avi"))
+    assert [isinstance(one, str) for one in found] == [False, False, True, False, False]
+
+
+def huge(content: bytes) -> bytes:
+    """A film of JPEGs that say that they are of other sizes."""
+    out = bytearray(content)
+    for place in packets(content):
+        at = content.index(b"\xff\xc0", place.start) + 5
+        out[at : at + 4] = struct.pack(">HH", 30_000, 30_000)
+    return bytes(out)
+
+
+def swollen(content: bytes) -> bytes:
+    """An MP4 that says that it has ten million frames of a byte: they took 700 MiB."""
+    at = content.index(b"stsz") + 8
+    return content[:at] + struct.pack(">2I", 1, 10**7) + content[at + 8 :]
+
+
+def test_what_can_not_be_used_is_set_aside() -> None:
+    jpegs = encoded(large(3), "avi", "mjpeg", "yuvj420p", {})
+    Path("data/a").mkdir(parents=True)
+    files = {
+        "cut.mp4": film(clip(0, 6))[:-400],
+        "empty.mp4": b"",
+        "huge.avi": huge(jpegs),
+        "long.mkv": film(clip(0, 13), "mkv"),
+        "long.mp4": film(clip(0, 13)),
+        "none.mp4": b"no film at all",
+        "odd.mp4": film(clip(0, 3)).replace(b"avc1", b"odd1"),
+        "one.mov": film(clip(0, 1)),
+        "sound.mov": sound("mov"),
+        "swollen.mp4": swollen(film(clip(0, 3))),
+        "wide.mp4": encoded(np.zeros((1, 3500, 3500, 3), np.uint8), "mp4", "libx264", "yuv420p", FAST),
+        "list.mp4": b"ffconcat version 1.0\nfile good.mp4\n",
+        "good.mp4": film(clip(0, 3)),
+    }
+    for name, content in files.items():
+        Path("data/a", name).write_bytes(content)
+    found = {place.removeprefix("a/"): why for place, why in asides(LabelOfClip(), "data")}
+    unreadable = "damaged, cut off or no video ({})" + AGAIN
+    few = "frame{} that can be used, and a clip needs 2"
+    assert found == {
+        "cut.mp4": unreadable.format("Invalid data found when processing input"),
+        "empty.mp4": f"empty{AGAIN}",
+        "huge.avi": f"0 {few.format('s')}; frame 1: damaged{AGAIN}",
+        "long.mkv": "more than 12 frames, and data.longest=12: train with more, or cut the clip",
+        "long.mp4": "13 frames, and data.longest=12: train with more, or cut the clip",
+        "none.mp4": unreadable.format("Invalid data found when processing input"),
+        "odd.mp4": "pictures in a form that FFmpeg does not know; convert it",
+        "one.mov": f"1 {few.format('')}",
+        "sound.mov": f"no pictures in it: it is sound alone, or cut off{AGAIN}",
+        "swollen.mp4": f"damaged or cut off: it says that it holds more than it does{AGAIN}",
+        "wide.mp4": "3,500 x 3,500 pixels are too many; make it smaller",
+        "list.mp4": unreadable.format("Invalid argument"),
+    }
+
+
+def test_without_its_reader_a_video_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = film(clip(0, 3))
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(UserError, match=r"film\.mp4: .* PyAV is missing: pip install av"):
+        seen(content)

@@ -1,0 +1,39 @@
+"""Of many classes those with most mistakes are drawn, each at its place."""
+
+import io
+from unittest.mock import patch
+
+import numpy as np
+from PIL import Image
+
+from foveal.inspection.confusion import plot
+from foveal.inspection.confusion.plot import draw
+from foveal.metrics.labels import confusion
+
+
+def blues(content: bytes) -> np.ndarray:
+    """Where a share of 1 is, in the darkest blue."""
+    with Image.open(io.BytesIO(content)) as picture:
+        pixels = np.asarray(picture.convert("RGB")).astype(int)
+    return np.argwhere((abs(pixels - (8, 48, 107)) < 6).all(2))
+
+
+def test_rows_are_right_and_columns_were_given() -> None:
+    """All `a` are given `b`: in the upper right; and the other way in the lower left."""
+    content = draw(confusion([*"aaab"], [*"bbba"]), "run")
+    with Image.open(io.BytesIO(content)) as picture:
+        middle = picture.size[0] / 2
+    given_b = blues(draw(confusion([*"aaa"], [*"bbb"]), "run"))
+    given_a = blues(draw(confusion([*"bbb"], [*"aaa"]), "run"))
+    assert given_b[:, 1].min() > middle > given_a[:, 1].max()
+    assert given_b[:, 0].max() < given_a[:, 0].min() + 4
+
+
+def test_of_many_classes_the_hardest() -> None:
+    gold = [f"{number:02}" for number in range(60)]
+    found = [*gold[:50], *gold[51:], gold[50]]
+    with patch.object(plot, "SHOWN", 10):
+        content = draw(confusion(gold, found), "run")
+    with Image.open(io.BytesIO(content)) as picture:
+        assert picture.size[0] < 900, "ten classes, not sixty"
+    assert len(blues(content)), "the last ten, all of them mistaken"

@@ -1,0 +1,375 @@
+"""Hugging Face's GPT-2, Mamba and RWKV and ours give the same logits, there and back; all else is refused."""
+
+import json
+import pickle
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from foveal.config import ModelConfig, load_config
+from foveal.core.errors import UserError
+from foveal.heads.decoder_lm import Generator
+from foveal.interop.huggingface import language_models
+from foveal.interop.huggingface.gpt2 import to_theirs
+from foveal.interop.huggingface.language_models import read, write
+from foveal.models.decoder import language_model
+from foveal.store.sealed import load_weights
+
+V, D, CONTEXT = 19, 16, 24
+OURS: dict[str, dict[str, Any]] = {
+    "gpt2": {
+        "mixers": "attention",
+        "attention": {"heads": 4},
+        "positions": {"kind": "learned"},
+        "feedforward": "mlp",
+        "activation": "gelu-tanh",
+        "norm": "layer",
+        "residual": True,
+        "tied": True,
+        "projection_bias": False,
+    },
+    "mamba": load_config("mamba").model.model_dump(),
+    "rwkv": load_config("rwkv").model.model_dump(),
+}
+families = pytest.mark.parametrize("family", list(OURS))
+
+
+def config_of(family: str, **more: object) -> ModelConfig:
+    return ModelConfig.model_validate(OURS[family] | {"width": D, "layers": 3} | more)
+
+
+def grown(model: nn.Module) -> nn.Module:
+    """Every parameter drawn anew, large enough that a mistake shows."""
+    for parameter in model.parameters():
+        nn.init.uniform_(parameter, -0.7, 0.7)
+    return model.eval()
+
+
+def made(config: ModelConfig) -> Generator:
+    return grown(language_model(config, V, CONTEXT))
+
+
+def logits(model: Generator, tokens: Tensor) -> Tensor:
+    return model.project(model(tokens)[0])
+
+
+def opened(folder: Path) -> Generator:
+    found = read(folder)
+    model = language_model(found.config, found.vocabulary, found.context)
+    load_weights(model, found.tensors, str(folder))
+    return model.eval()
+
+
+def theirs_of(family: str, **more: object) -> Any:
+    """A small random model of Hugging Face's, far from its first weights."""
+    transformers = pytest.importorskip("transformers")
+    shape = {
+        "gpt2": {"n_embd": D, "n_layer": 3, "n_head": 4, "n_positions": CONTEXT, "n_inner": 40},
+        "mamba": {"hidden_size": D, "num_hidden_layers": 3, "state_size": 5, "conv_kernel": 3, "expand": 3},
+        "rwkv": {"hidden_size": D, "num_hidden_layers": 3, "intermediate_size": 40, "rescale_every": 0},
+    }[family]
+    config = transformers.AutoConfig.for_model(family, vocab_size=V, **shape | more)
+    return grown(transformers.AutoModelForCausalLM.from_config(config))
+
+
+@torch.no_grad()
+def equal(ours: Generator, theirs: Any) -> None:
+    tokens = torch.randint(V, (3, CONTEXT))
+    expected = theirs(tokens).logits
+    assert expected.std() > 0.3
+    torch.testing.assert_close(logits(ours, tokens), expected, rtol=1e-5, atol=1e-5)
+
+
+@families
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("size", ["5GB", "4KB"])
+def test_theirs_load(family: str, tied: bool, size: str, tmp_path: Path) -> None:
+    """One file or shards, tied or not."""
+    theirs = theirs_of(family, tie_word_embeddings=tied)
+    theirs.save_pretrained(tmp_path / "there", max_shard_size=size)
+    assert (tmp_path / "there/model.safetensors.index.json").exists() == (size == "4KB")
+    ours = opened(tmp_path / "there")
+    assert (ours.projection.weight is ours.embedding.table) == tied
+    equal(ours, theirs)
+
+
+@families
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("layers", [2, 3])
+def test_ours_load_there(family: str, tied: bool, layers: int, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = config_of(family, tied=tied, layers=layers, expansion=2.5)
+    ours = made(config)
+    assert write(tmp_path / "out", ours, config, CONTEXT) == family
+    theirs, found = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path / "out", output_loading_info=True
+    )
+    assert not found["missing_keys"]
+    assert not found["unexpected_keys"]
+    equal(ours, theirs.eval())
+    tokens = torch.randint(V, (1, 4))
+    assert theirs.generate(tokens, max_new_tokens=6, do_sample=False).shape == (1, 10)
+
+
+@families
+def test_out_and_in_again(family: str, tmp_path: Path) -> None:
+    """Without transformers: the same config and the same bits, and a projection's bias of zeros is none."""
+    config = config_of(family, projection_bias=True, dropout=0.25)
+    ours = made(config)
+    nn.init.zeros_(ours.projection.bias)
+    write(tmp_path / "out", ours, config, CONTEXT)
+    found = read(tmp_path / "out")
+    assert found.config.projection_bias is False
+    free = {"projection_bias": True, "dropout": 0.25}
+    assert found.config.model_copy(update=free) == config
+    assert (found.vocabulary, found.model_type) == (V, family)
+    back = opened(tmp_path / "out")
+    tokens = torch.randint(V, (2, CONTEXT))
+    assert torch.equal(logits(back, tokens), logits(ours, tokens))
+
+
+def test_gpt2_of_every_activation(tmp_path: Path) -> None:
+    for name in ("gelu_new", "gelu", "relu", "gelu_pytorch_tanh"):
+        theirs = theirs_of("gpt2", activation_function=name)
+        theirs.save_pretrained(tmp_path / name)
+        equal(opened(tmp_path / name), theirs)
+
+
+def test_old_files_of_gpt2(tmp_path: Path) -> None:
+    """Of the bare model, with the causal mask among the weights and the tied projection written out."""
+    theirs = theirs_of("gpt2")
+    theirs.save_pretrained(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors = {k.removeprefix("transformer."): v for k, v in safetensors.torch.load_file(path).items()}
+    tensors |= {f"h.{i}.attn.bias": torch.ones(1, 1, CONTEXT, CONTEXT).tril().byte() for i in range(3)}
+    tensors |= {f"h.{i}.attn.masked_bias": torch.tensor(-1e4) for i in range(3)}
+    tensors |= {"lm_head.weight": tensors["wte.weight"].clone()}
+    safetensors.torch.save_file(tensors, path)
+    equal(opened(tmp_path), theirs)
+    safetensors.torch.save_file(tensors | {"lm_head.weight": tensors["wte.weight"] + 1}, path)
+    with pytest.raises(UserError, match=r"tie_word_embeddings is true, but lm_head\.weight is not"):
+        read(tmp_path)
+
+
+def test_rwkv_that_rescales(tmp_path: Path) -> None:
+    """The file has the weights as trained; halving as it goes changes the norm's epsilon alone."""
+    theirs = theirs_of("rwkv", rescale_every=2)
+    theirs.save_pretrained(tmp_path)
+    equal(opened(tmp_path), theirs.train())
+
+
+def test_half_precision_loads(tmp_path: Path) -> None:
+    ours = made(config_of("mamba"))
+    write(tmp_path / "out", ours, config_of("mamba"), CONTEXT)
+    path = tmp_path / "out/model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    safetensors.torch.save_file({name: tensor.bfloat16() for name, tensor in tensors.items()}, path)
+    for name, tensor in read(tmp_path / "out").tensors.items():
+        assert tensor.dtype == torch.float32
+        assert torch.equal(tensor, ours.get_parameter(name).bfloat16().float())
+
+
+@pytest.mark.parametrize(
+    ("family", "setting", "message"),
+    [
+        ("gpt2", {"model_type": "llama"}, "model_type='llama': not one that ours can be; known: bert, conv"),
+        ("gpt2", {"model_type": None}, "model_type=None: not one that ours can be"),
+        ("gpt2", {"model_type": ["gpt2"]}, "not one that ours can be"),
+        ("gpt2", {"activation_function": "silu"}, "activation_function='silu': ours has gelu_new, gelu"),
+        ("gpt2", {"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon=1e-06: ours has 1e-05 only"),
+        ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights=False: ours has True only"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
+        ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
+        ("gpt2", {"n_head": 3}, "width 16 is not a multiple of 3 heads"),
+        ("gpt2", {"n_layer": 1 << 19}, "524288 layers, but"),
+        ("gpt2", {"n_layer": 2}, ".bias is not in such a model; and 9 more"),
+        ("gpt2", {"n_layer": 4}, "no transformer.h.3.ln_1.weight"),
+        ("gpt2", {"n_layer": 0}, "n_layer=0: expected a whole number from 1"),
+        ("gpt2", {"n_embd": 10**30}, "expected a whole number from 1 to"),
+        ("gpt2", {"n_embd": True}, "expected a whole number"),
+        ("gpt2", {"n_embd": "x" * 9999}, "expected a whole number"),
+        ("gpt2", {"n_embd": 32}, r"transformer.wte.weight is [19, 16], not [19, 32]"),
+        ("gpt2", {"n_positions": 25}, "transformer.wpe.weight is [24, 16], not [25, 16]"),
+        ("gpt2", {"resid_pdrop": 1}, "resid_pdrop=1: expected a number from 0, below 1"),
+        ("gpt2", {"vocab_size": None}, "vocab_size=None: expected a whole number"),
+        ("gpt2", {"tie_word_embeddings": 1}, "tie_word_embeddings=1: expected true or false"),
+        ("gpt2", {"tie_word_embeddings": False}, "no lm_head.weight"),
+        ("mamba", {"use_bias": True}, "use_bias=True: ours has False only"),
+        ("mamba", {"use_conv_bias": False}, "use_conv_bias=False: ours has True only"),
+        ("mamba", {"hidden_act": "gelu"}, "hidden_act='gelu': ours has silu only"),
+        ("mamba", {"time_step_rank": 7}, "time_step_rank=7: ours has 1 only"),
+        ("mamba", {"expand": 1.5}, "expand=1.5: expected a whole number"),
+        ("mamba", {"expand": 1 << 20, "hidden_size": 1 << 20, "time_step_rank": None}, "overflow"),
+        ("rwkv", {"attention_hidden_size": 32}, "attention_hidden_size=32: ours has 16 only"),
+        ("rwkv", {"intermediate_size": 65}, "feed_forward.key.weight is [64, 16], not [65, 16]"),
+        ("rwkv", {"layer_norm_epsilon": 1}, "layer_norm_epsilon=1: ours has 1e-05 only"),
+    ],
+)
+def test_settings_that_are_not_ours(
+    family: str, setting: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "out", made(config_of(family)), config_of(family), CONTEXT)
+    path = tmp_path / "out/config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | setting))
+    with pytest.raises(UserError) as told:
+        read(tmp_path / "out")
+    assert message in str(told.value)
+    assert len(str(told.value)) < 400
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    config = config_of("gpt2")
+    write(tmp_path / "model", made(config), config, CONTEXT)
+    return tmp_path / "model"
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(UserError) as told:
+        read(folder)
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+def test_files_that_are_missing(folder: Path, tmp_path: Path) -> None:
+    assert "nothing/config.json: can't read: No such file" in refused(tmp_path / "nothing")
+    weights = folder / "model.safetensors"
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({}))
+    read(folder)
+    weights.unlink()
+    line = refused(folder)
+    assert "pytorch_model.bin: pickled, and pickle is never read; convert it" in line
+    assert "save_pretrained" in line
+    (folder / "pytorch_model.bin").unlink()
+    assert "model: no model.safetensors in it" in refused(folder)
+    weights.mkdir()
+    assert "no model.safetensors in it" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"[1]", b"[" * 100_000, b"null", b'{"n": 1' + b"0" * 5000 + b"}"]
+)
+def test_a_config_that_is_none(folder: Path, content: bytes) -> None:
+    (folder / "config.json").write_bytes(content)
+    assert "config.json: " in refused(folder)
+
+
+def test_every_cut_and_many_flips_of_the_weights(folder: Path) -> None:
+    """A cut file is refused; one with a changed header is refused or has the tensors that were asked for."""
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    shapes = {name: tensor.shape for name, tensor in read(folder).tensors.items()}
+    for length in (0, 1, 7, 8, 9, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        assert "model.safetensors: not a safetensors file, or cut off" in refused(folder)
+    header = 8 + int.from_bytes(content[:8], "little")
+    for at in range(0, header, header // 100):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with suppress(UserError):
+            assert {name: tensor.shape for name, tensor in read(folder).tensors.items()} == shapes
+
+
+def test_weights_of_another_kind(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    for dtype in (torch.int8, torch.float8_e4m3fn, torch.bool):
+        safetensors.torch.save_file({name: tensor.to(dtype) for name, tensor in tensors.items()}, path)
+        assert "so quantised, which ours is not" in refused(folder)
+    path.write_bytes(pickle.dumps(tensors))
+    assert "not a safetensors file" in refused(folder)
+
+
+@pytest.mark.parametrize("there", ["../model.safetensors", "/etc/passwd", "a/b.safetensors", 3, None])
+def test_shards_outside_the_folder(folder: Path, there: object) -> None:
+    (folder / "model.safetensors").rename(folder / "part.safetensors")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": there}}))
+    assert "its weight_map names no files of this folder" in refused(folder)
+    index.write_text(json.dumps({"weight_map": [1]}))
+    assert "its weight_map names no files of this folder" in refused(folder)
+
+
+def test_shards_that_are_missing(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "part.safetensors")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": "other.safetensors"}}))
+    assert "other.safetensors: can't read" in refused(folder)
+    index.write_text(json.dumps({"weight_map": {"nothing": "part.safetensors"}}))
+    assert "nothing is not in part.safetensors" in refused(folder)
+    index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": "part.safetensors"}}))
+    read(folder)
+
+
+@pytest.mark.parametrize(
+    ("family", "setting", "message"),
+    [
+        ("gpt2", {"norm": "rms"}, "no gpt2 of Hugging Face's: model.norm=rms is always layer there"),
+        ("gpt2", {"norm_place": "post"}, "model.norm_place=post is always pre there"),
+        ("gpt2", {"residual": False}, "model.residual=false is always true there"),
+        ("gpt2", {"feedforward": "swiglu"}, "model.feedforward=swiglu is always mlp there"),
+        ("gpt2", {"attention": {"heads": 4, "window": 3}}, "model.attention.window=3 is always 0 there"),
+        ("gpt2", {"positions": {"kind": "rotary"}}, "model.positions.kind=rotary is always learned there"),
+        ("gpt2", {"positions": {"kind": "learned", "join": "concatenate"}, "embedding": D // 2}, "join"),
+        ("gpt2", {"mixers": "attention,lstm"}, "model.mixers=attention,lstm: Hugging Face has no such model"),
+        ("gpt2", {"mixers": "mamba,attention"}, "there are those of one kind: attention, mamba, rwkv"),
+        ("gpt2", {"mixers": "lstm"}, "model.mixers=lstm: Hugging Face has no such model"),
+        ("gpt2", {"mixers": "attention,attention", "embedding": D}, None),
+        ("gpt2", {"mixers": "attention,lstm", "layers": 1}, None),
+        ("gpt2", {"mamba": {"states": 3}, "recurrent": {"reset": "before"}}, None),
+        ("mamba", {"feedforward": "mlp"}, "model.feedforward=mlp is always none there"),
+        ("mamba", {"norm": "layer"}, "model.norm=layer is always rms there"),
+        ("mamba", {"activation": "relu"}, None),
+        ("rwkv", {"embedding_norm": False}, "model.embedding_norm=false is always true there"),
+        ("rwkv", {"layers": 1}, "model.layers=1: transformers can't open an rwkv of fewer than two"),
+        ("rwkv", {"feedforward": "none"}, "model.feedforward=none is always channel-mixing there"),
+        ("rwkv", {"positions": {"kind": "sinusoidal"}}, "model.positions.kind=sinusoidal is always none"),
+    ],
+)
+def test_models_that_are_not_theirs(
+    family: str, setting: dict[str, Any], message: str | None, tmp_path: Path
+) -> None:
+    config = config_of(family, **{"tied": False} | setting)
+    model = made(config)
+    if message is None:
+        write(tmp_path / "out", model, config, CONTEXT)
+        tokens = torch.randint(V, (2, CONTEXT))
+        assert torch.equal(logits(opened(tmp_path / "out"), tokens), logits(model, tokens))
+        return
+    with pytest.raises(UserError) as told:
+        write(tmp_path / "out", model, config, CONTEXT)
+    assert message in str(told.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_projection_with_a_bias(tmp_path: Path) -> None:
+    config = config_of("mamba", projection_bias=True)
+    with pytest.raises(
+        UserError, match=r"model\.projection_bias=true: a mamba has no bias in its projection"
+    ):
+        write(tmp_path / "out", made(config), config, CONTEXT)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_there(folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(UserError, match="exists: name a folder that is not there yet"):
+        write(folder, made(config_of("gpt2")), config_of("gpt2"), CONTEXT)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_every_name_is_mapped_once() -> None:
+    for family, settings in OURS.items():
+        found = language_models.FAMILIES[family]
+        config = ModelConfig.model_validate(settings | {"tied": False})
+        names = [name for _, held in found.held(config.layers, tied=False) for name in held.names]
+        assert sorted(names) == sorted(dict(language_model(config, V, CONTEXT).named_parameters()))
+
+
+def test_gpt2_without_such_an_activation() -> None:
+    with pytest.raises(UserError, match=r"model\.activation=silu: GPT-2's files are read with .*relu"):
+        to_theirs(ModelConfig(activation="silu"), CONTEXT)

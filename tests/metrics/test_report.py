@@ -1,0 +1,166 @@
+"""Intervals, lengths and worst examples of any score."""
+
+import json
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveal.core.errors import UserError
+from foveal.metrics.labels import accuracy, confusion, macro_f1
+from foveal.metrics.recognition import cer, exact, wer
+from foveal.metrics.report import bootstrap, by_length, collapse, make_report, worst
+from foveal.metrics.score import Score
+from foveal.metrics.tags import entity_f1, tag_accuracy
+from foveal.metrics.translation import bleu, chrf
+
+ALL = [bleu, chrf, wer, cer, exact, accuracy, macro_f1]
+REFERENCES = ["one two three four five", "six seven", "eight", "nine ten one two", "three", "a b c"] * 20
+OUTPUTS = ["one two three four six", "six seven", "nine", "nine ten one three", "three", ""] * 20
+
+
+def errors(wrong: int, count: int) -> Score:
+    return accuracy(["a"] * count, ["b"] * wrong + ["a"] * (count - wrong))
+
+
+@pytest.mark.parametrize("metric", [bleu, chrf, wer, cer, exact])
+def test_the_interval_holds_the_value(metric) -> None:
+    score = metric(REFERENCES, OUTPUTS)
+    low, high = bootstrap(score, resamples=200)
+    assert low < score.value < high
+    assert (low, high) == bootstrap(score, resamples=200)
+    assert (low, high) != bootstrap(score, resamples=200, seed=1)
+
+
+@pytest.mark.parametrize("metric", [accuracy, macro_f1])
+def test_the_interval_of_labels_holds_the_value(metric) -> None:
+    score = metric(["a", "b", "c", "c"] * 50, ["a", "b", "c", "a"] * 40 + ["b", "c", "c", "a"] * 10)
+    low, high = bootstrap(score, resamples=200)
+    assert low < score.value < high
+
+
+def test_the_interval_is_that_of_a_share() -> None:
+    """Of 400 right or wrong: the mean of a binomial, 1.96 deviations to each side."""
+    low, high = bootstrap(errors(80, 400), resamples=4000)
+    reach = 1.96 * math.sqrt(0.2 * 0.8 / 400)
+    assert low == pytest.approx(0.8 - reach, abs=0.005)
+    assert high == pytest.approx(0.8 + reach, abs=0.005)
+
+
+def test_scores_are_drawn_together() -> None:
+    """The same draws for every metric: an error rate mirrors its share of successes."""
+    right, wrong = exact(REFERENCES, OUTPUTS), accuracy(REFERENCES, OUTPUTS)
+    assert bootstrap(right) == bootstrap(wrong)
+    assert bootstrap(errors(0, 5)) == (1, 1)
+
+
+def test_ranges_of_length_leave_out_a_score_of_fewer_examples() -> None:
+    scores = [errors(0, 4), replace(errors(0, 2), name="told")]
+    texts = ["a", "b", "c", "d"]
+    report = make_report(scores, [5, 5, 6, 6], texts, texts, texts)
+    assert [[*part.values] for part in report.by_length] == [[scores[0].name]] * 2
+    assert report.to_json()["told"] == scores[1].value
+    assert "told" not in report.table().split("\n\n")[1]
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=200))
+def test_ranges_of_length_are_disjoint_and_whole(lengths: list[int]) -> None:
+    score = accuracy(["a"] * len(lengths), ["a" if size % 2 else "b" for size in lengths])
+    bins = by_length([score], lengths)
+    assert 1 <= len(bins) <= 8
+    assert sum(part.examples for part in bins) == len(lengths)
+    assert all(one.longest < two.shortest for one, two in pairwise(bins))
+    for part in bins:
+        inside = [size for size in lengths if part.shortest <= size <= part.longest]
+        assert part.examples == len(inside)
+        assert {part.shortest, part.longest} <= set(inside)
+        assert part.values["accuracy"] == pytest.approx(np.mean([size % 2 for size in inside]))
+
+
+def test_different_lengths_part_evenly() -> None:
+    assert [part.examples for part in by_length([errors(0, 60)], list(range(60)))] == [10] * 6
+
+
+def test_few_lengths_have_one_each() -> None:
+    lengths = [20] * 9 + [50] + [100] * 5 + [1000]
+    bins = by_length([errors(0, len(lengths))], lengths)
+    assert [(part.shortest, part.longest, part.examples) for part in bins] == [
+        (20, 20, 9),
+        (50, 50, 1),
+        (100, 100, 5),
+        (1000, 1000, 1),
+    ]
+
+
+def test_the_worst_come_first() -> None:
+    sources = [f"source {i}" for i in range(6)]
+    found = worst(wer(REFERENCES[:6], OUTPUTS[:6]), sources, REFERENCES, OUTPUTS, n=3)
+    assert [example.row for example in found] == [2, 5, 3]
+    assert [example.score for example in found] == [1, 1, 0.25]
+    assert (found[1].source, found[1].reference, found[1].output) == ("source 5", "a b c", "")
+    found = worst(bleu(REFERENCES[:6], OUTPUTS[:6]), sources, REFERENCES, OUTPUTS)
+    assert [example.score for example in found] == sorted(example.score for example in found)
+    assert [example.output for example in found if example.output == example.reference] == []
+    assert len(found) == 4
+
+
+def test_a_report_is_json_and_a_table() -> None:
+    scores = [bleu(REFERENCES, OUTPUTS), exact(REFERENCES, OUTPUTS)]
+    lengths = [len(reference.split()) for reference in REFERENCES]
+    report = make_report(scores, lengths, REFERENCES, REFERENCES, OUTPUTS)
+    content = report.to_json()
+    assert json.loads(json.dumps(content)) == content
+    names = ["bleu", "bleu_interval", "bleu_signature", "exact", "exact_interval", "by_length", "worst"]
+    assert list(content) == names
+    assert content["exact"] == pytest.approx(1 / 3)
+    assert content["bleu_interval"][0] < content["bleu"] < content["bleu_interval"][1]
+    assert content["by_length"][0] == {
+        "shortest": 1,
+        "longest": 1,
+        "examples": 40,
+        "bleu": 0,
+        "exact": 0.5,
+    }
+    assert content["worst"][0] == {
+        "row": 2,
+        "score": 0,
+        "source": "eight",
+        "reference": "eight",
+        "output": "nine",
+    }
+    lines = report.table().split("\n")
+    assert lines[0].split() == ["score", "value", "95", "%", "interval"]
+    assert lines[2].split()[:2] == ["exact", "0.3333"]
+    assert lines[4].split() == ["length", "examples", "bleu", "exact"]
+    assert lines[5].split() == ["1", "40", "0", "0.5"]
+
+
+def test_a_collapse_is_told() -> None:
+    """Where less than a tenth as many different texts are written as are right."""
+    right = [f"text {n}" for n in range(40)]
+    few, some = [f"{n % 3}" for n in range(40)], [f"{n % 4}" for n in range(40)]
+    assert collapse(right, few) == "collapsed: only 3 different outputs, where 40 different ones are right"
+    assert collapse(right, some) == collapse(few, few) == collapse(right, right) == ""
+    report = make_report([exact(right, few)], [], right, right, few)
+    assert report.to_json()["alarm"] == report.alarm == collapse(right, few)
+    assert "alarm" not in make_report([exact(right, some)], [], right, right, some).to_json()
+
+
+def test_one_example_has_no_interval() -> None:
+    report = make_report([exact(["a"], ["a"])], [1], ["a"], ["a"], ["a"])
+    assert "exact_interval" not in report.to_json()
+    lines = report.table("length (words)").splitlines()
+    assert lines[0].split() == ["score", "value"]
+    assert lines[3].split() == ["length", "(words)", "examples", "exact"]
+
+
+@pytest.mark.parametrize("metric", [*ALL, confusion, tag_accuracy, entity_f1])
+def test_no_examples_is_one_plain_error(metric) -> None:
+    with pytest.raises(UserError, match=r"^there are no examples to score: give data with at least one row"):
+        metric([], [])
+    with pytest.raises(ValueError, match="1 outputs for 2 references"):
+        metric(["a", "b"], ["a"])

@@ -1,0 +1,71 @@
+"""The loss of mixed sources, and the answer to a source of several views, against their equations."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from foveal.core.memory import Memory
+from foveal.data.core.batching import ExampleBatch
+from foveal.encoders.make_memory import remember
+from foveal.heads.classification import Classifier
+from foveal.models.encoder import Encoded
+from foveal.objectives.classification import ClassifyTask
+
+LABELS = ("a", "b", "c")
+
+
+class Given(nn.Module):
+    """A memory of one vector, what it is given; and the sum of each row as a further term."""
+
+    width, aux_names = 4, ("total",)
+
+    def forward(self, x: Tensor, lengths: None = None) -> tuple[Memory, dict[str, Tensor]]:
+        return remember(x[:, None], None, "grid", "mean", (1, 1)), {"total": x.sum(1)}
+
+
+@pytest.fixture
+def task() -> ClassifyTask:
+    return ClassifyTask(Encoded(Given(), Classifier(4, 3)), LABELS, smoothing=0.1)
+
+
+def batch(source: Tensor, **columns: Tensor) -> ExampleBatch:
+    rows = len(columns["label"])
+    return ExampleBatch(torch.arange(rows), {"source": source, **columns}, {}, rows)
+
+
+def logits(task: ClassifyTask, source: Tensor) -> Tensor:
+    return F.linear(source, task.model.head.projection.weight)
+
+
+def test_a_mixed_loss_is_the_mixture_of_both(task):
+    label, other, share = torch.tensor([0, 1]), torch.tensor([2, 1]), torch.tensor([0.8, 0.6])
+    source = torch.randn(2, 4)
+    result, _ = task(batch(source, label=label, other=other, share=share), None)
+    logs = logits(task, source).log_softmax(1)
+    target = torch.zeros(2, 3)
+    for row in range(2):
+        target[row, label[row]] += share[row]
+        target[row, other[row]] += 1 - share[row]
+    smoothed = 0.9 * target + 0.1 / 3
+    torch.testing.assert_close(result.terms["loss"].sum, -(smoothed * logs).sum())
+    assert result.metrics["loss"][0] == pytest.approx(float(-(target * logs).sum().detach()))
+
+
+def test_views_are_averaged_as_probabilities(task):
+    task.model.eval()
+    source, label = torch.randn(6, 4), torch.tensor([0, 1])
+    result, _ = task(batch(source, label=label), None)
+    wanted = logits(task, source).softmax(1).view(2, 3, 3).mean(1)
+    torch.testing.assert_close(task.predict(batch(source, label=label)), wanted.detach())
+    nats = -wanted.log()[[0, 1], label].sum()
+    torch.testing.assert_close(result.terms["loss"].sum, nats)
+    torch.testing.assert_close(result.terms["total"].sum, source.sum() / 3)
+    assert result.terms["loss"].weight == 2
+
+
+def test_one_view_is_the_plain_loss(task):
+    source, label = torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])
+    result, _ = task(batch(source, label=label), None)
+    wanted = F.cross_entropy(logits(task, source), label, reduction="sum", label_smoothing=0.1)
+    torch.testing.assert_close(result.terms["loss"].sum, wanted)

@@ -1,0 +1,159 @@
+"""The run folder: whole or not there, and every edit is noticed."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from foveal.core.errors import RunFailed, UserError
+from foveal.store import durable
+from foveal.store.run import Run, create_run, default_path, held, open_run
+from foveal.store.sealed import open_json, seal_json
+from foveal.training.plan import Plan
+from tests.training.toy import new_run, toy_config
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return new_run(tmp_path / "runs" / "one", toy_config())
+
+
+def test_reads_back_what_was_written(run: Run) -> None:
+    again = open_run(run.path)
+    assert again == run
+    assert again.config == toy_config()
+    assert again.facts["data"] == {"characters": 100}
+    assert again.facts.keys() == {"format", "foveal", "torch", "threads", "files", "data"}
+    assert (again.inputs / "text" / "tokenizer.json").read_bytes() == b'{"kind": "character"}'
+    assert again.identity == run.identity
+
+
+def test_a_copy_elsewhere_works(run: Run, tmp_path: Path) -> None:
+    shutil.copytree(run.path, tmp_path / "elsewhere")
+    assert open_run(tmp_path / "elsewhere").identity == run.identity
+
+
+def test_the_plan_goes_through_the_disk(run: Run) -> None:
+    assert run.read_plan() is None
+    run.write_plan(Plan(10, 5, 2))
+    assert run.read_plan() == Plan(10, 5, 2)
+    (run.path / "plan.json").write_text('{"total_steps": 10}')
+    with pytest.raises(UserError, match="damaged or edited"):
+        run.read_plan()
+
+
+def test_an_existing_folder_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match=f"choose another --run, or go on with it: foveal resume {run.path}"):
+        new_run(run.path, toy_config())
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="exists"):
+        new_run(tmp_path / "empty", toy_config())
+
+
+def test_a_place_that_can_not_be_written_is_the_users(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="choose another --run"):
+        new_run(tmp_path / "file" / "run", toy_config())
+
+
+def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, written = durable.write_new, []
+
+    def full(path: Path, content: bytes) -> None:
+        real(path, content)
+        written.append(path)
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(durable, "write_new", full)
+    with pytest.raises(RunFailed, match="No space left"):
+        new_run(tmp_path / "runs" / "one", toy_config())
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda path: (path / "run.json").unlink(), "not a run of Foveal's"),
+        (lambda path: (path / "run.json").write_text("{}"), "damaged or edited"),
+        (lambda path: (path / "run.json").write_bytes(seal_json({"format": "x"})), "of something else"),
+        (lambda path: append(path / "config.toml", b"# mine\n"), "config.toml: edited since"),
+        (lambda path: append(path / "inputs/text/tokenizer.json", b" "), "tokenizer.json: edited since"),
+        (lambda path: (path / "inputs/text/tokenizer.json").unlink(), "tokenizer.json: missing"),
+        (lambda path: (path / "metrics.jsonl").unlink(), "metrics.jsonl: missing"),
+        (lambda path: (path / "checkpoints").rmdir(), "checkpoints: missing"),
+        (lambda path: newer(path / "run.json"), "newer version of Foveal"),
+    ],
+)
+def test_foreign_edited_and_newer_runs_are_told(run: Run, edit: object, message: str) -> None:
+    edit(run.path)  # type: ignore[operator]
+    with pytest.raises(UserError, match=message) as error:
+        open_run(run.path)
+    assert "\n" not in str(error.value)
+    assert str(run.path) in str(error.value)
+
+
+def append(path: Path, content: bytes) -> None:
+    path.write_bytes(path.read_bytes() + content)
+
+
+def newer(path: Path) -> None:
+    path.write_bytes(seal_json(open_json(path.read_bytes(), "") | {"format": 2}))
+
+
+def test_no_run_at_all(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing: no such run$"):
+        open_run(tmp_path / "nothing")
+    with pytest.raises(UserError, match=r"not a run of Foveal's: it has no run\.json$"):
+        open_run(tmp_path)
+
+
+def test_a_misspelt_run_is_told_with_the_nearest(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    create_run(Path("runs/text-demo-1"), toy_config(), {}, {})
+    create_run(Path("runs/text-lstm-2"), toy_config(), {}, {})
+    for name in ("runs/text-dmo-1", "text-demo-1"):
+        with pytest.raises(UserError, match=rf"{name}: no such run; did you mean 'runs/text-demo-1'\?"):
+            open_run(Path(name))
+    with pytest.raises(UserError, match=r"x: no such run; known: run.*, runs/text-demo-1, runs/text-lstm-2"):
+        open_run(Path("x"))
+
+
+def test_every_flipped_byte_of_run_json_is_found(run: Run) -> None:
+    path = run.path / "run.json"
+    content = path.read_bytes()
+    for position in range(len(content)):
+        spoilt = bytearray(content)
+        spoilt[position] ^= 0x01
+        path.write_bytes(spoilt)
+        with pytest.raises(UserError):
+            open_run(run.path)
+
+
+def test_a_config_of_another_version_is_one_plain_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foveal.store.run.to_toml", lambda config: "[training]\nold_key = 1\n")
+    create_run(tmp_path / "run", toy_config(), {}, {})
+    with pytest.raises(UserError, match=r"config\.toml: unknown key 'training\.old_key'"):
+        open_run(tmp_path / "run")
+
+
+def test_default_names_are_free_and_plain(tmp_path: Path) -> None:
+    assert default_path("some dir/My Text.txt", "lstm", tmp_path) == tmp_path / "My-Text-lstm-1"
+    (tmp_path / "shakespeare-demo-1").mkdir()
+    (tmp_path / "shakespeare-demo-2").mkdir()
+    assert default_path("shakespeare", "presets/demo.toml", tmp_path) == tmp_path / "shakespeare-demo-3"
+    assert default_path("a", "b").parent == Path("runs")
+
+
+def test_one_process_trains_a_run(run: Run) -> None:
+    """A second trainer of the same folder is refused, and may begin when the first one ends."""
+    with held(run), pytest.raises(UserError, match="another process is training it"), held(run):
+        pass
+    with held(run):
+        pass

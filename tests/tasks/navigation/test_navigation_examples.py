@@ -1,0 +1,139 @@
+"""Walks from JSON lines: what is wrong with a row is said, and maps of any size are read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data import prepare_examples
+from foveal.data.core.rows import Aside
+from foveal.tasks.navigation import navigation_examples
+from foveal.tasks.navigation.grid_world import FORWARD, MARGIN, RIGHT, STOP, cells_of
+
+GOOD: dict[str, Any] = {
+    "map": ["####", "#..#", "#.a#", "####"],
+    "instruction": "go on, stop at the table",
+    "start": [1, 1, "east"],
+    "path": "forward stop",
+}
+CONFIG = DataConfig(tokenizer="word")
+
+
+def written(path: Path, *rows: dict[str, Any]) -> str:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return str(path)
+
+
+BAD = [
+    ({"path": "forward jump"}, "its path has 'jump', which is none of left, right, forward, stop; mend it"),
+    ({"path": ""}, "its path is no text of moves"),
+    ({"path": ["forward"]}, "its path is no text of moves"),
+    ({"path": "stop forward"}, "its path goes on behind a stop; end it there"),
+    ({"path": "left forward stop"}, "move 2 of its path goes against a wall or a thing"),
+    ({"path": "forward right forward"}, "move 3 of its path goes against a wall or a thing"),
+    ({"map": ["####", "#.#", "####"]}, "row 2 of its map has 3 squares, and the first 4; mend it"),
+    ({"map": ["####", "#.z#", "####"]}, "row 2 of its map has 'z', which is none of .#abcdefghijkl; mend it"),
+    ({"map": "####"}, "its map is no list of texts"),
+    ({"map": []}, "its map is no list of texts"),
+    ({"map": ["." * 65]}, "its map is 65 squares long, and 64 are the most; cut it"),
+    ({"start": [0, 0, "east"]}, "its start, row 0 and column 0 from 0, is no floor of its map; mend it"),
+    ({"start": [-3, 1, "east"]}, "is no floor of its map"),
+    ({"start": [1, 1, "up"]}, "its start is no row, column and one of north, east, south, west"),
+    ({"start": "1 1 east"}, "its start is no row, column and one of"),
+    ({"start": [1.5, 1, "east"]}, "its start has no whole numbers"),
+    ({"start": [True, 1, "east"]}, "its start has no whole numbers"),
+    ({"instruction": " "}, "'instruction' is empty"),
+    ({"instruction": None}, "'instruction' is null, not text"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), BAD, ids=[why[:40] for _, why in BAD])
+def test_a_row_that_can_not_be_used_is_set_aside_with_the_reason(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    path = written(tmp_path / "maps.jsonl", GOOD, GOOD | change)
+    aside: list[Aside] = []
+    assert len([*navigation_examples.read(path, CONFIG, aside)]) == 1
+    assert [(one.place, one.why.startswith(why) or why in one.why) for one in aside] == [
+        (f"{path}, line 2", True)
+    ]
+
+
+def test_a_map_without_a_path_is_a_line(tmp_path: Path) -> None:
+    asked = {name: GOOD[name] for name in ("map", "instruction", "start")}
+    path = written(tmp_path / "maps.jsonl", asked)
+    told = r"maps\.jsonl: no row that can be used, the first is line 1: no column 'path' among 'map'"
+    with pytest.raises(UserError, match=told):
+        list(navigation_examples.read(path, CONFIG, []))
+    assert len([*navigation_examples.read_questions(path, CONFIG, [])]) == 1, "to be walked it needs none"
+    with pytest.raises(UserError, match=r"maps are read from JSON lines; give a \.jsonl"):
+        list(navigation_examples.read("maps.csv", CONFIG, []))
+
+
+def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
+    """A way about: the shortest is counted, and a stop that is left out is put in."""
+    wide = {
+        "map": ["......", "......"],
+        "instruction": "go to the corner",
+        "start": [0, 4, "north"],
+        "path": "right right forward left forward left",
+    }
+    rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD, wide), CONFIG, [])]
+    inputs = navigation_examples.make_inputs("maps", rows, CONFIG)
+    part = navigation_examples.encode(rows, inputs, CONFIG, [])
+    columns = {name: np.asarray(part.examples.columns[name]) for name in ("map", "start", "goal", "shortest")}
+    assert columns["map"].shape == (2, 4 + 2 * MARGIN, 6 + 2 * MARGIN)
+    for row, given in enumerate((GOOD, wide)):
+        height, width = cells_of(given["map"]).shape
+        np.testing.assert_array_equal(columns["map"][row, :height, :width], cells_of(given["map"]))
+        columns["map"][row, :height, :width] = 1
+    assert (columns["map"] == 1).all(), "walls"
+    assert columns["start"].tolist() == [[1 + MARGIN, 1 + MARGIN, 1], [MARGIN, 4 + MARGIN, 0]]
+    assert columns["goal"].tolist() == [[1 + MARGIN, 2 + MARGIN], [1 + MARGIN, 5 + MARGIN]]
+    assert columns["shortest"].tolist() == part.lengths == [1, 4]
+    assert part.examples.columns["target"][0].tolist() == [FORWARD, STOP]
+    assert part.examples.columns["target"][1].tolist()[:2] == [RIGHT, RIGHT]
+    assert part.answers == ["forward stop", "right right forward left forward left stop"]
+    assert inputs.room.of(0) == 11, "half as many again"
+
+
+def test_longer_ones_than_the_model_reads_are_set_aside(tmp_path: Path) -> None:
+    rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
+    inputs, short = (
+        navigation_examples.make_inputs("maps", rows, CONFIG),
+        CONFIG.model_copy(update={"longest": 4}),
+    )
+    aside: list[Aside] = []
+    assert len(navigation_examples.encode(rows, inputs, short, aside)) == 0
+    assert "7 tokens and 2 moves, and data.longest=4" in aside[0].why
+    assert navigation_examples.encode_questions(rows, inputs, short, aside)[0] == []
+    assert aside[1].why == "7 tokens, and the model reads at most 4: cut it"
+
+
+def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
+    rows = [
+        GOOD | {"map": 2 * ["." * (3 + number)], "start": [0, 0, side]}
+        for number in range(12)
+        for side in ("east", "south")
+    ]
+    path = written(tmp_path / "maps.jsonl", *rows)
+    config = CONFIG.model_copy(update={"valid": 0.25, "test": 0.25})
+    prepared = prepare_examples.prepare(navigation_examples, path, None, None, config, print)
+    several = (prepared.train, prepared.valid, prepared.test)
+    assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
+    assert sum(part["examples"] for part in prepared.facts["parts"].values()) == 24
+
+
+def test_inputs_come_back_as_they_were_kept(tmp_path: Path) -> None:
+    rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
+    inputs = navigation_examples.make_inputs("maps", rows, CONFIG)
+    for name, content in inputs.files().items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    again = navigation_examples.open_inputs(tmp_path)
+    assert again.files() == inputs.files()
+    assert again.encode("stop at the moon").tolist() == inputs.encode("stop at the").tolist()

@@ -1,0 +1,95 @@
+"""REINFORCE on walks: its gradient is that of the expected reward, and what each walk is compared with."""
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Examples
+from foveal.data.core.length_buckets import gather
+from foveal.data.core.split_data import Part
+from foveal.data.text.length_limit import Room
+from foveal.tasks.navigation.grid_world import FORWARD, MOVES, STOP, followed
+from foveal.tasks.navigation.objective import WALKS, NavigateTask, ReinforcedNavigateTask, Walk
+from tests.tasks.navigation.episodes import CORRIDOR, LONGER, Glance, batch_of, log_chances, model_of, part_of
+
+
+def expected_reward(task: NavigateTask, part: Part[Examples], row: int, longest: int) -> Tensor:
+    """`E[R]` over all walks of one row: a function of the weights."""
+    every = [[*moves] for moves in product(range(len(MOVES)), repeat=longest)]
+    log_p = log_chances(task, gather(part.examples, np.full(len(every), row)), torch.tensor(every))
+    columns = part.examples.columns
+    cells, start, goal = (np.asarray(columns[name])[row] for name in ("map", "start", "goal"))
+    total = torch.zeros(())
+    for moves, chances in zip(every, log_p, strict=True):
+        taken = moves.index(STOP) if STOP in moves else longest
+        if taken < longest and set(moves[taken:]) == {STOP}:  # what is said behind a stop is not walked
+            end = followed(cells, tuple(start.tolist()), moves)[-1]
+            if end[:2] == tuple(goal.tolist()):
+                total = total + chances[: taken + 1].sum().exp() * part.lengths[row] / max(
+                    part.lengths[row], taken
+                )
+    return total
+
+
+def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
+    """On average: of 25,000 walks of at most three moves, to two goals in one batch."""
+    part, inputs = part_of(CORRIDOR, LONGER)
+    model = model_of(inputs)
+    model.eye = Glance()  # type: ignore[assignment]
+    nn.init.normal_(model.before.table, std=1.0)
+    task = ReinforcedNavigateTask(model.train(), Room(3))
+    weights = [
+        model.projection.weight,
+        model.before.table,
+        model.encoder.stack.blocks[0].mixer.cell.weight_input,
+    ]
+    rewards = torch.stack([expected_reward(task, part, row, 3) for row in range(2)])
+    assert ((rewards > 0.01) & (rewards < 0.8)).all()
+    exact = torch.autograd.grad(rewards.mean(), weights)
+    found = []
+    batch = batch_of(part, 200)
+    for _ in range(16):
+        term = task(batch, None)[0].terms["walks"]
+        found.append(torch.autograd.grad(-term.sum / term.weight, weights))
+    for estimates, right in zip(map(torch.stack, zip(*found, strict=True)), exact, strict=True):
+        error = estimates.std(0) / math.sqrt(len(found))
+        assert ((estimates.mean(0) - right).abs() < 5 * error + 1e-3 * right.abs().max()).all()
+        assert right.abs().max() > 10 * error.max(), "nothing is shown by so few walks"
+
+
+def test_a_walk_is_compared_with_the_others_to_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    part, inputs = part_of(CORRIDOR, LONGER)
+    model, walked = model_of(inputs), []
+    with torch.no_grad():
+        model.projection.bias[[FORWARD, STOP]] += 2  # so that some arrive
+    task = ReinforcedNavigateTask(model.train(), Room(4))
+    walk = task.walk
+
+    def seen(batch: ExampleBatch, *given: Any, **named: Any) -> Walk:
+        walked.append((batch, walk(batch, *given, **named)))
+        return walked[0][1]
+
+    monkeypatch.setattr(task, "walk", seen)
+    torch.manual_seed(8)
+    term = task(batch_of(part), None)[0].terms["walks"]
+    again, found = walked[0]
+    total = torch.zeros(())
+    for goal in np.asarray(part.examples.columns["goal"]).tolist():
+        rows = [row for row, other in enumerate(again.columns["goal"].tolist()) if other == goal]
+        assert len(rows) == WALKS
+        got = {
+            row: float(found.stopped[row] and found.place[row].tolist() == goal)
+            * float(again.columns["shortest"][row] / max(again.columns["shortest"][row], found.taken[row]))
+            for row in rows
+        }
+        for row in rows:
+            others = sum(got[other] for other in rows if other != row) / (WALKS - 1)
+            total = total - (got[row] - others) * found.log_chance[row] / WALKS
+    assert abs(float(total.detach())) > 0.1, "nobody arrived"
+    torch.testing.assert_close(term.sum, total)

@@ -1,0 +1,33 @@
+"""Small pictures with questions about them, for tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.data.images.test_image_examples import png, scenes, write
+
+COLOURS = ("red", "green", "blue")
+
+
+def asked(count: int, each: int = 3, **more: Any) -> list[dict[str, Any]]:
+    """`each` rows of so many pictures, with `more` columns."""
+    return [
+        {
+            "file_name": f"{number}.png",
+            "question": f"what is thing {turn}?" if turn else "what colour?",
+            "answer": COLOURS[(number + turn) % 3],
+            **more,
+        }
+        for number in range(count)
+        for turn in range(each)
+    ]
+
+
+def files_of(rows: list[dict[str, Any]], count: int) -> dict[str, bytes]:
+    files = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(count))}
+    return files | {"metadata.jsonl": "\n".join(map(json.dumps, rows)).encode()}
+
+
+def write_asked(path: Path, rows: list[dict[str, Any]], count: int) -> str:
+    """A folder or zip."""
+    return write(path, files_of(rows, count))

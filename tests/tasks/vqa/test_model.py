@@ -1,0 +1,121 @@
+"""A model of images and questions against its equations, written out row by row."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.config import Config, from_tables
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.standardize import Statistics
+from foveal.data.text.tokenizers import WordTokenizer
+from foveal.tasks.vqa.answer_formats import AnswerInputs
+from foveal.tasks.vqa.model import Chooser, Joined
+from foveal.tasks.vqa.task import AnswerKind, ChooseKind
+from foveal.tasks.vqa.vqa_examples import AskInputs
+
+SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
+SEEN = (Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
+LENGTHS = {"question": [2, 3, 1], "history": [4, 1, 2]}
+CHOICES = ([0, 1, 2], [3, 1, 0], [2, 4, 0])
+COUNTS = [2, 3, 2]
+"""Of each row's choices; the rest is padding."""
+
+
+def config(task: str) -> Config:
+    encoder = {"kind": "image", "network": "linear"}
+    question = {"mixers": "rnn", "layers": 1, "width": 4, "summary": "last"}
+    joint = {"mixers": "attention", "layers": 1, "width": 4, "attention": {"heads": 1}}
+    model: dict[str, Any] = {"encoder": encoder, "question": question, "joint": joint, "pooling": "mean"}
+    data = {"image": {"size": SIDE}, "tokenizer": "word", "longest": 6}
+    return from_tables({"task": {"name": task}, "model": model, "data": data})
+
+
+def drawn(model: nn.Module) -> nn.Module:
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model.double().eval()
+
+
+def batch() -> ExampleBatch:
+    """Three questions about two images."""
+    torch.manual_seed(1)
+    columns = {
+        "source": torch.randn(2, 3, SIDE, SIDE, dtype=torch.float64),
+        "source_of": torch.tensor([1, 0, 1]),
+        "question": torch.randint(0, 5, (3, 3)),
+        "history": torch.randint(0, 5, (3, 4)),
+        "label": torch.tensor([1, 0, 1]),
+        "choice": torch.randint(0, 5, (5, 3)),
+        "choices": torch.tensor(CHOICES),
+    }
+    lengths = LENGTHS | {"choice": [3, 1, 2, 3, 2], "choices": COUNTS}
+    return ExampleBatch(
+        torch.arange(3), columns, {name: torch.tensor(held) for name, held in lengths.items()}, 3
+    )
+
+
+def elman(part: Any, tokens: Tensor) -> Tensor:
+    """h_1 .. h_T (T, D), `h_t = tanh(W x_t + U h_(t-1) + b)`."""
+    cell, h, states = part.stack.blocks[0].mixer.cell, torch.zeros(4, dtype=torch.float64), []
+    for x in part.embedding.table[tokens]:
+        h = torch.tanh(cell.weight_input @ x + cell.weight_hidden @ h + cell.bias)
+        states.append(h)
+    return torch.stack(states)
+
+
+def memory_of(encoder: Any, given: ExampleBatch, row: int) -> Tensor:
+    """What is present in a row's joint memory (S, D)."""
+    pixels = given.columns["source"][given.columns["source_of"][row]].flatten(1).T
+    found = {"source": pixels}
+    for name in ("history", "question"):
+        found[name] = elman(encoder.parts[name], given.columns[name][row, : LENGTHS[name][row]])
+    maps = encoder.maps
+    x = torch.cat([vectors @ maps[name].weight.T + maps[name].bias for name, vectors in found.items()])
+    reader = encoder.stack.blocks[0].mixer
+    q, k, v = (x @ part.weight.T + part.bias for part in (reader.query, reader.key, reader.value))
+    weights = (q @ k.T / math.sqrt(4)).softmax(1)
+    return weights @ v @ reader.output.weight.T + reader.output.bias
+
+
+def projected(model: Any, given: ExampleBatch) -> Tensor:
+    means = torch.stack([memory_of(model.encoder, given, row).mean(0) for row in range(3)])
+    return means @ model.head.projection.weight.T + model.head.projection.bias
+
+
+@pytest.fixture
+def given() -> ExampleBatch:
+    return batch()
+
+
+def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
+    kind, settings, inputs = AnswerKind(), config("answer"), AnswerInputs(*SEEN, ("x", "y", "z"))
+    model = drawn(kind.model(settings, inputs))
+    assert isinstance(model, Joined)
+    found = kind.task(settings, model, inputs).predict(given)
+    torch.testing.assert_close(found, projected(model, given).softmax(1), rtol=1e-9, atol=1e-9)
+
+
+def test_choices_are_scored_as_the_equations_say(given: ExampleBatch) -> None:
+    kind, settings, inputs = ChooseKind(), config("choose"), AskInputs(*SEEN)
+    model = drawn(kind.model(settings, inputs))
+    assert isinstance(model, Chooser)
+    task, wanted = kind.task(settings, model, inputs), projected(model, given)
+    held = given.lengths["choice"].tolist()
+    vectors = [elman(model.choices, given.columns["choice"][c, : held[c]])[-1] for c in range(5)]
+    found, nats = task.predict(given), 0.0
+    for row, count in enumerate(COUNTS):
+        scores = torch.stack([wanted[row] @ vectors[c] / math.sqrt(4) for c in CHOICES[row][:count]])
+        torch.testing.assert_close(found[row, :count], scores.softmax(0), rtol=1e-9, atol=1e-9)
+        assert found[row, count:].eq(0).all()
+        nats -= float(scores.detach().log_softmax(0)[given.columns["label"][row]])
+    result, _ = task(given, None)
+    assert result.metrics["loss"][0] == pytest.approx(nats)
+    result.terms["loss"].sum.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.ne(0).any() or name.endswith("key.bias"), name  # all keys moved alike

@@ -1,0 +1,246 @@
+"""Questions about images: what is read of them and how often, what a batch holds, what is set aside."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from foveal.config import AugmentConfig, DataConfig, ImageConfig
+from foveal.core.errors import UserError
+from foveal.data import prepare_examples
+from foveal.data.images import image_rows
+from foveal.data.images.image_batches import HeldOutPictures, PictureOrder
+from foveal.data.infer_task import infer_task
+from foveal.tasks.vqa.answer_formats import UNSEEN, AnswerForm, ChooseForm, ReplyForm
+from foveal.tasks.vqa.question_batches import AskOrder, shown
+from foveal.tasks.vqa.vqa_examples import AskForm
+from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
+from tests.tasks.vqa.question_tables import COLOURS, asked, files_of, write_asked
+
+CONFIG = DataConfig(image=ImageConfig(size=SIDE, batch=4), tokenizer="word", longest=8, valid=0.2, test=0.2)
+MORE = {"choices": "red|green|blue", "history": "what is it? a thing."}
+
+
+def prepared(form: AskForm, data: str, valid: str | None = None, **settings: Any) -> Any:
+    return prepare_examples.prepare(form, data, valid, None, CONFIG.model_copy(update=settings), print)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_image_is_read_and_kept_once(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    picture_of = image_rows.picture_of
+    monkeypatch.setattr(
+        image_rows, "picture_of", lambda image, *how: read.append(image) or picture_of(image, *how)
+    )
+    files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
+        "again.png": png(scenes(5)[0])
+    }
+    data = write(tmp_path / place, files)
+    train = prepared(AnswerForm(), data, valid=data).train
+    assert len(read) == 2 * 6  # as training and as validation data
+    assert len(train) == 16
+    examples = train.examples
+    assert len(examples.pictures) == 5
+    assert examples.columns["image"].tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3 + [0]
+    assert all((examples.pictures[row] == picture).all() for row, picture in enumerate(scenes(5)))
+    assert train.facts | {"sha256": ""} == {"examples": 16, "images": 5, "sha256": ""}
+
+
+def test_statistics_count_each_image_once(tmp_path: Path) -> None:
+    rows = asked(3) + asked(1, each=50)[3:]
+    data = write_asked(tmp_path / "a", rows, 3)
+    found = prepared(AnswerForm(), data, valid=data).inputs.statistics
+    pixels = scenes(3).reshape(-1, 3).astype(float)
+    assert np.allclose(found.mean, pixels.mean(0))
+    assert np.allclose(found.deviation, pixels.std(0))
+
+
+def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
+    found = prepared(AnswerForm(), write_asked(tmp_path / "a", asked(40), 40))
+    kept = [
+        {tuple(name.split(": ")[:1]) for name in part.sources}
+        for part in (found.train, found.valid, found.test)
+    ]
+    assert sum(map(len, kept)) == len(set().union(*kept)) == 40
+    assert [len(part) for part in (found.train, found.valid, found.test)] == [
+        3 * len(names) for names in kept
+    ]
+
+
+def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) -> None:
+    data = write_asked(tmp_path / "a", asked(10, **MORE), 10)
+    found = prepared(ChooseForm(), data, valid=data)
+    examples, inputs = found.train.examples, found.inputs
+    order = AskOrder(examples, PictureOrder(examples.pictures, 4, AugmentConfig(), seed=0))
+    seen: list[int] = []
+    for batch in (order.batch(0, index) for index in range(order.per_epoch)):
+        columns, rows = batch.columns, batch.rows.tolist()
+        assert len(columns["source"]) in (3, 4)
+        assert len(rows) == batch.tokens == 3 * len(columns["source"])
+        for place, row in enumerate(rows):
+            number, turn = divmod(row, 3)
+            mean, deviation = (
+                np.array(values) for values in (inputs.statistics.mean, inputs.statistics.deviation)
+            )
+            expected = torch.tensor(
+                ((scenes(10)[number] - mean) / deviation).transpose(2, 0, 1), dtype=torch.float32
+            )
+            torch.testing.assert_close(
+                columns["source"][columns["source_of"][place]], expected, rtol=1e-4, atol=1e-4
+            )
+            question = found.train.sources[row].partition(": ")[2]
+            for name, text in (("question", question), ("history", MORE["history"])):
+                tokens = columns[name][place][: batch.lengths[name][place] - 1].tolist()
+                assert inputs.text.decode(tokens).strip() == text
+            texts = [
+                inputs.text.decode(
+                    columns["choice"][which][: batch.lengths["choice"][which] - 1].tolist()
+                ).strip()
+                for which in columns["choices"][place].tolist()
+            ]
+            assert texts == [*COLOURS]
+            assert texts[columns["label"][place]] == COLOURS[(number + turn) % 3]
+        seen += rows
+    assert sorted(seen) == [*range(30)]
+    again = AskOrder(examples, PictureOrder(examples.pictures, 4, AugmentConfig(), seed=0)).batch(0, 1)
+    assert all(torch.equal(again.columns[name], column) for name, column in order.batch(0, 1).columns.items())
+
+
+def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
+    data = write_asked(tmp_path / "a", asked(6), 6)
+    examples = prepared(ReplyForm(), data, valid=data).train.examples
+    batch, every = (
+        shown(examples, np.array([16, 1, 2])),
+        HeldOutPictures(examples.pictures, ImageConfig(batch=9)),
+    )
+    assert batch.rows.tolist() == [16, 1, 2]
+    assert batch.columns["source_of"].tolist() == [1, 0, 0]
+    assert torch.equal(batch.columns["source"], every.batch(0, 0).columns["source"][[0, 5]])
+    assert batch.tokens == 3 * 2
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
+    odd = [
+        {"file_name": "0.png", "question": " ", "answer": "red", "choices": ["red", "green"]},
+        {"file_name": "none.png", "question": "what?", "answer": "red", "choices": ["red", "green"]},
+        {"file_name": "cut.png", "question": "what?", "answer": "red", "choices": ["red", "green"]},
+        {"file_name": "cut.png", "question": "who?", "answer": "red", "choices": ["red", "green"]},
+        {"file_name": "0.png", "question": "what?", "answer": "blue", "choices": '["red", "green"]'},
+        {"file_name": "0.png", "question": "what?", "answer": "red", "choices": "red"},
+        {"file_name": "0.png", "question": "what?", "answer": "red", "choices": "red|green|red"},
+        {"file_name": "0.png", "question": "what?", "answer": "red", "choices": '["red", '},
+        {"file_name": "0.png", "question": "what?", "answer": "red", "choices": ["red", ""]},
+        {"file_name": "0.png", "question": "what?", "answer": "red", "choices": {"a": 1}},
+    ]
+    files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
+    files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
+    data, aside, form = write(tmp_path / place, files), list[Any](), ChooseForm()
+    rows = [*form.read(data, CONFIG, aside)]
+    train = form.encode(rows, form.make_inputs(data, rows, CONFIG), CONFIG, aside)
+    assert len(train) == 27
+    whys = [row.why for row in aside]
+    assert whys[0] == "'question' is empty; fill it in or leave the row out"
+    assert whys[1] == "no such file: none.png; mend the name or leave the row out"
+    assert whys[2] == whys[3]
+    assert "damaged or cut off" in whys[2]
+    assert whys[4] == whys[5] == "'choices' needs two choices or more, each once; mend the row"
+    assert whys[6].startswith("'choices' is no list: ")
+    assert whys[7] == "'choices' is empty; fill it in or leave the row out"
+    assert whys[8] == "'choices' is no list of choices, nor texts with bars between them; mend the row"
+    assert whys[9] == "no row of metadata.jsonl names it; write one, or take the picture away"
+    assert whys[10] == "the answer 'blue' is not among the choices; mend the row"
+
+
+def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> None:
+    data = write_asked(tmp_path / "a", asked(9), 9)
+    inputs = prepared(AnswerForm(), data, valid=data).inputs
+    rows = asked(2)
+    rows[1]["answer"] = "mauve"
+    other, facts = prepare_examples.prepare_held_out(
+        AnswerForm(), write_asked(tmp_path / "b", rows, 2), CONFIG, inputs, print
+    )
+    assert (len(other), facts["set_aside"]) == (6, 0)
+    labels = other.examples.columns["label"].tolist()
+    assert [label == UNSEEN for label in labels] == [row == 1 for row in range(6)]
+
+
+def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
+    rows = asked(6, history="")
+    rows[4]["history"] = "one two three four five six seven eight nine"
+    data = write_asked(tmp_path / "a", rows, 6)
+    found = prepared(AnswerForm(), data, valid=data)
+    history = found.train.examples.columns["history"]
+    assert history.lengths.tolist() == [1] * 4 + [8] + [1] * 13
+    text = found.inputs.text
+    assert text.decode(history[4][:-1].tolist()).strip() == "three four five six seven eight nine"
+    hidden = prepared(AnswerForm(), data, valid=data, history="none")
+    assert "history" not in hidden.train.examples.columns
+    assert not hidden.inputs.history
+    bare = write_asked(tmp_path / "b", asked(6), 6)
+    assert not prepared(AnswerForm(), bare, valid=bare).inputs.history
+    with pytest.raises(UserError, match=r"no column of what was said before, which the model reads"):
+        prepare_examples.prepare_held_out(AnswerForm(), bare, CONFIG, found.inputs, print)
+
+
+@pytest.mark.parametrize("form", [AnswerForm(), ReplyForm(), ChooseForm()])
+def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: AskForm) -> None:
+    data = write_asked(tmp_path / "a", asked(6, **MORE), 6)
+    found = prepared(form, data, valid=data)
+    for name, content in found.inputs.files().items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    opened = form.open_inputs(tmp_path)
+    assert opened.files() == found.inputs.files()
+    rows, asked_again, _ = prepare_examples.read_questions(form, data, opened, CONFIG, print)
+    assert rows[4].fields["source"] == f"{data}/1.png: what is thing 1?"
+    right = found.train.examples.columns.keys() - asked_again.columns.keys()
+    assert right == {"target" if isinstance(form, ReplyForm) else "label"}
+    every = [
+        AskOrder(one, HeldOutPictures(one.pictures, ImageConfig(batch=9)))
+        for one in (found.train.examples, asked_again)
+    ]
+    first, second = (order.batch(0, 0).columns for order in every)
+    assert all(torch.equal(column, first[name]) for name, column in second.items())
+
+
+def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = asked(4, choices=["red", "green", "blue"])
+    images = [{"bytes": png(scenes(4)[row // 3])} for row in range(12)]
+    columns = {name: [row[name] for row in rows] for name in ("question", "answer", "choices")}
+    path = tmp_path / "a.parquet"
+    parquet.write_table(arrow.table({"image": images, **columns}), path)
+    assert infer_task(str(path), {}) == "choose"
+    train = prepared(ChooseForm(), str(path), valid=str(path)).train
+    assert len(train.examples.pictures) == 4
+    assert (train.examples.pictures[3] == scenes(4)[3]).all()
+    assert train.answers == [row["answer"] for row in rows]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_task_is_seen_from_the_table(tmp_path: Path, place: str) -> None:
+    data = write_asked(tmp_path / place, asked(6), 6)
+    assert infer_task(data, {}) == "answer"
+    assert infer_task(data, {"answer": "file_name"}) == "answer"
+    assert infer_task(data, {"answer": "reply"}) == "images"
+    other = write_asked(tmp_path / f"other{place}", asked(6, **MORE), 6)
+    assert infer_task(other, {}) == "choose"
+
+
+def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
+    data = write_asked(tmp_path / "a", asked(6), 6)
+    with pytest.raises(
+        UserError, match=r"no column 'q' among file_name, question, answer; set data\.question=NAME"
+    ):
+        prepared(AnswerForm(), data, question="q")
+    rows = [{"file_name": f"{n}.png", "question": "what?", "answer": str(n)} for n in range(9)]
+    with pytest.raises(UserError, match=r"9 answers to 9 questions, too many to choose among"):
+        prepared(AnswerForm(), write_asked(tmp_path / "b", rows, 9), valid=data)
+    (tmp_path / "c").mkdir()
+    with pytest.raises(
+        UserError, match=r"no metadata\.csv or metadata\.jsonl in it, which say the questions"
+    ):
+        prepared(AnswerForm(), str(tmp_path / "c"))
