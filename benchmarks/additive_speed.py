@@ -12,14 +12,14 @@ from torch import Tensor
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.core.memory import Memory
 from foveal.core.runtime import keep_freed_memory
-from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.ops.jit.dispatch import reference_only
 
 # Rows, positions of the memory and of what is written, the decoder's width and the memory's.
 SIZES = [(20, 100, 100, 128, 256), (40, 100, 100, 128, 256), (128, 13, 13, 256, 512)]
 
 
-def step(mixer: Attentive, x: Tensor, memory: Memory, reference: bool) -> Callable[[], Tensor]:
+def step(mixer: AttentionRNN, x: Tensor, memory: Memory, reference: bool) -> Callable[[], Tensor]:
     """Forward and backward, which returns the output."""
 
     def run() -> Tensor:
@@ -34,7 +34,7 @@ def step(mixer: Attentive, x: Tensor, memory: Memory, reference: bool) -> Callab
 def measure(rows: int, source: int, target: int, width: int, memory_width: int, quick: bool) -> list[Figure]:
     if quick:
         rows, source, target = 2, 5, 3
-    mixer = Attentive("gru", 64, width, memory_width, "additive")
+    mixer = AttentionRNN("gru", 64, width, memory_width, "additive")
     vectors = torch.randn(rows, source, memory_width, requires_grad=True)
     memory = Memory(vectors, torch.ones(rows, source, dtype=torch.bool), vectors.detach().mean(1))
     x = torch.randn(rows, target, 64, requires_grad=True)

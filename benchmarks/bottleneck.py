@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import ROOT, machine
-from foveal.data.datasets.synthetic_strings import LONGEST as TRAINED
-from foveal.data.datasets.synthetic_strings import TESTED
+from foveal.data.datasets.synthetic_strings import MAX_TRAIN_LETTERS as TRAINED
+from foveal.data.datasets.synthetic_strings import TEST_LENGTHS
 
 TASKS = ("copy", "reverse")
 BUDGET = "2epochs"
@@ -79,8 +79,8 @@ def right(result: dict[str, Any]) -> list[tuple[float, float]]:
 
 
 def table(task: str, every: dict[str, dict[str, Any]]) -> str:
-    head = " | ".join([f"| {task}", *(f"{n:,}" for n in TESTED)])
-    lines = [f"{head} |", "|---|" + "---|" * len(TESTED)]
+    head = " | ".join([f"| {task}", *(f"{n:,}" for n in TEST_LENGTHS)])
+    lines = [f"{head} |", "|---|" + "---|" * len(TEST_LENGTHS)]
     for name, (words, _) in MODELS.items():
         if (result := every.get(f"{task}-{name}")) is not None:
             cells = [f"{strings:.0f} ({letters:.0f})" for strings, letters in right(result)]
@@ -98,10 +98,12 @@ def draw(every: dict[str, dict[str, Any]], picture: Path) -> None:
         for number, (name, (words, _)) in enumerate(MODELS.items()):
             if (result := every.get(f"{task}-{name}")) is not None:
                 letters = [share for _, share in right(result)]
-                axes.plot(TESTED, letters, color=COLOURS[number], marker="osD^v"[number % 5], label=words)
-        axes.axvspan(TESTED[0], TRAINED, color="#EEEEEE")
+                axes.plot(
+                    TEST_LENGTHS, letters, color=COLOURS[number], marker="osD^v"[number % 5], label=words
+                )
+        axes.axvspan(TEST_LENGTHS[0], TRAINED, color="#EEEEEE")
         axes.set_xscale("log")
-        axes.set_xticks(TESTED, [str(n) for n in TESTED], rotation=45)
+        axes.set_xticks(TEST_LENGTHS, [str(n) for n in TEST_LENGTHS], rotation=45)
         axes.minorticks_off()
         axes.set_title(task)
         axes.set_xlabel("letters (grey: as long as in training)")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import ROOT, machine
-from foveal.inspection.curves import read_log, smoothed
+from foveal.inspection.curves import read_metrics_log, smooth
 
 NETWORKS = {"plain-20": "#0072B2", "plain-56": "#E69F00", "resnet-56": "#009E73"}
 BUDGET, EPOCHS = "5epochs", 5
@@ -37,18 +37,18 @@ def train(name: str, data: Path, runs: Path, budget: str) -> None:
 
 def losses(name: str, runs: Path) -> tuple[list[float], list[float]]:
     """Epochs, and the training loss there, smoothed."""
-    steps = read_log(runs / name / "metrics.jsonl", "step")
-    return [step["epoch"] for step in steps], smoothed([step["loss"] for step in steps])
+    steps = read_metrics_log(runs / name / "metrics.jsonl", "step")
+    return [step["epoch"] for step in steps], smooth([step["loss"] for step in steps])
 
 
 def last(name: str, runs: Path) -> float:
     """The mean training loss of the last epoch."""
-    steps = read_log(runs / name / "metrics.jsonl", "step")
+    steps = read_metrics_log(runs / name / "metrics.jsonl", "step")
     found = [step["loss"] for step in steps if step["epoch"] > steps[-1]["epoch"] - 1]
     return sum(found) / len(found)
 
 
-def draw(every: dict[str, dict[str, Any]], runs: Path, picture: Path) -> None:
+def draw(every: dict[str, dict[str, Any]], runs: Path, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
@@ -60,8 +60,8 @@ def draw(every: dict[str, dict[str, Any]], runs: Path, picture: Path) -> None:
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=130)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
 
 
 def page(every: dict[str, dict[str, Any]], runs: Path) -> str:

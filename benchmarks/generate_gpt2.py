@@ -18,11 +18,11 @@ from benchmarks.peers import peer
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.config import ModelConfig
 from foveal.core.runtime import seed_everything
-from foveal.core.state import State, select
+from foveal.core.state import State, select_rows
 from foveal.generation.decoding_loop import generate, next_logits
 from foveal.generation.sampling import GREEDY
-from foveal.heads.decoder_lm import Generator
-from foveal.interop.huggingface.language_models import write
+from foveal.heads.decoder_lm import DecoderLM
+from foveal.interop.huggingface.language_models import write_language_model
 from foveal.models.decoder import language_model
 
 VOCABULARY, CONTEXT, WIDTH = 50257, 1024, 768
@@ -61,7 +61,7 @@ RWKV_SAME = {
 }
 
 
-def random_model(config: ModelConfig) -> Generator:
+def random_model(config: ModelConfig) -> DecoderLM:
     """Matrices large enough that the text does not repeat one token, which would compare nothing."""
     seed_everything("weights")
     model = language_model(config, VOCABULARY, CONTEXT).eval()
@@ -71,16 +71,16 @@ def random_model(config: ModelConfig) -> Generator:
     return model
 
 
-def hugging_face(model: Generator, config: ModelConfig) -> Any:
+def hugging_face(model: DecoderLM, config: ModelConfig) -> Any:
     """The same model, as transformers opens it; then in memory of its own, no longer mapped from a file."""
     transformers = peer("transformers", "transformers")
     with TemporaryDirectory() as parent:
-        write(Path(parent) / "model", model, config, CONTEXT)
+        write_language_model(Path(parent) / "model", model, config, CONTEXT)
         opened = transformers.AutoModelForCausalLM.from_pretrained(Path(parent) / "model")
         return deepcopy(opened).eval()
 
 
-def compare(what: str, config: ModelConfig, model: Generator, goal: float | None, quick: bool) -> Figure:
+def compare(what: str, config: ModelConfig, model: DecoderLM, goal: float | None, quick: bool) -> Figure:
     """Our tokens per second over theirs, for the same tokens."""
     tokens = 6 if quick else 64
     prompt = torch.randint(VOCABULARY, (1, 32), generator=torch.Generator().manual_seed(0))
@@ -112,7 +112,7 @@ def compare(what: str, config: ModelConfig, model: Generator, goal: float | None
     )
 
 
-def read(model: Generator, length: int) -> State:
+def read(model: DecoderLM, length: int) -> State:
     """The state after so many random tokens."""
     tokens = torch.randint(VOCABULARY, (1, length), generator=torch.Generator().manual_seed(1))
     state = model.start(None, 1)
@@ -122,12 +122,12 @@ def read(model: Generator, length: int) -> State:
     return state
 
 
-def writer(model: Generator, state: State, tokens: int) -> Callable[[], Tensor]:
+def writer(model: DecoderLM, state: State, tokens: int) -> Callable[[], Tensor]:
     """Writes `tokens` tokens, each time from the same state."""
 
     @torch.inference_mode()
     def run() -> Tensor:
-        here, token = select(state, torch.zeros(1, dtype=torch.long)), torch.zeros(1, dtype=torch.long)
+        here, token = select_rows(state, torch.zeros(1, dtype=torch.long)), torch.zeros(1, dtype=torch.long)
         for _ in range(tokens):
             features, here, _ = model(token[:, None], here)
             token = next_logits(model, features[:, 0]).argmax(-1)
@@ -136,7 +136,7 @@ def writer(model: Generator, state: State, tokens: int) -> Callable[[], Tensor]:
     return run
 
 
-def measure_growth(what: str, model: Generator, quick: bool) -> Figure:
+def measure_growth(what: str, model: DecoderLM, quick: bool) -> Figure:
     """The time of a token late in a text over that of an early one."""
     positions, tokens = ((10, 40), 2) if quick else ((10, 10_000), 16)
     runs = {f"{at}": writer(model, read(model, at), tokens) for at in positions}

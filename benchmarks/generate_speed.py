@@ -11,7 +11,7 @@ from benchmarks.subject import VOCABULARY
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.config import load_config
 from foveal.generation.sampling import Sampling
-from foveal.generation.text_stream import collect, generate_text
+from foveal.generation.text_stream import collect_texts, generate_text
 from foveal.tasks.session import build_model
 
 
@@ -20,7 +20,7 @@ def writer(preset: str, tokens: int) -> Callable[[], None]:
     model = build_model(load_config(preset), VOCABULARY, torch.device("cpu")).eval()
 
     def run() -> None:
-        written = collect(generate_text(model, VOCABULARY, [" "], tokens, Sampling(temperature=0.8)))
+        written = collect_texts(generate_text(model, VOCABULARY, [" "], tokens, Sampling(temperature=0.8)))
         assert len(written[0].tokens) == tokens
 
     return run

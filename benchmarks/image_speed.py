@@ -18,9 +18,9 @@ from foveal.config import load_config
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInputs
+from foveal.data.images.image_examples import ImageClassificationProcessor
 from foveal.ops.jit.dispatch import reference_only
-from foveal.tasks.session import build_model, build_task, settle
+from foveal.tasks.session import build_model, build_objective, resolve_config
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -42,10 +42,12 @@ class Subject:
             "optimizer.clip_norm=0",
             *SETTINGS[network],
         ]
-        self.config = settle(load_config("images", settings), torch.device("cpu"))
-        inputs = ImageInputs(Statistics((0.0,) * 3, (1.0,) * 3), tuple(map(str, range(classes))), size)
+        self.config = resolve_config(load_config("images", settings), torch.device("cpu"))
+        inputs = ImageClassificationProcessor(
+            Statistics((0.0,) * 3, (1.0,) * 3), tuple(map(str, range(classes))), size
+        )
         self.model = build_model(self.config, inputs, torch.device("cpu"))
-        self.task = build_task(self.config, self.model, inputs)
+        self.objective = build_objective(self.config, self.model, inputs)
         self.optimizer = Optimizer(self.model, self.config.optimizer)
         draw = torch.Generator().manual_seed(0)
         self.images = torch.randn(batch, 3, size, size, generator=draw)
@@ -55,11 +57,11 @@ class Subject:
         columns = {"source": self.images, "label": self.labels}
         done, _ = train_step(
             self.model,
-            self.task,
+            self.objective,
             self.optimizer,
             [ExampleBatch(torch.arange(len(self.labels)), columns, {}, len(self.labels))],
             [None],
-            rate=self.config.optimizer.rate,
+            lr=self.config.optimizer.lr,
             seed=(0, 0),
             precision=self.config.training.precision,
         )
@@ -105,7 +107,7 @@ def loop(network: str, size: int, batch: int, parameters: int) -> Callable[[], f
     subject = Subject(network, size, batch)
     model = PLAIN[network](subject)
     assert parameters == count(model), (parameters, count(model))
-    rate = subject.config.optimizer.rate
+    rate = subject.config.optimizer.lr
     if subject.config.optimizer.name == "momentum":
         optimizer: torch.optim.Optimizer = torch.optim.SGD(
             model.parameters(), rate, momentum=0.9, weight_decay=5e-4

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
 from foveal.config import from_tables
-from foveal.core.state import detach
+from foveal.core.state import detach_state
 
 THEIRS = {"lstm": nn.LSTM, "gru": nn.GRU}
 
@@ -61,7 +61,7 @@ def bare_loop(subject: Subject) -> Callable[[], float]:
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        state = detach(state)
+        state = detach_state(state)
         step += 1
         return float(loss.detach())
 

@@ -7,14 +7,16 @@ from torch import nn
 
 from benchmarks.peers import peer
 from foveal.config import from_tables
-from foveal.data.text.special_tokens import Marks
+from foveal.data.text.special_tokens import SpecialTokens
 from foveal.models.decoder import decoder
-from foveal.models.encoder import Encoded, text_encoder
+from foveal.models.encoder import EncoderWithHead, text_encoder
 
 LONGEST = 256
 
 
-def ours(vocabulary: int, width: int = 256, layers: int = 3, heads: int = 4, dropout: float = 0.0) -> Encoded:
+def ours(
+    vocab_size: int, width: int = 256, layers: int = 3, heads: int = 4, dropout: float = 0.0
+) -> EncoderWithHead:
     """Vaswani et al. 2017: post-norm, ReLU, sinusoidal positions, one table throughout."""
     stack = {
         "layers": layers,
@@ -37,17 +39,17 @@ def ours(vocabulary: int, width: int = 256, layers: int = 3, heads: int = 4, dro
             | {"encoder": stack | {"kind": "text", "mixers": "attention"}},
         }
     ).model
-    encoder = text_encoder(model.encoder, vocabulary, LONGEST)
-    return Encoded(encoder, decoder(model, vocabulary, LONGEST, width, encoder.embedding))
+    encoder = text_encoder(model.encoder, vocab_size, LONGEST)
+    return EncoderWithHead(encoder, decoder(model, vocab_size, LONGEST, width, encoder.embedding))
 
 
-def marian(model: Encoded, marks: Marks, heads: int = 4, dropout: float = 0.0) -> Any:
+def marian(model: EncoderWithHead, marks: SpecialTokens, heads: int = 4, dropout: float = 0.0) -> Any:
     """Marian with the weights of `ours`. Its padding token comes behind our marks; positions are ours."""
     transformers = peer("transformers", "transformers")
     width, layers = model.encoder.width, len(model.encoder.stack.blocks)
     hidden = model.encoder.stack.blocks[0].feedforward.expand.out_features
     config = transformers.MarianConfig(
-        vocab_size=marks.vocabulary + 1,
+        vocab_size=marks.vocab_size + 1,
         d_model=width,
         encoder_layers=layers,
         decoder_layers=layers,
@@ -61,10 +63,10 @@ def marian(model: Encoded, marks: Marks, heads: int = 4, dropout: float = 0.0) -
         activation_dropout=0.0,
         max_position_embeddings=LONGEST,
         scale_embedding=False,
-        pad_token_id=marks.vocabulary,
-        eos_token_id=marks.stop,
-        bos_token_id=marks.start,
-        decoder_start_token_id=marks.start,
+        pad_token_id=marks.vocab_size,
+        eos_token_id=marks.eos,
+        bos_token_id=marks.bos,
+        decoder_start_token_id=marks.bos,
         forced_eos_token_id=None,
         share_encoder_decoder_embeddings=True,
     )

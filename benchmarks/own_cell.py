@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from benchmarks.lstm_speed import subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
-from foveal.layers.mixers.recurrent import Cell, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
 from foveal.training.optim import Optimizer
 
 
-class OwnCell(Cell):
+class OwnCell(RecurrentCell):
     """`i, f, g, o = W_x x_t + W_h h_(t-1) + b`; `c_t = f * c_(t-1) + i * g`; `h_t = o * tanh(c_t)`."""
 
     def __init__(self, d_in: int, width: int):

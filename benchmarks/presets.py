@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.demo import split
 from benchmarks.timing import ROOT, machine, watched
 from foveal.config import load_config, preset_names
-from foveal.inspection.curves import read_log
+from foveal.inspection.curves import read_metrics_log
 
 MOMENTS = (0, 20, 60, 180)
 WIDTH, LINES = 60, 9
@@ -62,10 +62,10 @@ class Trained:
     def __init__(self, name: str, runs: Path):
         self.name, self.run = name, runs / name
         self.result: dict[str, Any] = json.loads((runs / f"{name}.json").read_text())
-        steps = read_log(self.run / "metrics.jsonl", "step")
+        steps = read_metrics_log(self.run / "metrics.jsonl", "step")
         self.tokens = steps[-1]["tokens"]
         self.seconds = {0: 0.0} | {record["step"]: record["seconds"] for record in steps}
-        evaluations = read_log(self.run / "metrics.jsonl", "evaluation")
+        evaluations = read_metrics_log(self.run / "metrics.jsonl", "evaluation")
         self.curve = [(self.seconds[record["step"]], record["loss"]) for record in evaluations]
 
     def sample(self, moment: float) -> tuple[int, str]:
@@ -140,7 +140,7 @@ numbers.
 {chr(10).join(samples(one) for one in every)}"""
 
 
-def draw(every: list[Trained], picture: Path) -> None:
+def draw(every: list[Trained], path: Path) -> None:
     """Held-out loss against seconds of training, the legend in the order of the curves' ends."""
     from matplotlib.figure import Figure
 
@@ -167,8 +167,8 @@ def draw(every: list[Trained], picture: Path) -> None:
     axes.set_ylabel("held-out loss, nats per character")
     axes.grid(alpha=0.25)
     figure.legend(loc="outside right center", frameon=False, title="last loss")
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=130)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
 
 
 def main() -> None:

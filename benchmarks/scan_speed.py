@@ -14,10 +14,10 @@ from torch import Tensor
 from benchmarks.peers import peer
 from benchmarks.timing import Apart, Figure, Samples, interleave, options, ratio, report
 from foveal.core.runtime import keep_freed_memory
-from foveal.ops.jit.dispatch import recorded_paths
-from foveal.ops.recurrent.rwkv import EMPTY, wkv, wkv_reference
+from foveal.ops.jit.dispatch import record_paths
+from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv, wkv_reference
 from foveal.ops.ssm.linear_scan import linear_scan, linear_scan_reference
-from foveal.ops.ssm.selective_scan import _Scan, backward, forward, selective_scan
+from foveal.ops.ssm.selective_scan import _SelectiveScan, backward, forward, selective_scan
 
 INNER, STATES = 256, 16
 CHANNELS = 256
@@ -87,14 +87,14 @@ def from_nothing(recurrence: Callable[..., tuple[Tensor, object]]) -> Operation:
 
     def run(k: Tensor, v: Tensor, w: Tensor, u: Tensor) -> Tensor:
         nothing = torch.zeros_like(k[:, 0])
-        return recurrence(k, v, w, u, (nothing, nothing, torch.full_like(nothing, EMPTY)))[0]
+        return recurrence(k, v, w, u, (nothing, nothing, torch.full_like(nothing, EMPTY_EXPONENT)))[0]
 
     return run
 
 
 def same(runs: dict[str, Callable[[], Tensor]]) -> str:
     """Check that all compute the same; the path that ours took."""
-    with recorded_paths() as paths:
+    with record_paths() as paths:
         expected = runs["ours"]()
     for run in runs.values():
         torch.testing.assert_close(run(), expected, rtol=1e-3, atol=1e-4)
@@ -117,7 +117,7 @@ def measure_selective(quick: bool) -> list[Figure]:
         inputs = selective(1, length)
         runs = {
             "ours": passes(lambda *given: selective_scan(*given)[0], inputs),
-            "torch": passes(lambda *given: _Scan.apply(forward, backward, *given)[0], inputs),
+            "torch": passes(lambda *given: _SelectiveScan.apply(forward, backward, *given)[0], inputs),
         }
         path = same(runs | {"mamba.py": passes(mamba_py(), inputs)})
         every |= {f"{name} {length}": run for name, run in runs.items()}

@@ -5,7 +5,7 @@ import torch
 
 from foveal.config import Config
 from foveal.data.text.tokenizers import CharacterTokenizer
-from foveal.tasks.session import build_model, build_task, settle, training_order
+from foveal.tasks.session import build_model, build_objective, resolve_config, train_batches
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -17,13 +17,13 @@ class Subject:
     """Call it for one update; the state is carried from call to call where the config says so."""
 
     def __init__(self, config: Config, batches: int = 16):
-        self.config = config = settle(config, torch.device("cpu"))
+        self.config = config = resolve_config(config, torch.device("cpu"))
         self.model = build_model(config, VOCABULARY, torch.device("cpu"))
-        self.task = build_task(config, self.model, VOCABULARY)
+        self.objective = build_objective(config, self.model, VOCABULARY)
         self.optimizer = Optimizer(self.model, config.optimizer)
         size = (batches + 1) * config.data.batch_tokens
         tokens = np.random.default_rng(0).integers(0, VOCABULARY.size, size, dtype=np.int32)
-        order = training_order(config, tokens)
+        order = train_batches(config, tokens)
         every = [order.batch(0, index) for index in range(order.per_epoch)]
         self.tokens = max(batch.tokens for batch in every)
         # Windows may not divide evenly; then one batch is a row short, which no comparison needs.
@@ -34,11 +34,11 @@ class Subject:
     def __call__(self) -> float:
         done, self._carries = train_step(
             self.model,
-            self.task,
+            self.objective,
             self.optimizer,
             [self.batches[self._step % len(self.batches)]],
             self._carries,
-            rate=self.config.optimizer.rate,
+            lr=self.config.optimizer.lr,
             seed=(0, self._step),
             precision=self.config.training.precision,
         )

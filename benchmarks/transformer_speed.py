@@ -25,7 +25,7 @@ from benchmarks.plain import PlainBlock
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
 from foveal.config import load_config
-from foveal.core.runtime import Precision, autocast, fast_bfloat16, keep_freed_memory
+from foveal.core.runtime import Precision, autocast, has_fast_bfloat16, keep_freed_memory
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def small(size: Size, quick: bool) -> list[Figure]:
 
 
 def large(size: Size, quick: bool) -> list[Figure]:
-    fast = fast_bfloat16(torch.device("cpu"))
+    fast = has_fast_bfloat16(torch.device("cpu"))
     precision: Precision = "bfloat16" if fast else "float32"
     variants: dict[str, tuple[float | None, Apart]] = {
         "Hugging Face GPT-2": (1.5, Apart(loop, HuggingFaceGPT, size))

@@ -16,45 +16,45 @@ from torch import nn
 from benchmarks.marian import marian, ours
 from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
 from foveal.config import from_tables, load_config
-from foveal.core.runtime import Precision, autocast, fast_bfloat16, keep_freed_memory, settled
+from foveal.core.runtime import Precision, autocast, has_fast_bfloat16, keep_freed_memory, resolve_precision
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.examples import Examples, Ragged
-from foveal.data.core.length_buckets import Buckets, gather
-from foveal.data.text.length_limit import Room
-from foveal.data.text.special_tokens import Marks
-from foveal.models.encoder import Encoded
-from foveal.objectives.sequence_to_sequence import SequenceTask
-from foveal.ops.padding import present
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.length_buckets import BucketedTrainBatches, collate_examples
+from foveal.data.text.length_limit import LengthLimit
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.ops.padding import sequence_mask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
-MARKS, BUDGET, DROPOUT = Marks(8000), 6000, 0.1
+MARKS, BUDGET, DROPOUT = SpecialTokens(8000), 6000, 0.1
 
 
 def pairs(count: int) -> Examples:
     """Sentences as long as those of Multi30k: about 14 tokens, targets a little longer."""
     draw = np.random.default_rng(0)
     sizes = draw.normal(14, 4, count).clip(4, 40).astype(int)
-    sources = [np.append(draw.integers(MARKS.size, size=size), MARKS.stop) for size in sizes]
+    sources = [np.append(draw.integers(MARKS.size, size=size), MARKS.eos) for size in sizes]
     targets = [
-        np.append(draw.integers(MARKS.size, size=max(3, size + draw.integers(-3, 4))), MARKS.stop)
+        np.append(draw.integers(MARKS.size, size=max(3, size + draw.integers(-3, 4))), MARKS.eos)
         for size in sizes
     ]
-    return Examples({"source": Ragged.from_rows(sources), "target": Ragged.from_rows(targets)})
+    return Examples({"source": RaggedArray.from_rows(sources), "target": RaggedArray.from_rows(targets)})
 
 
-def our_training(model: Encoded, batches: list[ExampleBatch]) -> Callable[[], float]:
+def our_training(model: EncoderWithHead, batches: list[ExampleBatch]) -> Callable[[], float]:
     config = load_config("translate")
-    task = SequenceTask(model, MARKS, Room(60), smoothing=0.1)
+    task = SequenceToSequenceObjective(model, MARKS, LengthLimit(60), label_smoothing=0.1)
     optimizer = Optimizer(model, from_tables({"optimizer": {"name": "adamw"}}).optimizer)
-    precision = settled(config.training.precision, torch.device("cpu"))
+    precision = resolve_precision(config.training.precision, torch.device("cpu"))
     step = 0
 
     def run() -> float:
         nonlocal step
         for batch in batches:
             done, _ = train_step(
-                model, task, optimizer, [batch], [None], rate=1e-4, seed=(0, step), precision=precision
+                model, task, optimizer, [batch], [None], lr=1e-4, seed=(0, step), precision=precision
             )
             step += 1
         return done.loss
@@ -63,14 +63,14 @@ def our_training(model: Encoded, batches: list[ExampleBatch]) -> Callable[[], fl
 
 
 def their_training(batches: list[ExampleBatch], precision: Precision) -> Callable[[], float]:
-    theirs = marian(ours(MARKS.vocabulary), MARKS, dropout=DROPOUT).train()
+    theirs = marian(ours(MARKS.vocab_size), MARKS, dropout=DROPOUT).train()
     optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-4, fused=True)
-    padding = MARKS.vocabulary
+    padding = MARKS.vocab_size
 
     def update(batch: ExampleBatch) -> float:
         sides = {}
         for side in ("source", "target"):
-            sides[side] = present(batch.lengths[side], batch.columns[side].shape[1])
+            sides[side] = sequence_mask(batch.lengths[side], batch.columns[side].shape[1])
         optimizer.zero_grad()
         with autocast(torch.device("cpu"), precision):
             loss = theirs(
@@ -89,7 +89,7 @@ def their_training(batches: list[ExampleBatch], precision: Precision) -> Callabl
 def shuffled(examples: Examples, batches: list[ExampleBatch]) -> list[ExampleBatch]:
     """The same pairs in as many batches, in random order."""
     rows = np.random.default_rng(0).permutation(np.concatenate([batch.rows for batch in batches]))
-    return [gather(examples, part) for part in np.array_split(rows, len(batches))]
+    return [collate_examples(examples, part) for part in np.array_split(rows, len(batches))]
 
 
 def padding(batches: list[ExampleBatch]) -> str:
@@ -100,16 +100,16 @@ def padding(batches: list[ExampleBatch]) -> str:
 
 def training(quick: bool) -> list[Figure]:
     examples = pairs(200 if quick else 6000)
-    order = Buckets(examples, BUDGET, 0)
+    order = BucketedTrainBatches(examples, BUDGET, 0)
     near = [order.batch(0, index) for index in range(min(order.per_epoch, 6))]
     mixed = shuffled(examples, near)
-    model = ours(MARKS.vocabulary, dropout=DROPOUT).train()
+    model = ours(MARKS.vocab_size, dropout=DROPOUT).train()
     runs: dict[str, Callable[[], object]] = {"ours": our_training(model, near)}
     against: dict[str, tuple[float | None, list[ExampleBatch], Precision]] = {
         "in a plain loop": (1.5, mixed, "float32"),
         "on our batches": (None, near, "float32"),
     }
-    if fast_bfloat16(torch.device("cpu")):
+    if has_fast_bfloat16(torch.device("cpu")):
         against["on our batches in bfloat16"] = (None, near, "bfloat16")
     for name, (_, batches, precision) in against.items():
         runs[name] = Apart(their_training, batches, precision)
@@ -134,18 +134,22 @@ def training(quick: bool) -> list[Figure]:
 def translating(quick: bool) -> list[Figure]:
     """Every hypothesis goes to the limit: untrained models would stop anywhere."""
     steps = 4 if quick else 24
-    model = ours(MARKS.vocabulary).eval()
+    model = ours(MARKS.vocab_size).eval()
     with torch.no_grad():
-        model.head.projection.weight[MARKS.stop] = 0.0
-    task, theirs, examples = SequenceTask(model, MARKS, Room(steps)), marian(model, MARKS).eval(), pairs(8)
+        model.head.projection.weight[MARKS.eos] = 0.0
+    task, theirs, examples = (
+        SequenceToSequenceObjective(model, MARKS, LengthLimit(steps)),
+        marian(model, MARKS).eval(),
+        pairs(8),
+    )
     figures = []
     for beam, rows, goal in ((5, 1, 1.5), (1, 8, 1.4)):
-        batch = gather(examples, np.arange(rows))
-        mask = present(batch.lengths["source"], batch.columns["source"].shape[1])
-        source = batch.columns["source"].where(mask, MARKS.vocabulary)
+        batch = collate_examples(examples, np.arange(rows))
+        mask = sequence_mask(batch.lengths["source"], batch.columns["source"].shape[1])
+        source = batch.columns["source"].where(mask, MARKS.vocab_size)
 
         def run_ours(batch: ExampleBatch = batch, beam: int = beam) -> Any:
-            return task.write(batch, beam)
+            return task.beam_decode(batch, beam)
 
         def run_theirs(source: Any = source, mask: Any = mask, beam: int = beam) -> Any:
             with torch.inference_mode():

@@ -16,20 +16,20 @@ from torch import Tensor, nn
 from foveal.commands.training_report import train_and_report
 from foveal.config import load_config
 from foveal.core.runtime import seed_everything
-from foveal.core.signals import Signals
+from foveal.core.signals import SignalHandler
 from foveal.generation.sampling import Sampling
-from foveal.generation.text_stream import collect, generate_text
-from foveal.heads.decoder_lm import Generator
+from foveal.generation.text_stream import collect_texts, generate_text
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.recurrent import Cell, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
 from foveal.store.run import open_run
-from foveal.tasks.session import Given, kind_of, new_run, prepare_again
-from foveal.ui.console import say
+from foveal.tasks.session import DataPaths, new_run, prepare_run_data, task_of
+from foveal.ui.console import log
 
 
-class MinimalGated(Cell):
+class MinimalGated(RecurrentCell):
     """The minimal gated unit (Zhou et al. 2016): a GRU whose one gate both forgets and resets.
 
     `f = sigmoid(W_f x + U_f h + b_f)`, `n = tanh(W_n x + U_n (f * h) + b_n)`, `h_t = (1 - f) * h + f * n`.
@@ -60,21 +60,21 @@ class MinimalGated(Cell):
 
 def main(text: str, folder: Path, *settings: str) -> str:
     """Train on a text file, from the start or from where the run was stopped; then write."""
-    with Signals() as signals:
+    with SignalHandler() as signals:
         if folder.exists():
             run = open_run(folder)
-            data = prepare_again(run, say)
+            data = prepare_run_data(run, log)
         else:
             config = load_config("lstm", ["training.budget=500steps", "model.width=128", *settings])
-            data = kind_of(config).prepare(config, Given(text), say)
-            run = new_run(folder, config, data, Given(text))
+            data = task_of(config).prepare(config, DataPaths(text), log)
+            run = new_run(folder, config, data, DataPaths(text))
         width = run.config.model.width
         seed_everything(run.config.training.seed, "weights")
         stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
-        model = Generator(Embedding(data.inputs.size, width), stack, width)
+        model = DecoderLM(Embedding(data.processor.size, width), stack, width)
         train_and_report(run, model, data, signals, json=False)
-    pieces = generate_text(model.eval(), data.inputs, ["The "], 200, Sampling(temperature=0.8))
-    return collect(pieces)[0].text
+    pieces = generate_text(model.eval(), data.processor, ["The "], 200, Sampling(temperature=0.8))
+    return collect_texts(pieces)[0].text
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ from keyword import iskeyword
 import cyclopts
 
 import foveal
-from foveal.core.signals import Interrupted, Signals
+from foveal.core.signals import Interrupted, SignalHandler
 
-DEBUG = "`--debug` with any command: the whole traceback of an error."
+DEBUG_HELP = "`--debug` with any command: the whole traceback of an error."
 APP = cyclopts.App(
     name="foveal",
     help="Train, look inside and use sequence and vision models on your own data.",
     version=foveal.__version__,
-    help_epilogue=DEBUG,
+    help_epilogue=DEBUG_HELP,
 )
 
 COMMANDS = {
@@ -58,7 +58,7 @@ for name, purpose in COMMANDS.items():
     more = {}
     if name in EXAMPLES:
         lines = "".join(f"    {line}\n" for line in EXAMPLES[name])
-        more["help_epilogue"] = f"Examples:\n\n{lines}\n{DEBUG}"
+        more["help_epilogue"] = f"Examples:\n\n{lines}\n{DEBUG_HELP}"
     if name == "train":
         more["usage"] = "Usage: foveal train [OPTIONS] DATA [KEY.SUB=VALUE...]"
     APP.command(f"foveal.commands.{module}:{target}", name=name, help=purpose, **more)
@@ -70,14 +70,14 @@ def main() -> None:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        with Signals() as signals:
+        with SignalHandler() as signals:
             with signals.deferred():  # numpy and torch swallow what is raised while they are imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
             command(*bound.args, **bound.kwargs)
     except cyclopts.CycloptsError as error:
-        _fail(f"{error} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
+        _exit_with_error(f"{error} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
     except Interrupted as stop:
-        _fail(str(stop), stop.exit_code)
+        _exit_with_error(str(stop), stop.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone (`foveal ... | head`): nothing is left to say, or to flush.
         sys.stdout = None
@@ -85,11 +85,11 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        code, message = _verdict(error)
-        _fail(message, code)
+        code, message = _exit_code_and_message(error)
+        _exit_with_error(message, code)
 
 
-def _verdict(error: Exception) -> tuple[int, str]:
+def _exit_code_and_message(error: Exception) -> tuple[int, str]:
     """Exit code and line of an error."""
     from foveal.config import ConfigError
     from foveal.core.errors import RunFailed, UserError
@@ -108,6 +108,6 @@ def _verdict(error: Exception) -> tuple[int, str]:
     return 1, f"{kind}: {error} (a fault of foveal's: --debug shows where)"
 
 
-def _fail(message: str, code: int) -> None:
+def _exit_with_error(message: str, code: int) -> None:
     print(f"foveal: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(code)

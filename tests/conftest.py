@@ -44,7 +44,7 @@ training_step.train_step = first_steps_checked(training_step.train_step)  # befo
 @pytest.fixture(autouse=True)
 def kernels_on_every_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel for a few vectors is tested where it does not pay, too."""
-    monkeypatch.setattr("foveal.ops.linear._intel", lambda: False)
+    monkeypatch.setattr("foveal.ops.linear._is_intel", lambda: False)
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
-from foveal.core.tap import SITES
-from foveal.models.decoder import READERS
+from foveal.core.tap import TAP_SITES
+from foveal.models.decoder import MEMORY_MIXERS
 from foveal.models.image_networks import NETWORKS
 from foveal.models.stack import MIXERS
 
@@ -94,11 +94,13 @@ def test_commands_are_found() -> None:
 
 def test_every_tap_is_told() -> None:
     page = (ROOT / "docs/taps.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE) == list(SITES.items())
+    assert re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE) == list(TAP_SITES.items())
 
 
 def test_every_mixer_and_preset_has_its_place() -> None:
-    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == sorted([*MIXERS, *READERS])
+    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == sorted(
+        [*MIXERS, *MEMORY_MIXERS]
+    )
     text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
     for preset in preset_names():
         assert f"{preset}.toml" in text or f"--model {preset}" in text, preset

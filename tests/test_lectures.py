@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from foveal.config import from_tables, load_config
-from foveal.core.signals import Signals
+from foveal.core.signals import SignalHandler
 from foveal.data.core.batching import TokenBatch
 from foveal.data.text.tokenizers import CharacterTokenizer
 from foveal.generation.sampling import Sampling
-from foveal.generation.text_stream import collect, generate_text
-from foveal.heads.decoder_lm import Generator
+from foveal.generation.text_stream import collect_texts, generate_text
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.mixers.recurrent import Elman, Recurrent
 from foveal.store.run import create_run
-from foveal.tasks.session import build_model, build_task, training_order
+from foveal.tasks.session import build_model, build_objective, train_batches
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 from foveal.training.trainer import Trainer
@@ -60,17 +60,17 @@ def test_hello():
         }
     )
     model = build_model(config, tokenizer, torch.device("cpu"))
-    task, optimizer = build_task(config, model, tokenizer), Optimizer(model, config.optimizer)
+    task, optimizer = build_objective(config, model, tokenizer), Optimizer(model, config.optimizer)
     ids = torch.from_numpy(tokenizer.encode("hello"))[None]
     batch = TokenBatch(ids[:, :-1], ids[:, 1:])
     losses = []
     for step in range(300):
-        done, _ = train_step(model, task, optimizer, [batch], [None], rate=0.05, seed=(0, step))
+        done, _ = train_step(model, task, optimizer, [batch], [None], lr=0.05, seed=(0, step))
         losses.append(done.loss)
     assert losses[0] > 1.2
     assert losses[-1] < 0.02
     model.eval()
-    written = collect(generate_text(model, tokenizer, ["h"], 4, Sampling(temperature=0.0)))
+    written = collect_texts(generate_text(model, tokenizer, ["h"], 4, Sampling(temperature=0.0)))
     assert written[0].text == "ello"
 
 
@@ -116,10 +116,10 @@ class Silent:
     """A reporter that looks away."""
 
     def __getattr__(self, event):
-        return lambda *facts: None
+        return lambda *manifest: None
 
 
-def min_char_weights(model: Generator) -> list[np.ndarray]:
+def min_char_weights(model: DecoderLM) -> list[np.ndarray]:
     cell, output = model.stack.blocks[0].mixer.cell, model.projection
     weights = (cell.weight_input, cell.weight_hidden, output.weight, cell.bias, output.bias)
     return [weight.detach().numpy().copy() for weight in weights]
@@ -143,8 +143,8 @@ def test_min_char_rnn(tmp_path):
     np.testing.assert_allclose(nudged, expected, rtol=0, atol=1e-9)
 
     folder = create_run(tmp_path / "run", config, {}, {})
-    task, order = build_task(config, model, tokenizer), training_order(config, data)
-    Trainer(folder, model, task, order, None, Silent()).run(Signals())
+    task, order = build_objective(config, model, tokenizer), train_batches(config, data)
+    Trainer(folder, model, task, order, None, Silent()).run(SignalHandler())
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     steps = [line for line in lines if line["kind"] == "step"]
     losses = [line["objective"] for line in steps]

@@ -34,7 +34,7 @@ def test_it_trains_goes_on_and_writes(text, tmp_path, monkeypatch):
 
     def stopped(self):
         train(self)
-        if self.state.progress.step == 23:
+        if self.state.counters.step == 23:
             os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patch:

@@ -8,8 +8,8 @@ import torch
 from foveal.config import TaskName, load_config, preset_names
 from foveal.models.decoder import language_model
 from foveal.models.stack import MIXERS
-from foveal.tasks.configure import PRESETS
-from foveal.tasks.session import kind_of
+from foveal.tasks.configure import DEFAULT_PRESETS
+from foveal.tasks.session import task_of
 
 COMPARED = {*MIXERS, "moe"}
 
@@ -45,7 +45,7 @@ def test_forms_of_captioning_differ_in_one_thing(name, other, apart):
 
 @pytest.mark.parametrize("task", get_args(TaskName))
 def test_every_task_has_a_preset_of_its_own(task):
-    config = load_config(PRESETS[task])
+    config = load_config(DEFAULT_PRESETS[task])
     assert config.task.name == task
     with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in kind_of(config).outline(config).parameters())
+        assert sum(parameter.numel() for parameter in task_of(config).outline(config).parameters())

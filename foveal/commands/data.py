@@ -6,7 +6,7 @@ import cyclopts
 from cyclopts import Parameter
 
 from foveal.data.datasets import dataset_cache
-from foveal.ui.console import OUTPUT, facts_table, result_line, say
+from foveal.ui.console import STDOUT, log, print_facts, print_json
 
 app = cyclopts.App(name="data", help="List, describe or fetch the named data sets.")
 Json = Annotated[bool, Parameter(negative="")]
@@ -15,35 +15,35 @@ Json = Annotated[bool, Parameter(negative="")]
 @app.command(name="list")
 def list_(*, json: Json = False) -> None:
     """List the data sets."""
-    entries = dataset_cache.list_entries()
+    entries = dataset_cache.list_datasets()
     if json:
-        result_line({entry.name: entry.what for entry in entries})
+        print_json({entry.name: entry.description for entry in entries})
         return
-    facts_table([(entry.name, entry.what) for entry in entries], OUTPUT)
+    print_facts([(entry.name, entry.description) for entry in entries], STDOUT)
 
 
 @app.command
 def describe(name: str, /, *, json: Json = False) -> None:
     """Say where data set NAME comes from."""
-    entry = dataset_cache.describe(name)
-    facts = {"name": entry.name, "what": entry.what, "task": entry.task}
-    facts |= {"licence": entry.licence, "size": entry.size}
+    entry = dataset_cache.dataset_entry(name)
+    facts = {"name": entry.name, "what": entry.description, "task": entry.task}
+    facts |= {"licence": entry.license, "size": entry.size}
     if entry.package is not None:
         facts |= {
-            "package": entry.package.wanted,
+            "package": entry.package.requirement,
             "sha256": entry.package.sha256,
         }
     if json:
-        result_line(dict(facts))
+        print_json(dict(facts))
         return
-    facts_table(list(facts.items()), OUTPUT)
+    print_facts(list(facts.items()), STDOUT)
 
 
 @app.command
 def get(name: str, /, *, json: Json = False) -> None:
     """Fetch data set NAME into the cache and print its folder."""
-    folder = dataset_cache.get(name, say)
+    folder = dataset_cache.get_dataset(name, log)
     if json:
-        result_line({"name": name, "path": str(folder)})
+        print_json({"name": name, "path": str(folder)})
     else:
         print(folder)

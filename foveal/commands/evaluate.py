@@ -5,16 +5,16 @@ from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.commands.training_report import measure, score_rows, show_report
-from foveal.core.runtime import choose_device
-from foveal.core.signals import Signals
+from foveal.commands.training_report import evaluate_and_score, loss_rows, print_report
+from foveal.core.runtime import resolve_device
+from foveal.core.signals import SignalHandler
 from foveal.metrics.report import Report
-from foveal.tasks.evaluation_data import held_out
-from foveal.tasks.session import Loaded, load
-from foveal.tasks.test_time_views import with_views
-from foveal.ui.console import OUTPUT, facts_table, result_line
+from foveal.tasks.evaluation_data import load_evaluation_data
+from foveal.tasks.session import LoadedRun, load
+from foveal.tasks.test_time_views import with_test_time_views
+from foveal.ui.console import STDOUT, print_facts, print_json
 
-AMOUNTS = (
+SIZE_KEYS = (
     "examples",
     "images",
     "frames",
@@ -55,22 +55,22 @@ def evaluate(
     json
         Print one JSON object with the scores on standard output.
     """
-    with Signals():
-        loaded = with_views(load(run, choose_device(device)), views, scales)
-        split, amounts, scores, report = measured(loaded, data)
+    with SignalHandler():
+        loaded = with_test_time_views(load(run, resolve_device(device)), views, scales)
+        split, amounts, scores, report = evaluate_run(loaded, data)
     if json:
         more = {} if report is None else report.to_json()
-        result_line({"run": str(run), "split": split} | amounts | scores | more)
+        print_json({"run": str(run), "split": split} | amounts | scores | more)
     else:
         task = loaded.config.task.name
         amount = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in amounts.items())
-        rows = score_rows(task, split, scores)
-        facts_table([("run", str(run)), ("data", f"{split}: {amount}"), *rows], OUTPUT)
+        rows = loss_rows(task, split, scores)
+        print_facts([("run", str(run)), ("data", f"{split}: {amount}"), *rows], STDOUT)
         if report is not None:
-            show_report(task, report, OUTPUT)
+            print_report(task, report, STDOUT)
 
 
-class Measured(NamedTuple):
+class RunEvaluation(NamedTuple):
     """The name of what was measured on, how much it is, and what was found."""
 
     split: str
@@ -79,9 +79,11 @@ class Measured(NamedTuple):
     report: Report | None
 
 
-def measured(loaded: Loaded, data: str | None) -> Measured:
+def evaluate_run(loaded: LoadedRun, data: str | None) -> RunEvaluation:
     """The scores of a run on its held-out data, or on all of `data`. UserError if it has none."""
-    part, split, facts = held_out(loaded, data, "to measure it on")
-    scores, report = measure(loaded.config, loaded.model, loaded.task, loaded.inputs, part, split)
-    amounts = {key: facts[key] for key in AMOUNTS if key in facts}
-    return Measured(split, amounts, scores, report)
+    part, split, facts = load_evaluation_data(loaded, data, "to measure it on")
+    scores, report = evaluate_and_score(
+        loaded.config, loaded.model, loaded.task, loaded.processor, part, split
+    )
+    amounts = {key: facts[key] for key in SIZE_KEYS if key in facts}
+    return RunEvaluation(split, amounts, scores, report)

@@ -6,11 +6,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
-from foveal.core.signals import Signals
-from foveal.interop.huggingface.language_models import write
+from foveal.core.signals import SignalHandler
+from foveal.interop.huggingface.language_models import write_language_model
 from foveal.interop.huggingface.tokenizer import tokenizer_files
 from foveal.tasks.session import load
-from foveal.ui.console import facts_table, result_line
+from foveal.ui.console import print_facts, print_json
 
 
 def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
@@ -25,14 +25,16 @@ def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negati
     json
         Print one JSON object with what was made on standard output.
     """
-    with Signals():
+    with SignalHandler():
         loaded = load(run)
         if loaded.config.task.name != "language":
             raise UserError(f"{run}: only language models have a form of Hugging Face's to be written in")
-        files = tokenizer_files(loaded.inputs)
-        kind = write(folder, loaded.model, loaded.config.model, loaded.config.data.context, files)
+        files = tokenizer_files(loaded.processor)
+        kind = write_language_model(
+            folder, loaded.model, loaded.config.model, loaded.config.data.context, files
+        )
     names = sorted(path.name for path in folder.iterdir())
-    facts_table(
+    print_facts(
         [
             ("model", f"{kind}: {', '.join(names)}"),
             ("folder", str(folder)),
@@ -40,4 +42,4 @@ def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negati
         ]
     )
     if json:
-        result_line({"folder": str(folder), "model_type": kind, "files": names})
+        print_json({"folder": str(folder), "model_type": kind, "files": names})

@@ -6,17 +6,25 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
-from foveal.core.runtime import choose_device
-from foveal.core.signals import Signals
-from foveal.data.files.aligned import lines_of
-from foveal.generation.options import DRAWING, LOOKING, SEARCHING, Drawing, Looking, Searching, check
-from foveal.tasks.draw.generate import write_drawings
-from foveal.tasks.language_model_generation import write_continuations
+from foveal.core.runtime import resolve_device
+from foveal.core.signals import SignalHandler
+from foveal.data.files.aligned import read_lines
+from foveal.generation.options import (
+    DEFAULT_BEAM_SEARCH,
+    DEFAULT_SAMPLING,
+    NO_ATTENTION_MAP,
+    AttentionMapOptions,
+    BeamSearchOptions,
+    SamplingOptions,
+    check_generation_options,
+)
+from foveal.tasks.draw.generate import write_images
+from foveal.tasks.language_model_generation import print_continuations
 from foveal.tasks.masked_lm_generation import fill_gaps
-from foveal.tasks.sequence_generation import write_seen, write_targets
+from foveal.tasks.sequence_generation import print_targets, print_targets_of_data
 from foveal.tasks.session import load
 
-SEEN = {
+FILE_INPUTS = {
     "caption": "pictures",
     "narrate": "clips",
     "transcribe": "recordings",
@@ -32,9 +40,9 @@ def generate(
     prompt: str | None = None,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
     tokens: int | None = None,
-    drawing: Drawing = DRAWING,
-    searching: Searching = SEARCHING,
-    looking: Looking = LOOKING,
+    sampling_options: SamplingOptions = DEFAULT_SAMPLING,
+    beam_options: BeamSearchOptions = DEFAULT_BEAM_SEARCH,
+    attention_options: AttentionMapOptions = NO_ATTENTION_MAP,
     out: Path | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -60,49 +68,71 @@ def generate(
     json
         Print one JSON object on standard output.
     """
-    check(tokens, drawing, searching, looking)
-    with Signals():
-        loaded = load(run, choose_device(device))
-        plain = drawing == DRAWING and tokens is None
+    check_generation_options(tokens, sampling_options, beam_options, attention_options)
+    with SignalHandler():
+        loaded = load(run, resolve_device(device))
+        plain = sampling_options == DEFAULT_SAMPLING and tokens is None
         if out is not None and loaded.config.task.name != "draw":
             raise UserError(f"--out: {run} writes text, on standard output; leave it out")
         match loaded.config.task.name:
             case "language":
-                if looking.attention is not None:
+                if attention_options.attention is not None:
                     raise UserError(f"--attention: {run} is a language model, which reads no source")
-                write_continuations(loaded, _prompts(prompt, input_), tokens, drawing, searching, json)
+                print_continuations(
+                    loaded, _read_prompts(prompt, input_), tokens, sampling_options, beam_options, json
+                )
             case "translate" | "transduce" | "caption" | "narrate" | "transcribe" | "reply" as task:
-                if drawing.stop or tokens is not None:
+                if sampling_options.stop or tokens is not None:
                     raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
-                if task not in SEEN:
-                    write_targets(loaded, _prompts(prompt, input_), drawing, searching, looking, json)
+                if task not in FILE_INPUTS:
+                    print_targets(
+                        loaded,
+                        _read_prompts(prompt, input_),
+                        sampling_options,
+                        beam_options,
+                        attention_options,
+                        json,
+                    )
                 elif input_ is None or prompt is not None:
-                    raise UserError(f"{run} reads {SEEN[task]}: give --input PATH, no --prompt")
+                    raise UserError(f"{run} reads {FILE_INPUTS[task]}: give --input PATH, no --prompt")
                 else:
-                    write_seen(loaded, input_, drawing, searching, looking, json)
+                    print_targets_of_data(
+                        loaded, input_, sampling_options, beam_options, attention_options, json
+                    )
             case "mask":
-                if not plain or looking != LOOKING or searching != Searching(best=searching.best):
+                if (
+                    not plain
+                    or attention_options != NO_ATTENTION_MAP
+                    or beam_options != BeamSearchOptions(best=beam_options.best)
+                ):
                     raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")
-                fill_gaps(loaded, _prompts(prompt, input_), searching.best, json)
+                fill_gaps(loaded, _read_prompts(prompt, input_), beam_options.best, json)
             case "draw":
-                given = Drawing(seed=drawing.seed, samples=drawing.samples)
-                others = (prompt, input_, tokens, drawing, searching, looking.head)
-                if others != (None, None, None, given, SEARCHING, None):
+                given = SamplingOptions(seed=sampling_options.seed, samples=sampling_options.samples)
+                others = (prompt, input_, tokens, sampling_options, beam_options, attention_options.head)
+                if others != (None, None, None, given, DEFAULT_BEAM_SEARCH, None):
                     raise UserError(f"{run} draws: leave out all but --samples, --seed, --out, --attention")
-                write_drawings(loaded, drawing.samples, drawing.seed, out, looking.attention, json)
+                write_images(
+                    loaded,
+                    sampling_options.samples,
+                    sampling_options.seed,
+                    out,
+                    attention_options.attention,
+                    json,
+                )
             case other:
                 raise UserError(f"{run} answers what it reads (task {other}): foveal predict {run} DATA")
 
 
-def _prompts(prompt: str | None, path: Path | None) -> list[str]:
+def _read_prompts(prompt: str | None, path: Path | None) -> list[str]:
     if path is None:
         return [prompt or ""]
     if prompt is not None:
         raise UserError("--prompt and --input can't both be given")
     prompts = []
-    for line in lines_of(path):
-        if line.why:
-            raise UserError(f"{path}, line {line.number}: {line.why}")
+    for line in read_lines(path):
+        if line.reason:
+            raise UserError(f"{path}, line {line.number}: {line.reason}")
         prompts.append(line.text.rstrip("\r\n"))
     if not prompts:
         raise UserError(f"{path}: no prompts: write one a line")

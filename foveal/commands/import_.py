@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.commands.training_report import command
+from foveal.commands.training_report import shell_command
 from foveal.config import StackConfig
-from foveal.core.signals import Signals
-from foveal.interop.huggingface.language_models import Foreign
-from foveal.interop.image_network import COUNTED, ForeignNetwork
+from foveal.core.signals import SignalHandler
+from foveal.interop.huggingface.language_models import ImportedTextModel
+from foveal.interop.image_network import BATCH_NORM_STATISTICS, ImportedImageNetwork
 from foveal.interop.import_run import import_run
-from foveal.store.run import default_path
-from foveal.tasks.labeling import some
-from foveal.ui.console import facts_table, result_line, say
+from foveal.store.run import default_run_path
+from foveal.tasks.labeling import summarize_labels
+from foveal.ui.console import log, print_facts, print_json
 
 
 def import_(
@@ -37,49 +37,57 @@ def import_(
     json
         Print one JSON object with what was made on standard output.
     """
-    with Signals():
-        made, found = import_run(folder, run or default_path(str(folder.absolute()), "import"), say)
+    with SignalHandler():
+        made, found = import_run(folder, run or default_run_path(str(folder.absolute()), "import"), log)
     path = made.path
-    rows, sizes = _text_model(found, path) if isinstance(found, Foreign) else _network(found, path)
-    facts_table(rows)
+    rows, sizes = (
+        _describe_text_model(found, path)
+        if isinstance(found, ImportedTextModel)
+        else _describe_image_network(found, path)
+    )
+    print_facts(rows)
     if json:
-        result_line({"run": str(path)} | sizes)
+        print_json({"run": str(path)} | sizes)
 
 
-Told = tuple[list[tuple[str, str]], dict[str, Any]]
+RowsAndJson = tuple[list[tuple[str, str]], dict[str, Any]]
 """Rows of a table, and the same for programs."""
 
 
-def _text_model(found: Foreign, path: Path) -> Told:
-    parameters = sum(tensor.numel() for tensor in found.tensors.values())
+def _describe_text_model(imported: ImportedTextModel, path: Path) -> RowsAndJson:
+    parameters = sum(tensor.numel() for tensor in imported.tensors.values())
     train_on = f"foveal train DATA --from {path}"
-    model: StackConfig = found.config
-    if found.config.encoder.kind == "none":
-        following = [("next", command("generate", path, "--prompt", "Once")), ("", train_on)]
+    model: StackConfig = imported.config
+    if imported.config.encoder.kind == "none":
+        following = [("next", shell_command("generate", path, "--prompt", "Once")), ("", train_on)]
     else:
-        model = found.config.encoder
-        head = "its own, which guesses masked words" if found.has_head else "none: give it one by training"
+        model = imported.config.encoder
+        head = "its own, which guesses masked words" if imported.has_head else "none: give it one by training"
         following = [("head", head), ("next", f"{train_on} --task classify")]
     rows = [
-        ("model", f"{found.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
-        ("weights", f"{parameters:,} parameters, {found.vocabulary:,} tokens"),
+        ("model", f"{imported.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
+        ("weights", f"{parameters:,} parameters, {imported.vocabulary:,} tokens"),
         ("run", str(path)),
         *following,
     ]
-    sizes = {"parameters": parameters, "vocabulary": found.vocabulary, "context": found.context}
-    return rows, {"model_type": found.model_type, **sizes}
+    sizes = {"parameters": parameters, "vocabulary": imported.vocabulary, "context": imported.context}
+    return rows, {"model_type": imported.model_type, **sizes}
 
 
-def _network(found: ForeignNetwork, path: Path) -> Told:
-    parameters = sum(tensor.numel() for name, tensor in found.tensors.items() if not name.endswith(COUNTED))
-    encoder = found.model.encoder
+def _describe_image_network(imported: ImportedImageNetwork, path: Path) -> RowsAndJson:
+    parameters = sum(
+        tensor.numel()
+        for name, tensor in imported.tensors.items()
+        if not name.endswith(BATCH_NORM_STATISTICS)
+    )
+    encoder = imported.model.encoder
     sizes = "" if encoder.kind == "image" else f": {encoder.layers} x {encoder.mixers}, width {encoder.width}"
     rows = [
-        ("model", found.name + sizes),
-        ("weights", f"{parameters:,} parameters, {some(found.labels)} labels"),
+        ("model", imported.name + sizes),
+        ("weights", f"{parameters:,} parameters, {summarize_labels(imported.labels)} labels"),
         ("run", str(path)),
-        ("next", command("predict", path, "photo.jpg")),
+        ("next", shell_command("predict", path, "photo.jpg")),
         ("", f"foveal train DATA --from {path}"),
         ("", f"foveal transfer DATA --from {path}"),
     ]
-    return rows, {"model_type": found.name, "parameters": parameters, "classes": len(found.labels)}
+    return rows, {"model_type": imported.name, "parameters": parameters, "classes": len(imported.labels)}

@@ -7,21 +7,23 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
-from foveal.core.runtime import choose_device
-from foveal.core.signals import Signals
+from foveal.core.runtime import resolve_device
+from foveal.core.signals import SignalHandler
 from foveal.inspection.activations.view import show_activations
 from foveal.inspection.confusion.view import show_confusion
 from foveal.inspection.filmstrip.view import show_filmstrip
 from foveal.inspection.filters.view import show_filters
-from foveal.inspection.neighbors.compute import Measure
-from foveal.inspection.neighbors.view import show_neighbours
+from foveal.inspection.neighbors.compute import DistanceMeasure
+from foveal.inspection.neighbors.view import show_neighbors
 from foveal.inspection.units.view import show_units
 from foveal.tasks.glimpses.view import show_glimpses
-from foveal.tasks.navigation.view import show_walks
+from foveal.tasks.navigation.view import show_navigation
 from foveal.tasks.session import load
 
-View = Literal["activations", "filters", "units", "confusion", "neighbours", "glimpses", "filmstrip", "walks"]
-OPTIONS: dict[View, tuple[str, ...]] = {
+InspectionView = Literal[
+    "activations", "filters", "units", "confusion", "neighbours", "glimpses", "filmstrip", "walks"
+]
+VIEW_OPTIONS: dict[InspectionView, tuple[str, ...]] = {
     "activations": ("data", "initialization"),
     "filters": (),
     "units": ("data", "layer"),
@@ -32,19 +34,19 @@ OPTIONS: dict[View, tuple[str, ...]] = {
     "walks": ("query",),
 }
 """What may be asked of each view, beside a picture."""
-NEAREST = 5
+DEFAULT_NEIGHBORS = 5
 
 
 def inspect(
-    what: str,
-    view: View = "activations",
+    run_or_model: str,
+    view: InspectionView = "activations",
     /,
     *settings: str,
     data: str | None = None,
     initialization: str | None = None,
     query: str | None = None,
     nearest: int | None = None,
-    measure: Measure | None = None,
+    measure: DistanceMeasure | None = None,
     layer: str | None = None,
     out: Path | None = None,
     device: str = "auto",
@@ -90,13 +92,13 @@ def inspect(
     """
     asked: dict[str, object] = {"data": data, "initialization": initialization, "layer": layer}
     asked |= {"query": query, "nearest": nearest, "measure": measure}
-    with Signals():
-        _check_of_use(view, settings, asked)
-        where = choose_device(device)
+    with SignalHandler():
+        _check_view_options(view, settings, asked)
+        where = resolve_device(device)
         if view == "activations":
-            show_activations(what, settings, data, initialization, out, where, json)
+            show_activations(run_or_model, settings, data, initialization, out, where, json)
             return
-        run = load(what, where)
+        run = load(run_or_model, where)
         match view:
             case "filters":
                 show_filters(run, out, json)
@@ -105,19 +107,19 @@ def inspect(
             case "confusion":
                 show_confusion(run, data, out, json)
             case "neighbours":
-                k = NEAREST if nearest is None else nearest
-                show_neighbours(run, query, data, k, measure or "cosine", out, json)
+                k = DEFAULT_NEIGHBORS if nearest is None else nearest
+                show_neighbors(run, query, data, k, measure or "cosine", out, json)
             case "glimpses":
                 show_glimpses(run, query, out, json)
             case "filmstrip":
                 show_filmstrip(run, query, out, json)
             case "walks":
-                show_walks(run, query, out, json)
+                show_navigation(run, query, out, json)
 
 
-def _check_of_use(view: View, settings: Sequence[str], asked: Mapping[str, object]) -> None:
+def _check_view_options(view: InspectionView, settings: Sequence[str], options: Mapping[str, object]) -> None:
     if view != "activations" and settings:
         raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
-    for name, value in asked.items():
-        if value is not None and name not in OPTIONS[view]:
+    for name, value in options.items():
+        if value is not None and name not in VIEW_OPTIONS[view]:
             raise UserError(f"--{name}: the view {view} has no use for it; leave it out")

@@ -7,21 +7,31 @@ import torch
 from cyclopts import Parameter
 from rich.table import Table
 
-from foveal.config import ASKING, Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
+from foveal.config import VQA_TASKS, Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
 from foveal.core.errors import UserError
 from foveal.inspection.layers.view import describe_layers, network_config
 from foveal.models.image_networks import NETWORKS
-from foveal.tasks.session import kind_of
-from foveal.ui.console import OUTPUT, facts_table, result_line
+from foveal.tasks.session import task_of
+from foveal.ui.console import STDOUT, print_facts, print_json
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-OF_TEXTS = ("classify", "tag", "mask")
-CHOOSING = (*OF_TEXTS, "sounds", "series", "steps", "images", "clips", "frames", "answer", "choose")
+TEXT_ENCODER_TASKS = ("classify", "tag", "mask")
+ENCODER_ONLY_TASKS = (
+    *TEXT_ENCODER_TASKS,
+    "sounds",
+    "series",
+    "steps",
+    "images",
+    "clips",
+    "frames",
+    "answer",
+    "choose",
+)
 """Tasks whose head is no decoder."""
 
 
-class Part(NamedTuple):
+class ModelComponent(NamedTuple):
     """A stack of a model, or a network known by its name, which has no settings of a stack."""
 
     name: str
@@ -35,20 +45,20 @@ class Part(NamedTuple):
 
 
 @app.default
-def list_(*, json: Json = False) -> None:
+def list_presets(*, json: Json = False) -> None:
     """List the presets."""
-    rows = {name: _facts(load_config(name)) for name in preset_names()}
+    rows = {name: _preset_summary(load_config(name)) for name in preset_names()}
     if json:
-        result_line(rows)
+        print_json(rows)
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("preset", "task", "mixers", "layers", "parameters"):
         table.add_column(column, no_wrap=column != "mixers")
     for name, facts in rows.items():
         table.add_row(name, facts["task"], facts["mixers"], facts["layers"], f"{facts['parameters']:,}")
-    OUTPUT.print(table)
+    STDOUT.print(table)
     names = [name for name in NETWORKS if name not in rows]
-    OUTPUT.print(f"\nnetworks for images, as published (--model, describe): {', '.join(names)}")
+    STDOUT.print(f"\nnetworks for images, as published (--model, describe): {', '.join(names)}")
 
 
 @app.command
@@ -78,51 +88,51 @@ def describe(
         return
     if input_ is not None or classes is not None:
         raise UserError(f"{name} reads no images to label: leave out --input and --classes")
-    model = _model(config)
+    model = _meta_model(config)
     shapes = {key: list(parameter.shape) for key, parameter in model.named_parameters()}
     if json:
-        result_line(_facts(config) | {"config": config.model_dump(), "shapes": shapes})
+        print_json(_preset_summary(config) | {"config": config.model_dump(), "shapes": shapes})
         return
     print(to_toml(config))
-    facts_table([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], OUTPUT)
+    print_facts([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], STDOUT)
 
 
-def parts_of(config: Config) -> list[Part]:
+def model_components(config: Config) -> list[ModelComponent]:
     """What a model is made of: one that chooses has no stack but its encoder."""
     model, encoder = config.model, config.model.encoder
     if encoder.kind == "none":
-        return [_part("", model)]
-    reader = _reader(encoder)
-    if config.task.name in ASKING:
-        reader += [_part("question", model.question), _part("joint", model.joint)]
-    return reader if config.task.name in CHOOSING else [*reader, _part("decoder", model)]
+        return [_stack_component("", model)]
+    reader = _encoder_components(encoder)
+    if config.task.name in VQA_TASKS:
+        reader += [_stack_component("question", model.question), _stack_component("joint", model.joint)]
+    return reader if config.task.name in ENCODER_ONLY_TASKS else [*reader, _stack_component("decoder", model)]
 
 
-def _reader(encoder: EncoderConfig) -> list[Part]:
+def _encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
     if encoder.kind == "volume":
-        return [Part("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
-    network = Part("encoder", encoder.network)
+        return [ModelComponent("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
+    network = ModelComponent("encoder", encoder.network)
     if encoder.kind == "frames":
-        return [network, _part("then", encoder)]
-    return [network if encoder.kind == "image" else _part("encoder", encoder)]
+        return [network, _stack_component("then", encoder)]
+    return [network if encoder.kind == "image" else _stack_component("encoder", encoder)]
 
 
-def _part(name: str, stack: StackConfig) -> Part:
-    return Part(name, stack.mixers, str(stack.layers), str(stack.width))
+def _stack_component(name: str, stack: StackConfig) -> ModelComponent:
+    return ModelComponent(name, stack.mixers, str(stack.layers), str(stack.width))
 
 
-def _facts(config: Config) -> dict[str, Any]:
-    parts = parts_of(config)
+def _preset_summary(config: Config) -> dict[str, Any]:
+    parts = model_components(config)
     return {
         "task": config.task.name,
         "mixers": " > ".join(part.mixers for part in parts),
         "layers": " > ".join(part.layers for part in parts if part.layers),
         "width": " > ".join(part.width for part in parts if part.width),
-        "parameters": sum(parameter.numel() for parameter in _model(config).parameters()),
+        "parameters": sum(parameter.numel() for parameter in _meta_model(config).parameters()),
         "budget": config.training.budget,
     }
 
 
-def _model(config: Config) -> torch.nn.Module:
+def _meta_model(config: Config) -> torch.nn.Module:
     with torch.device("meta"):
-        return kind_of(config).outline(config)
+        return task_of(config).model_of_default_size(config)

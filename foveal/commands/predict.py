@@ -9,17 +9,17 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
-from foveal.core.progress import Watch
-from foveal.core.runtime import choose_device
-from foveal.core.signals import Signals
-from foveal.tasks.base import Answers
-from foveal.tasks.session import Loaded, kind_of, load
-from foveal.tasks.test_time_views import with_views
-from foveal.tasks.vqa.predict import asked
-from foveal.ui.console import result_line, say
-from foveal.ui.progress_bar import Meter
+from foveal.core.progress import ProgressCallback
+from foveal.core.runtime import resolve_device
+from foveal.core.signals import SignalHandler
+from foveal.tasks.base import Predictions
+from foveal.tasks.session import LoadedRun, load, task_of
+from foveal.tasks.test_time_views import with_test_time_views
+from foveal.tasks.vqa.predict import answer_questions
+from foveal.ui.console import log, print_json
+from foveal.ui.progress_bar import ProgressBar
 
-SURE = 0.9
+CONFIDENCE_THRESHOLD = 0.9
 """A label whose probability is higher is told as sure."""
 
 
@@ -60,42 +60,44 @@ def predict(
     json
         Print one JSON object on standard output.
     """
-    with Signals(), Meter("predicted") as watch:
-        loaded = with_views(load(run, choose_device(device)), views, scales)
+    with SignalHandler(), ProgressBar("predicted") as watch:
+        loaded = with_test_time_views(load(run, resolve_device(device)), views, scales)
         if choice and not question:
             raise UserError("--choice is of a --question: give one, or leave it out")
         if question:
-            found: Answers | None = asked(loaded, Path(data), question, choice)
+            found: Predictions | None = answer_questions(loaded, Path(data), question, choice)
         else:
-            found = _answered(loaded, data, watch)
+            found = _predict_data(loaded, data, watch)
     if found is None:
         raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
     if json:
         columns = {
-            "place": found.places,
+            "place": found.locations,
             "source": found.sources,
             "output": found.outputs,
             "probability": found.probabilities,
         }
         known = {name: column for name, column in columns.items() if column is not None}
         answers = [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
-        aside = [asdict(one) for one in found.aside]
+        aside = [asdict(one) for one in found.skipped]
         told = {"run": str(run), "data": data, "predictions": answers, "set_aside": aside}
-        result_line(told | _counted(found))
+        print_json(told | _label_counts(found))
     else:
         sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found.outputs))
-        if len(found.outputs) > 1 and (counted := _counted(found)):
+        if len(found.outputs) > 1 and (counted := _label_counts(found)):
             labels = ", ".join(f"{name} {count:,}" for name, count in counted["labels"].items())
-            say(f"{labels}; {100 * counted['sure']:.1f} % with a probability over {SURE}")
+            log(f"{labels}; {100 * counted['sure']:.1f} % with a probability over {CONFIDENCE_THRESHOLD}")
 
 
-def _answered(loaded: Loaded, data: str, watch: Watch) -> Answers | None:
-    return kind_of(loaded.config).answer(loaded.config, loaded.model, loaded.inputs, data, say, watch)
+def _predict_data(loaded: LoadedRun, data: str, progress: ProgressCallback) -> Predictions | None:
+    return task_of(loaded.config).predict(loaded.config, loaded.model, loaded.processor, data, log, progress)
 
 
-def _counted(found: Answers) -> dict[str, Any]:
+def _label_counts(predictions: Predictions) -> dict[str, Any]:
     """How many sources are of each label, and the share of which the model is sure."""
-    if found.probabilities is None:
+    if predictions.probabilities is None:
         return {}
-    sure = sum(probability > SURE for probability in found.probabilities) / len(found.probabilities)
-    return {"labels": dict(sorted(Counter(found.outputs).items())), "sure": sure}
+    sure = sum(probability > CONFIDENCE_THRESHOLD for probability in predictions.probabilities) / len(
+        predictions.probabilities
+    )
+    return {"labels": dict(sorted(Counter(predictions.outputs).items())), "sure": sure}

@@ -6,11 +6,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.commands.training_report import train_and_report
-from foveal.core.runtime import choose_device, keep_freed_memory
-from foveal.core.signals import Signals
-from foveal.store.run import changed_machine, open_run
-from foveal.tasks.session import build_model, load_start, prepare_again
-from foveal.ui.console import say
+from foveal.core.runtime import keep_freed_memory, resolve_device
+from foveal.core.signals import SignalHandler
+from foveal.store.run import environment_changes, open_run
+from foveal.tasks.session import build_model, load_initial_weights, prepare_run_data
+from foveal.ui.console import log
 
 
 def resume(
@@ -27,13 +27,13 @@ def resume(
     json
         Print one JSON object with the result on standard output.
     """
-    with Signals() as signals:
+    with SignalHandler() as signals:
         opened = open_run(run)
-        chosen = choose_device(device or opened.facts["data"]["device"])
-        if then := changed_machine(opened):
-            say(f"made with {then}: it goes on, but need not end bit for bit as it would have")
-        data = prepare_again(opened, say)
+        chosen = resolve_device(device or opened.manifest["data"]["device"])
+        if then := environment_changes(opened):
+            log(f"made with {then}: it goes on, but need not end bit for bit as it would have")
+        data = prepare_run_data(opened, log)
         keep_freed_memory()
-        model = build_model(opened.config, data.inputs, chosen)
-        load_start(opened, model)
+        model = build_model(opened.config, data.processor, chosen)
+        load_initial_weights(opened, model)
         train_and_report(opened, model, data, signals, json)

@@ -7,36 +7,36 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from torch import nn
 
-from foveal.commands.models import parts_of
+from foveal.commands.models import model_components
 from foveal.commands.training_report import train_and_report
 from foveal.config import Config, TaskName
-from foveal.core.runtime import choose_device, fast_bfloat16, keep_freed_memory
-from foveal.core.signals import Signals
-from foveal.data.core.prepared_data import NOTHING, Prepared
-from foveal.data.core.split_data import Part
-from foveal.data.images.image_examples import Pictures
+from foveal.core.runtime import has_fast_bfloat16, keep_freed_memory, resolve_device
+from foveal.core.signals import SignalHandler
+from foveal.data.core.prepared_data import NO_REUSE, PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.images.image_examples import ImageExamples
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
-from foveal.store.run import check_outside, check_place, default_path, open_run
-from foveal.tasks.configure import configured
+from foveal.store.run import check_outside_data, check_run_path, default_run_path, open_run
+from foveal.tasks.configure import load_training_config
 from foveal.tasks.session import (
-    Given,
-    begin_from,
+    DataPaths,
     build_model,
-    build_task,
-    fit_first,
-    inputs_for,
-    kind_of,
+    build_objective,
+    data_dependent_init,
     new_run,
-    settle,
-    training_order,
+    processors_to_reuse,
+    resolve_config,
+    task_of,
+    train_batches,
+    warm_start,
 )
-from foveal.training.dry_run import Preflight, preflight
-from foveal.training.plan import counted_steps, parse_budget
+from foveal.training.dry_run import DryRunResult, dry_run
+from foveal.training.plan import budget_to_steps, parse_budget
 from foveal.training.protocols import Batches
-from foveal.ui.console import duration, facts_table, say, size
+from foveal.ui.console import format_bytes, format_duration, log, print_facts
 
-SHEET = "contact_sheet.png"
+CONTACT_SHEET_FILE = "contact_sheet.png"
 
 
 def train(
@@ -85,99 +85,101 @@ def train(
         Print one JSON object with the result on standard output.
     """
     first = None if from_ is None else open_run(from_)
-    config, preset = configured(data, overrides, task, model, first, budget)
-    chosen = choose_device(device)
-    config = settle(config, chosen)
-    folder = run or default_path(data, model or (from_ or Path(preset)).name)
-    check_place(folder)
-    check_outside(folder, data, valid, test)
-    with Signals() as signals:
-        given = Given(data, valid, test)
-        inputs, taken = (None, NOTHING) if first is None else inputs_for(first, config)
-        prepared = kind_of(config).prepare(config, given, say, inputs, taken)
+    config, preset = load_training_config(data, overrides, task, model, first, budget)
+    chosen = resolve_device(device)
+    config = resolve_config(config, chosen)
+    folder = run or default_run_path(data, model or (from_ or Path(preset)).name)
+    check_run_path(folder)
+    check_outside_data(folder, data, valid, test)
+    with SignalHandler() as signals:
+        given = DataPaths(data, valid, test)
+        inputs, taken = (None, NO_REUSE) if first is None else processors_to_reuse(first, config)
+        prepared = task_of(config).prepare(config, given, log, inputs, taken)
         keep_freed_memory()
-        network, origin = build_model(config, prepared.inputs, chosen), preset
-        begun = fit_first(config, network, prepared, taken=first is not None) or first is not None
+        network, origin = build_model(config, prepared.processor, chosen), preset
+        begun = data_dependent_init(config, network, prepared, reused=first is not None) or first is not None
         if first is not None:
-            whole = begin_from(first, config, prepared.inputs, network)
+            whole = warm_start(first, config, prepared.processor, network)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
-        _announce(data, config, origin, folder, prepared, network)
+        _print_setup(data, config, origin, folder, prepared, network)
         if run is None and folder.exists():
-            folder = default_path(data, model or (from_ or Path(preset)).name)
-            say(f"another training has taken that place: this run is {folder}")
+            folder = default_run_path(data, model or (from_ or Path(preset)).name)
+            log(f"another training has taken that place: this run is {folder}")
         opened = new_run(folder, config, prepared, given, preset, str(chosen), network if begun else None)
-        if _pictured(prepared):
-            sheet = contact_sheet(prepared.train.examples, training_order(config, prepared.train))
-            durable.replace_file(folder / SHEET, sheet)
+        if _has_images(prepared):
+            sheet = contact_sheet(prepared.train.examples, train_batches(config, prepared.train))
+            durable.atomic_write(folder / CONTACT_SHEET_FILE, sheet)
         train_and_report(opened, network, prepared, signals, json)
 
 
-def _pictured(prepared: Prepared[Any, Any]) -> bool:
+def _has_images(prepared: PreparedData[Any, Any]) -> bool:
     """Whether a sheet can show what there is to train on."""
-    return isinstance(prepared.train, Part) and isinstance(prepared.train.examples, Pictures)
+    return isinstance(prepared.train, SplitData) and isinstance(prepared.train.examples, ImageExamples)
 
 
-def _announce(
-    data: str, config: Config, origin: str, folder: Path, prepared: Prepared[Any, Any], network: nn.Module
+def _print_setup(
+    data: str, config: Config, origin: str, folder: Path, prepared: PreparedData[Any, Any], network: nn.Module
 ) -> None:
     """What was decided and what it will cost, before anything is spent on it."""
-    kind, facts = kind_of(config), prepared.facts["parts"]
-    told = kind.describe(config, prepared)
-    order = training_order(config, prepared.train)
-    task = build_task(config, network, prepared.inputs)
-    first = preflight(network, task, order.batch(0, 0), config)
-    step = first.seconds * config.training.accumulate + first.update
+    kind, facts = task_of(config), prepared.facts["parts"]
+    told = kind.summarize(config, prepared)
+    order = train_batches(config, prepared.train)
+    task = build_objective(config, network, prepared.processor)
+    first = dry_run(network, task, order.batch(0, 0), config)
+    step = first.seconds * config.training.accumulate + first.update_seconds
     parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
-    outcomes = told.outcomes
+    outcomes = told.num_outcomes
     unit = "of the reward missed," if config.task.signal == "reinforce" else "nats"
     expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
-    aside = [("set aside", _set_aside(prepared, folder))] if prepared.aside else []
-    pictures = [("pictures", f"{folder / SHEET}: as they are, and as the model is fed them")]
-    facts_table(
+    aside = [("set aside", _skipped_summary(prepared, folder))] if prepared.skipped else []
+    pictures = [("pictures", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model is fed them")]
+    print_facts(
         [
             ("data", f"{data}: {told.data}: {parts}"),
             *aside,
             ("task", told.task),
-            ("model", f"{origin}: {_model(config, network)}"),
+            ("model", f"{origin}: {_model_summary(config, network)}"),
             ("first loss", f"{first.loss:.3f} {unit} measured{expected}"),
-            ("cost", _cost(config, order, first, step, told.unit)),
-            *(pictures if _pictured(prepared) else []),
+            ("cost", _cost_summary(config, order, first, step, told.unit)),
+            *(pictures if _has_images(prepared) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )
-    steps, rising = _steps(config, order, step), config.schedule.warmup
+    steps, rising = _estimate_steps(config, order, step), config.schedule.warmup
     timed = parse_budget(config.training.budget).unit == "seconds"
     if steps < 2 * rising and (timed or config.schedule.name != "one-cycle"):
-        say(f"about {steps:,} steps, and the rate rises in {rising} of them: lower schedule.warmup")
-    if config.training.precision == "bfloat16" and not fast_bfloat16(next(network.parameters()).device):
-        say("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
+        log(f"about {steps:,} steps, and the rate rises in {rising} of them: lower schedule.warmup")
+    if config.training.precision == "bfloat16" and not has_fast_bfloat16(next(network.parameters()).device):
+        log("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
 
 
-def _set_aside(prepared: Prepared[Any, Any], folder: Path) -> str:
-    first, count = prepared.aside[0], len(prepared.aside)
-    return f"{count:,} rows, all in {folder / 'set_aside.jsonl'}; the first: {first.place}: {first.why}"
+def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
+    first, count = prepared.skipped[0], len(prepared.skipped)
+    return f"{count:,} rows, all in {folder / 'set_aside.jsonl'}; the first: {first.location}: {first.reason}"
 
 
-def _model(config: Config, network: nn.Module) -> str:
+def _model_summary(config: Config, network: nn.Module) -> str:
     parameters = sum(parameter.numel() for parameter in network.parameters())
     trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
     some = f", {trained:,} of them trained" if trained < parameters else ""
-    return f"{', '.join(map(str, parts_of(config)))}; {parameters:,} parameters{some}"
+    return f"{', '.join(map(str, model_components(config)))}; {parameters:,} parameters{some}"
 
 
-def _cost(config: Config, order: Batches, first: Preflight, step: float, unit: str) -> str:
+def _cost_summary(
+    config: Config, batches: Batches, dry_run_result: DryRunResult, step: float, unit: str
+) -> str:
     """Memory and time, from one measured step."""
-    tokens = order.batch(0, 0).tokens * config.training.accumulate
-    epoch = step * order.per_epoch / config.training.accumulate
+    tokens = batches.batch(0, 0).tokens * config.training.accumulate
+    epoch = step * batches.per_epoch / config.training.accumulate
     return (
-        f"about {size(first.bytes)} of memory; {1000 * step:.0f} ms a step of {tokens:,} {unit}; "
-        f"{duration(epoch)} an epoch; {duration(step * _steps(config, order, step))} without evaluations"
+        f"about {format_bytes(dry_run_result.memory_bytes)} of memory; {1000 * step:.0f} ms a step of {tokens:,} {unit}; "
+        f"{format_duration(epoch)} an epoch; {format_duration(step * _estimate_steps(config, batches, step))} without evaluations"
     )
 
 
-def _steps(config: Config, order: Batches, step: float) -> int:
+def _estimate_steps(config: Config, batches: Batches, step: float) -> int:
     """About how many steps of so many seconds the budget is."""
     budget, accumulate = parse_budget(config.training.budget), config.training.accumulate
     if budget.unit == "seconds":
         return max(1, round(budget.amount / step))
-    return counted_steps(budget, order.per_epoch, accumulate, order.batch(0, 0).tokens * accumulate)
+    return budget_to_steps(budget, batches.per_epoch, accumulate, batches.batch(0, 0).tokens * accumulate)

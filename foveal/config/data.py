@@ -5,19 +5,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from foveal.config.values import Fraction, NotNegative, Positive, Rate, Size, Strict
+from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Size, StrictModel
 
 TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece"]
 
 
-class ImageConfig(Strict):
+class ImageConfig(StrictModel):
     """What is seen of an image."""
 
     size: Size = 32
     """Side of the square, in pixels."""
     channels: Literal[1, 3] = 3
     """Colours, or grey."""
-    batch: Positive = 128
+    batch: PositiveInt = 128
     """Images in a batch."""
     views: Literal["centre", "mirrored", "moved", "ten"] = "centre"
     """What is seen of a held-out image, and answers averaged over: the centre, with its mirror image, with
@@ -38,7 +38,7 @@ class ImageConfig(Strict):
         return scales
 
 
-class AugmentConfig(Strict):
+class AugmentConfig(StrictModel):
     """How the images to train on are changed, each in another way in each epoch."""
 
     crop: Literal["none", "shift", "reflect", "resized"] = "none"
@@ -52,11 +52,11 @@ class AugmentConfig(Strict):
     """Brightness, contrast and saturation, each by a factor in 1 +- jitter."""
     cutout: Annotated[int, Field(ge=0)] = 0
     """Side of a square that is blotted out."""
-    mixup: NotNegative = 0.0
+    mixup: NonNegativeFloat = 0.0
     """Images are mixed with others by a share from Beta(mixup, mixup); 0 means none."""
 
 
-class DataConfig(Strict):
+class DataConfig(StrictModel):
     """How text, sound, series and images become batches."""
 
     tokenizer: TokenizerName = "character"
@@ -88,7 +88,7 @@ class DataConfig(Strict):
     """Samples a second that recordings are brought to."""
     bins: Annotated[int, Field(ge=1, le=512)] = 80
     """Mel bands of a frame."""
-    seconds: Rate = 60.0
+    seconds: PositiveFloat = 60.0
     """Of the longest recording; longer ones are set aside."""
     longest: Size = 256
     """Tokens of a source or target, steps of a series, frames of a clip: longer ones are set aside, longer
@@ -99,7 +99,7 @@ class DataConfig(Strict):
     """Chance that a stream's state begins anew at a chunk, so that the model stays able to begin."""
     context: Size = 128
     """Tokens in a window, or in a chunk of truncated backpropagation."""
-    batch_tokens: Positive = 4096
+    batch_tokens: PositiveInt = 4096
     """Tokens in a batch: batch_tokens // context rows."""
     image: ImageConfig = ImageConfig()
     augment: AugmentConfig = AugmentConfig()

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from foveal.config.sections import Config
 
-PRESETS = Path(__file__).parent.parent / "presets"
-EXPECTED = {
+PRESETS_FOLDER = Path(__file__).parent.parent / "presets"
+EXPECTED_TYPES = {
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
@@ -26,7 +26,7 @@ class ConfigError(ValueError):
 
 
 def preset_names() -> list[str]:
-    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+    return sorted(path.stem for path in PRESETS_FOLDER.glob("*.toml"))
 
 
 def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
@@ -37,9 +37,9 @@ def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
 def read_preset(preset: str) -> dict[str, Any]:
     path = Path(preset)
     if preset in preset_names():
-        path = PRESETS / f"{preset}.toml"
+        path = PRESETS_FOLDER / f"{preset}.toml"
     elif path.suffix != ".toml":
-        raise ConfigError(f"unknown preset '{preset}'{nearest(preset, preset_names())}")
+        raise ConfigError(f"unknown preset '{preset}'{suggest(preset, preset_names())}")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -56,7 +56,7 @@ def from_tables(*tables: Mapping[str, Any]) -> Config:
     try:
         return Config.model_validate(merged)
     except ValidationError as error:
-        raise ConfigError(_plain(error, merged)) from None
+        raise ConfigError(_first_error(error, merged)) from None
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
@@ -81,13 +81,13 @@ def to_toml(config: BaseModel) -> str:
     return "\n".join(_toml_lines(config.model_dump(), ())).strip() + "\n"
 
 
-def nearest(word: str, known: Iterable[str], before: str = "") -> str:
-    """How to mend a misspelt word: the nearest known one, else all of them; `before` stands before each."""
+def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """How to mend a misspelt word: the nearest known one, else all of them; `prefix` stands before each."""
     names = sorted(known)
     close = difflib.get_close_matches(word.lower(), names, n=1)
     if close:
-        return f"; did you mean '{before}{close[0]}'?"
-    return f"; known: {', '.join(before + name for name in names)}"
+        return f"; did you mean '{prefix}{close[0]}'?"
+    return f"; known: {', '.join(prefix + name for name in names)}"
 
 
 def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
@@ -116,7 +116,7 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def _plain(error: ValidationError, given: Mapping[str, Any]) -> str:
+def _first_error(error: ValidationError, given: Mapping[str, Any]) -> str:
     """The first problem in one line, with the nearest known key or the allowed values."""
     problem = error.errors()[0]
     path = [str(part) for part in problem["loc"]]
@@ -126,8 +126,8 @@ def _plain(error: ValidationError, given: Mapping[str, Any]) -> str:
         for part in path[:-1]:
             section = section.model_fields[part].annotation
         before = "".join(f"{part}." for part in path[:-1])
-        return f"unknown key '{key}'{nearest(path[-1], section.model_fields, before)}"
-    if expected := EXPECTED.get(problem["type"].partition("_")[0]):
+        return f"unknown key '{key}'{suggest(path[-1], section.model_fields, before)}"
+    if expected := EXPECTED_TYPES.get(problem["type"].partition("_")[0]):
         return f"{key}={problem['input']}: expected {expected}"
     message = str(problem["msg"]).removeprefix("Value error, ")
     return f"{key}={problem['input']}: {message[0].lower()}{message[1:]}" if path else message

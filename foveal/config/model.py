@@ -4,18 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from foveal.config.values import LARGEST, Fraction, NotNegative, Rate, Size, Strict
+from foveal.config.values import MAX_SIZE, Fraction, NonNegativeFloat, PositiveFloat, Size, StrictModel
 
 ActivationName = Literal["sigmoid", "tanh", "relu", "leaky-relu", "elu", "gelu", "gelu-tanh", "silu"]
 
 
-class AttentionConfig(Strict):
+class AttentionConfig(StrictModel):
     heads: Size = 4
-    window: Annotated[int, Field(ge=0, le=LARGEST)] = 0
+    window: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 0
     """Keys a query sees, itself included; 0 means all before it."""
 
 
-class RecurrentConfig(Strict):
+class RecurrentConfig(StrictModel):
     nonlinearity: Literal["tanh", "relu"] = "tanh"
     """The Elman network's."""
     reset: Literal["before", "after"] = "after"
@@ -23,7 +23,7 @@ class RecurrentConfig(Strict):
     learned_start: bool = False
 
 
-class ConvolutionConfig(Strict):
+class ConvolutionConfig(StrictModel):
     kernel: Size = 3
     """Inputs that an output sees."""
     dilations: str = "1"
@@ -33,19 +33,19 @@ class ConvolutionConfig(Strict):
     @classmethod
     def _numbers(cls, pattern: str) -> str:
         for step in pattern.split(","):
-            if not (step.strip().isdecimal() and 1 <= int(step) <= LARGEST):
-                raise ValueError(f"expected numbers from 1 to {LARGEST}, such as 1,2,4,8")
+            if not (step.strip().isdecimal() and 1 <= int(step) <= MAX_SIZE):
+                raise ValueError(f"expected numbers from 1 to {MAX_SIZE}, such as 1,2,4,8")
         return pattern
 
 
-class S5Config(Strict):
+class S5Config(StrictModel):
     states: Size = 64
     """Complex states, half of as many conjugate pairs."""
     blocks: Size = 4
     """Blocks of the first state matrix, each a HiPPO matrix of its own."""
 
 
-class MambaConfig(Strict):
+class MambaConfig(StrictModel):
     expansion: Size = 2
     """Inner width over the model's."""
     states: Size = 16
@@ -54,20 +54,20 @@ class MambaConfig(Strict):
     """Inputs that the short convolution sees."""
 
 
-class ExpertsConfig(Strict):
+class ExpertsConfig(StrictModel):
     count: Size = 8
     active: Size = 2
     """Experts that each vector is sent to."""
-    balance: NotNegative = 0.01
+    balance: NonNegativeFloat = 0.01
     """Coefficient of the load balance in the objective."""
 
 
-class PositionConfig(Strict):
+class PositionConfig(StrictModel):
     kind: Literal["none", "rotary", "learned", "sinusoidal"] = "none"
     join: Literal["add", "concatenate"] = "add"
 
 
-class StackConfig(Strict):
+class StackConfig(StrictModel):
     """What comes in, and a stack of blocks."""
 
     mixers: str = "lstm"
@@ -75,7 +75,7 @@ class StackConfig(Strict):
     layer, one after the other."""
     layers: Size = 2
     width: Size = 256
-    embedding: Annotated[int, Field(ge=-1, le=LARGEST)] = 0
+    embedding: Annotated[int, Field(ge=-1, le=MAX_SIZE)] = 0
     """Width of the embedding: 0 is the model's width, -1 is one-hot."""
     embedding_norm: bool = False
     """A norm of what comes in: behind the embedding (RWKV's), or behind added positions (BERT's)."""
@@ -86,7 +86,7 @@ class StackConfig(Strict):
     """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
     norm: Literal["none", "layer", "rms"] = "none"
     norm_place: Literal["pre", "post"] = "pre"
-    norm_epsilon: Rate = 1e-5
+    norm_epsilon: PositiveFloat = 1e-5
     """Added to the variance in every norm."""
     residual: bool = False
     dropout: Fraction = 0.0
@@ -100,7 +100,7 @@ class StackConfig(Strict):
     positions: PositionConfig = PositionConfig()
 
 
-class ReaderConfig(StackConfig):
+class EncoderStackConfig(StackConfig):
     """A stack that sees the whole row, and the one vector that it makes of it."""
 
     bidirectional: bool = False
@@ -119,7 +119,7 @@ EncoderName = Literal[
 ]
 
 
-class EncoderConfig(ReaderConfig):
+class EncoderConfig(EncoderStackConfig):
     """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
 
     kind: EncoderName = "none"
@@ -141,7 +141,7 @@ class EncoderConfig(ReaderConfig):
     """Side of a patch, in pixels."""
 
 
-class AttentiveConfig(Strict):
+class AttentionRNNConfig(StrictModel):
     """A recurrent decoder's cell, and how it reads the memory."""
 
     cell: Literal["rnn", "lstm", "gru"] = "gru"
@@ -152,7 +152,7 @@ class AttentiveConfig(Strict):
     """At all places by their weights, or at one that is drawn, learned by REINFORCE."""
 
     @model_validator(mode="after")
-    def _has_places(self) -> "AttentiveConfig":
+    def _has_places(self) -> "AttentionRNNConfig":
         if self.look == "hard" and self.score in ("first", "summary"):
             raise ValueError(
                 f"look=hard needs scores of places to draw one: take another than score={self.score}"
@@ -160,7 +160,7 @@ class AttentiveConfig(Strict):
         return self
 
 
-class GlimpseConfig(Strict):
+class GlimpsesConfig(StrictModel):
     """How a model sees an image by parts: the recurrent attention model."""
 
     count: Size = 6
@@ -169,13 +169,13 @@ class GlimpseConfig(Strict):
     """Pixels of a glimpse, to a side."""
     scales: Annotated[int, Field(ge=1, le=8)] = 1
     """Squares of a glimpse about one place: each is twice as wide as the one before, of as many pixels."""
-    deviation: Rate = 0.2
+    deviation: PositiveFloat = 0.2
     """Of the place that is drawn in training about the one that the model names; the image is 2 wide."""
-    reinforce: NotNegative = 0.01
+    reinforce: NonNegativeFloat = 0.01
     """Coefficient of REINFORCE in the objective."""
 
 
-class DrawConfig(Strict):
+class DrawConfig(StrictModel):
     """How a model draws an image by parts (DRAW)."""
 
     steps: Size = 16
@@ -195,15 +195,15 @@ class ModelConfig(StackConfig):
     projection_bias: bool = True
     initialization: str = "own"
     """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
-    attentive: AttentiveConfig = AttentiveConfig()
-    glimpse: GlimpseConfig = GlimpseConfig()
+    attentive: AttentionRNNConfig = AttentionRNNConfig()
+    glimpse: GlimpsesConfig = GlimpsesConfig()
     draw: DrawConfig = DrawConfig()
     pooling: Literal["mean", "last", "max", "attention", "summary"] = "mean"
     """How a classifier makes one vector of the memory's; summary is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()
-    question: ReaderConfig = ReaderConfig()
+    question: EncoderStackConfig = EncoderStackConfig()
     """What reads the question about an image, and another one what was said before."""
-    joint: ReaderConfig = ReaderConfig()
+    joint: EncoderStackConfig = EncoderStackConfig()
     """What sees their vectors and the image's, side by side."""
 
     @field_validator("initialization")
@@ -212,7 +212,7 @@ class ModelConfig(StackConfig):
         if rule in ("own", "xavier", "kaiming"):
             return rule
         try:
-            fits = 0 < float(rule) <= LARGEST
+            fits = 0 < float(rule) <= MAX_SIZE
         except ValueError:
             fits = False
         if not fits:

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from foveal.config.data import AugmentConfig, DataConfig, ImageConfig
 from foveal.config.model import EncoderConfig, EncoderName, ModelConfig, check_stack
-from foveal.config.values import Fraction, NotNegative, Positive, Rate, Strict
+from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, StrictModel
 
 TaskName = Literal[
     "language",
@@ -31,9 +31,9 @@ TaskName = Literal[
     "choose",
     "navigate",
 ]
-ASKING: tuple[TaskName, ...] = ("answer", "reply", "choose")
+VQA_TASKS: tuple[TaskName, ...] = ("answer", "reply", "choose")
 """Questions about images."""
-ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
+TASK_ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
     "language": ("none",),
     "translate": ("text",),
     "transduce": ("text",),
@@ -59,7 +59,7 @@ ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
 """The kinds of encoder that read what a task is given."""
 
 
-UNSMOOTHED: dict[TaskName, str] = {
+WITHOUT_LABEL_SMOOTHING: dict[TaskName, str] = {
     "language": "the score of a language model is its loss",
     "mask": "the score of a language model is its loss",
     "choose": "the choices are each row's own",
@@ -70,13 +70,13 @@ UNSMOOTHED: dict[TaskName, str] = {
 """Tasks without label smoothing, and why."""
 
 
-class TaskConfig(Strict):
+class TaskConfig(StrictModel):
     name: TaskName = "language"
     loss: Literal["mean", "sum"] = "mean"
     """Loss per token, or summed over each row's chunk (as in min-char-rnn)."""
     positions: Literal["all", "last"] = "all"
     """Where the loss is taken: at every position or only at a window's last."""
-    smoothing: Fraction = 0.0
+    label_smoothing: Fraction = 0.0
     """Share of the probability that the training target spreads over all words (label smoothing)."""
     hardest: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of each batch of labelled images that is learned: what is hardest for a small network that learns
@@ -85,23 +85,23 @@ class TaskConfig(Strict):
     """What walks are learnt from: the paths of the data, or where one's own walks end."""
 
 
-class OptimizerConfig(Strict):
+class OptimizerConfig(StrictModel):
     name: Literal["sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon"] = "adamw"
-    rate: Rate = 2e-3
-    weight_decay: NotNegative = 0.0
+    rate: PositiveFloat = 2e-3
+    weight_decay: NonNegativeFloat = 0.0
     momentum: Fraction = 0.9
     beta1: Fraction = 0.9
     beta2: Fraction = 0.99
-    epsilon: Rate = 1e-8
+    epsilon: PositiveFloat = 1e-8
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     """What each layer below the head has of the rate of the layer above it."""
-    clip_norm: NotNegative = 1.0
+    clip_norm: NonNegativeFloat = 1.0
     """Largest global norm of the gradient; 0 leaves it."""
-    clip_value: NotNegative = 0.0
+    clip_value: NonNegativeFloat = 0.0
     """Largest absolute value of each gradient element; 0 leaves it."""
 
 
-class ScheduleConfig(Strict):
+class ScheduleConfig(StrictModel):
     name: Literal["constant", "linear", "cosine", "inverse-sqrt", "one-cycle"] = "linear"
     """After the warm-up the rate is held, then falls as named from `decay_start` to the end; inverse-sqrt
     falls with the root of the step right after the warm-up; one-cycle rises until `decay_start`."""
@@ -116,7 +116,7 @@ class ScheduleConfig(Strict):
 FreezeName = Literal["none", "norms", "below-last-block", "encoder"]
 
 
-class TrainingConfig(Strict):
+class TrainingConfig(StrictModel):
     budget: str = "3m"
     """`90s`, `3m`, `2h`, `2000steps`, `5epochs`, `10Mtokens`."""
     seed: Annotated[int, Field(ge=0)] = 0
@@ -126,7 +126,7 @@ class TrainingConfig(Strict):
     freeze: FreezeName = "none"
     """What stays as it is while the rest is trained: batch norms with their statistics, all that is below the
     last block too, or the whole encoder."""
-    accumulate: Positive = 1
+    accumulate: PositiveInt = 1
     """Micro-batches added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0
     """Steps between evaluations; 0 means about twelve in all."""
@@ -137,9 +137,9 @@ class TrainingConfig(Strict):
     average_last: Annotated[int, Field(ge=0)] = 0
     """Evaluations at which the weights are taken whose mean is evaluated and kept: so many last ones; 0 means
     none."""
-    checkpoint_seconds: Rate = 30.0
+    checkpoint_seconds: PositiveFloat = 30.0
     """Longest time between checkpoints."""
-    bad_steps: Positive = 10
+    bad_steps: PositiveInt = 10
     """Refused steps in a row (NaN or infinite) before giving up."""
 
     @model_validator(mode="after")
@@ -149,7 +149,7 @@ class TrainingConfig(Strict):
         return self
 
 
-class Config(Strict):
+class Config(StrictModel):
     """Everything that makes a run, saved in full as `config.toml`."""
 
     data: DataConfig = DataConfig()
@@ -161,21 +161,21 @@ class Config(Strict):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "Config":
-        _stacks_fit(self)
-        _texts_fit(self)
-        _pictures_fit(self)
-        _losses_fit(self)
+        _check_stacks(self)
+        _check_texts(self)
+        _check_images(self)
+        _check_objective(self)
         return self
 
 
-NETWORKS_HAVE = ("network", "stem", "nonlinearity", "normalization")
+NETWORK_SETTINGS = ("network", "stem", "nonlinearity", "normalization")
 """Settings of an encoder that are of a named network for images."""
 
 
-def _encoder_fits(encoder: EncoderConfig) -> None:
+def _check_encoder(encoder: EncoderConfig) -> None:
     if encoder.kind in ("image", "frames"):
         return
-    for name in NETWORKS_HAVE:
+    for name in NETWORK_SETTINGS:
         if getattr(encoder, name) != EncoderConfig.model_fields[name].default:
             raise ValueError(
                 f"model.encoder.{name}={getattr(encoder, name)} is of networks for images; with "
@@ -183,22 +183,22 @@ def _encoder_fits(encoder: EncoderConfig) -> None:
             )
 
 
-def _stacks_fit(config: Config) -> None:
+def _check_stacks(config: Config) -> None:
     model, name = config.model, config.task.name
     check_stack("model", model)
     if model.encoder.kind != "none":
         check_stack("model.encoder", model.encoder)
-    if name in ASKING:
+    if name in VQA_TASKS:
         check_stack("model.question", model.question)
         check_stack("model.joint", model.joint)
-    fitting = ENCODERS[name]
+    fitting = TASK_ENCODERS[name]
     if model.encoder.kind not in fitting:
         need = "no encoder" if fitting == ("none",) else "an encoder of what it reads"
         raise ValueError(
             f"task.name={name} needs {need}: take a preset of that task, or set "
             f"model.encoder.kind={' or '.join(fitting)}"
         )
-    _encoder_fits(model.encoder)
+    _check_encoder(model.encoder)
     if model.tied and model.embedding not in (0, model.width):
         raise ValueError("model.tied needs an embedding as wide as the model: set model.embedding=0")
     unbalanced = name in ("glimpse", "draw", "navigate")
@@ -206,7 +206,7 @@ def _stacks_fit(config: Config) -> None:
         raise ValueError(f"task.name={name} balances no experts: take another model.feedforward, such as mlp")
 
 
-def _texts_fit(config: Config) -> None:
+def _check_texts(config: Config) -> None:
     model, data = config.model, config.data
     if data.joint and data.target_tokenizer != "same":
         raise ValueError("data.joint is one vocabulary for both sides: leave data.target_tokenizer=same")
@@ -225,7 +225,7 @@ def _texts_fit(config: Config) -> None:
         )
 
 
-def _pictures_fit(config: Config) -> None:
+def _check_images(config: Config) -> None:
     name, encoder, data = config.task.name, config.model.encoder, config.data
     size, patch = data.image.size, encoder.patch
     if encoder.kind == "patches" and size % patch:
@@ -239,13 +239,13 @@ def _pictures_fit(config: Config) -> None:
         raise ValueError("data.image.views=moved: one pixel has none aside; raise data.image.size")
     viewed = data.image.views != "centre" or data.image.scales != "1"
     several = data.augment.mixup or viewed
-    if name in ("caption", "glimpse", *ASKING) and several:
-        told = "question" if name in ASKING else name
+    if name in ("caption", "glimpse", *VQA_TASKS) and several:
+        told = "question" if name in VQA_TASKS else name
         raise ValueError(
             f"a {told} is of one view of one image: leave out data.augment.mixup, data.image.views and "
             "data.image.scales"
         )
-    if "volume" in ENCODERS[name] and (data.augment != AugmentConfig() or viewed):
+    if "volume" in TASK_ENCODERS[name] and (data.augment != AugmentConfig() or viewed):
         raise ValueError(
             f"{name} sees the frames of a clip as they are: leave out data.augment.*, "
             "data.image.views and data.image.scales"
@@ -259,10 +259,10 @@ def _pictures_fit(config: Config) -> None:
         )
 
 
-def _losses_fit(config: Config) -> None:
+def _check_objective(config: Config) -> None:
     task = config.task
-    if task.name in UNSMOOTHED and task.smoothing:
-        raise ValueError(f"task.smoothing: {UNSMOOTHED[task.name]}; leave it out")
+    if task.name in WITHOUT_LABEL_SMOOTHING and task.label_smoothing:
+        raise ValueError(f"task.smoothing: {WITHOUT_LABEL_SMOOTHING[task.name]}; leave it out")
     if task.hardest < 1 and task.name != "images":
         raise ValueError(f"task.hardest: of labelled images alone, not of {task.name}; leave it out")
     if task.signal == "reinforce" and task.name != "navigate":

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-LARGEST = 1 << 20
+MAX_SIZE = 1 << 20
 """Of all sizes: what is larger is a slip."""
 
-Positive = Annotated[int, Field(gt=0)]
-Size = Annotated[int, Field(gt=0, le=LARGEST)]
+PositiveInt = Annotated[int, Field(gt=0)]
+Size = Annotated[int, Field(gt=0, le=MAX_SIZE)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, coerce_numbers_to_str=True)

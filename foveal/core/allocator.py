@@ -3,8 +3,8 @@
 from pathlib import Path
 
 ROOT = Path("/")
-MACHINE = "proc/meminfo"
-GROUPS = (
+MEMINFO = "proc/meminfo"
+CGROUPS = (
     ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current", "sys/fs/cgroup/memory.stat"),
     (
         "sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -18,16 +18,19 @@ GROUPS = (
 def free_memory(root: Path = ROOT) -> int | None:
     """Bytes that a process may still take, of the machine's and of its container's; None where nothing says
     so, as on other systems than Linux."""
-    found = [_machine(root), *(_group(*(root / name for name in names)) for names in GROUPS)]
+    found = [
+        _machine_available(root),
+        *(_cgroup_available(*(root / name for name in names)) for names in CGROUPS),
+    ]
     return min((left for left in found if left is not None), default=None)
 
 
-def _machine(root: Path) -> int | None:
-    words = _read(root / MACHINE).split()
+def _machine_available(root: Path) -> int | None:
+    words = _read(root / MEMINFO).split()
     return 1024 * int(words[words.index("MemAvailable:") + 1]) if "MemAvailable:" in words else None
 
 
-def _group(limit: Path, use: Path, stat: Path) -> int | None:
+def _cgroup_available(limit: Path, use: Path, stat: Path) -> int | None:
     """Files that were read count as use, and make room when it is needed."""
     most, used, words = _read(limit), _read(use), _read(stat).split()
     if not (most.isdecimal() and used.isdecimal()):  # the limit may be "max"

@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 """What tells a person one line."""
-LINES = 10.0
+SECONDS_PER_LINE = 10.0
 """Seconds from one line to the next."""
 
 
-def counted(rows: Iterable[T], count: int, what: str, say: Say) -> Iterator[T]:
-    """The rows; now and then `say` tells how many of `count` there are, as in "4,000 of 20,000 maps", and
+def log_progress(rows: Iterable[T], count: int, what: str, log: Log) -> Iterator[T]:
+    """The rows; now and then `log` tells how many of `count` there are, as in "4,000 of 20,000 maps", and
     when the rest will be."""
     began = last = time.monotonic()
     for number, row in enumerate(rows):
         now = time.monotonic()
-        if number and now > last + LINES:
+        if number and now > last + SECONDS_PER_LINE:
             last = now
             left = (now - began) / number * (count - number)
-            say(f"{number:,} of {count:,} {what}, about {left:.0f} s left")
+            log(f"{number:,} of {count:,} {what}, about {left:.0f} s left")
         yield row

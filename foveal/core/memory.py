@@ -33,7 +33,7 @@ class Memory:
         return replace(self, vectors=self.vectors[which], mask=self.mask[which], summary=self.summary[which])
 
 
-def join(memories: Sequence[Memory]) -> Memory:
+def concat_memories(memories: Sequence[Memory]) -> Memory:
     """Memories of the same rows and width, side by side along S; the summary is the mean of theirs.
 
     Rows shorter than others leave holes in the mask behind each part.

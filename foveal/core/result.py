@@ -20,15 +20,15 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Result:
+class ObjectiveOutput:
     """The terms that are trained on, and the metrics that are reported: name -> (sum, weight).
 
-    A task that chooses among labels says in evaluation which: `chosen[row]` are the numbers of a row's.
+    A task that chooses among labels says in evaluation which: `predicted_ids[row]` are the numbers of a row's.
     """
 
     terms: dict[str, Term]
     metrics: dict[str, tuple[float, float]] = field(default_factory=dict)
-    chosen: dict[int, list[int]] = field(default_factory=dict)
+    predicted_ids: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass

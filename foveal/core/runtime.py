@@ -50,7 +50,7 @@ def keep_freed_memory() -> None:
         mallopt(trim_threshold, never)
 
 
-def choose_device(name: str = "auto") -> torch.device:
+def resolve_device(name: str = "auto") -> torch.device:
     """`auto` is CUDA where present, else the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -67,7 +67,7 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
-def fast_bfloat16(device: torch.device) -> bool:
+def has_fast_bfloat16(device: torch.device) -> bool:
     """Whether `device` multiplies bfloat16 in hardware; a CPU without takes several times as long."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -76,20 +76,20 @@ def fast_bfloat16(device: torch.device) -> bool:
     return any(found.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
 
 
-def settled(precision: Precision, device: torch.device) -> Literal["float32", "bfloat16"]:
+def resolve_precision(precision: Precision, device: torch.device) -> Literal["float32", "bfloat16"]:
     """What `auto` means on `device`: bfloat16 where the hardware multiplies it."""
     if precision != "auto":
         return precision
-    return "bfloat16" if fast_bfloat16(device) else "float32"
+    return "bfloat16" if has_fast_bfloat16(device) else "float32"
 
 
-def at_least_single(x: torch.Tensor) -> torch.Tensor:
+def at_least_float32(x: torch.Tensor) -> torch.Tensor:
     """`x` in float32 if it is of lower precision: sums over a vocabulary need the digits."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
     """Run the matrix products in `precision`; parameters and sums stay in float32."""
-    if settled(precision, device) == "float32":
+    if resolve_precision(precision, device) == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)

@@ -16,7 +16,7 @@ class Interrupted(BaseException):
         self.exit_code = 128 + number
 
 
-class Signals:
+class SignalHandler:
     """While open, SIGINT and SIGTERM raise `Interrupted` at once; inside `deferred` the first one waits
     for the next `poll`. The handlers that were there before come back at the end. Main thread only.
     """
@@ -28,7 +28,7 @@ class Signals:
         self._deferring = False
         self._previous: dict[int, Any] = {}
 
-    def __enter__(self) -> "Signals":
+    def __enter__(self) -> "SignalHandler":
         for number in (signal.SIGINT, signal.SIGTERM):
             self._previous[number] = signal.signal(number, self._handle)
         return self

@@ -16,7 +16,7 @@ from torch import Tensor
 
 State = Any
 """A tree of tensors (B, ...), numbers and None."""
-OF_MEMORY = "memory_"
+MEMORY_PREFIX = "memory_"
 """How names begin of what is made of a memory once, and stays."""
 
 
@@ -29,29 +29,30 @@ def map_state(leaf: Callable[..., Any], state: State, *others: State) -> State:
     return None if state is None else leaf(state, *others)
 
 
-def select(state: State, rows: Int[Tensor, " R"]) -> State:
+def select_rows(state: State, rows: Int[Tensor, " R"]) -> State:
     """The state of `rows`, in their order, repeats allowed, in fresh storage (beam search, dropping rows)."""
     return map_state(lambda leaf: leaf.index_select(0, rows) if isinstance(leaf, Tensor) else leaf, state)
 
 
 def reorder(state: State, rows: Int[Tensor, " R"]) -> State:
-    """`select`, where each place goes on from a row of the same source: what is kept of a memory, under names
+    """`select_rows`, where each place goes on from a row of the same source: what is kept of a memory, under names
     that begin with `memory_`, is alike there and stays as it is."""
     if isinstance(state, dict):
         return {
-            name: part if name.startswith(OF_MEMORY) else reorder(part, rows) for name, part in state.items()
+            name: part if name.startswith(MEMORY_PREFIX) else reorder(part, rows)
+            for name, part in state.items()
         }
     if isinstance(state, (tuple, list)):
         return type(state)(reorder(part, rows) for part in state)
-    return select(state, rows)
+    return select_rows(state, rows)
 
 
-def detach(state: State) -> State:
+def detach_state(state: State) -> State:
     """The same state with its history cut off: the boundary of truncated backpropagation."""
     return map_state(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, state)
 
 
-def reset(state: State, rows: Bool[Tensor, " B"], start: State) -> State:
+def reset_rows(state: State, rows: Bool[Tensor, " B"], start: State) -> State:
     """`state` with the rows that are True in `rows` put back to `start` (a start state of the same batch).
 
     Gradients flow into `start`, so a learned first state goes on learning.

@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 
 from torch import Tensor, nn
 
-SITES = {
+TAP_SITES = {
     "weights": "attention's weights after the softmax (B, H, T, S), recomputed from queries and keys; "
     "hard attention's are 1 at the place it looked at; of a classifier's pooling T = H = 1",
     "hidden": "a recurrent mixer's outputs (B, T, D)",
@@ -27,25 +27,25 @@ SITES = {
 class Capture(dict[str, list[Tensor]]):
     """The values seen while open: name -> one tensor a call, detached."""
 
-    def __init__(self, model: nn.Module, wanted: tuple[str, ...]):
+    def __init__(self, model: nn.Module, patterns: tuple[str, ...]):
         super().__init__()
         self._paths = {id(module): path for path, module in model.named_modules()}
-        self._wanted = wanted
+        self._wanted = patterns
 
-    def record(self, module: nn.Module, site: str, make: Callable[[], Tensor]) -> None:
+    def record(self, module: nn.Module, site: str, compute: Callable[[], Tensor]) -> None:
         path = self._paths.get(id(module))
         name = f"{path}/{site}"
         if path is not None and any(fnmatch(name, pattern) for pattern in self._wanted):
-            self.setdefault(name, []).append(make().detach())
+            self.setdefault(name, []).append(compute().detach())
 
 
 _open: ContextVar[Capture | None] = ContextVar("capture", default=None)
 
 
 @contextmanager
-def capture(model: nn.Module, *wanted: str) -> Iterator[Capture]:
-    """Record the taps of `model` whose name matches one of `wanted` (shell patterns; none means all)."""
-    seen = Capture(model, wanted or ("*",))
+def capture(model: nn.Module, *patterns: str) -> Iterator[Capture]:
+    """Record the taps of `model` whose name matches one of `patterns` (shell patterns; none means all)."""
+    seen = Capture(model, patterns or ("*",))
     token = _open.set(seen)
     try:
         yield seen
@@ -53,15 +53,15 @@ def capture(model: nn.Module, *wanted: str) -> Iterator[Capture]:
         _open.reset(token)
 
 
-def watched() -> bool:
+def is_capturing() -> bool:
     """Whether anybody looks, so that layers may not be computed in one piece."""
     return _open.get() is not None
 
 
-class Tapped(nn.Module):
+class TappedModule(nn.Module):
     """A module that offers taps."""
 
-    def tap(self, site: str, make: Callable[[], Tensor]) -> None:
+    def tap(self, site: str, compute: Callable[[], Tensor]) -> None:
         seen = _open.get()
         if seen is not None:
-            seen.record(self, site, make)
+            seen.record(self, site, compute)

@@ -5,19 +5,19 @@ from pathlib import Path
 
 from foveal.config import TaskName
 from foveal.core.errors import UserError
-from foveal.data.audio.speech import are_recordings
+from foveal.data.audio.speech import is_audio_folder
 from foveal.data.core.rows import Row
-from foveal.data.datasets.dataset_cache import describe, names
-from foveal.data.files.folders import TABLES, open_folder
-from foveal.data.files.tables import SUFFIXES, columns_of
-from foveal.data.images.image_arrays import picture_column
-from foveal.data.images.image_files import is_archive, is_pictures, table_of
-from foveal.data.prepare_examples import part_files
+from foveal.data.datasets.dataset_cache import dataset_entry, dataset_names
+from foveal.data.files.folders import METADATA_FILES, open_folder
+from foveal.data.files.tables import TABLE_SUFFIXES, column_names
+from foveal.data.images.image_arrays import image_column
+from foveal.data.images.image_files import is_image_data, is_zip, metadata_table
+from foveal.data.prepare_examples import split_paths
 from foveal.data.series.series_files import is_series, read_series
-from foveal.data.video.clip_files import are_clips, columns_at
+from foveal.data.video.clip_files import clip_columns, is_clip_data
 
-TAGGED = (".conllu", ".conll")
-NAMING: dict[TaskName, tuple[str, ...]] = {
+CONLL_SUFFIXES = (".conllu", ".conll")
+COLUMN_SETTINGS: dict[TaskName, tuple[str, ...]] = {
     "translate": ("source", "target"),
     "transduce": ("source", "target"),
     "classify": ("column", "label"),
@@ -43,84 +43,88 @@ NAMING: dict[TaskName, tuple[str, ...]] = {
 """The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
 
-def infer_task(data: str, named: Mapping[str, object]) -> TaskName:
+def infer_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     """The task that DATA is for.
 
-    A data set of the catalogue says its own. `named` are the settings `data.*` that are given: one for a
+    A data set of the catalogue says its own. `given_settings` are the settings `data.*` that are given: one for a
     label, a source, a target or tags decides; else a table's columns do. Text of any kind is for a language
     model.
     """
     path = Path(data)
     if not path.exists():
-        if data in names():
-            return describe(data).task
+        if data in dataset_names():
+            return dataset_entry(data).task
         return "translate" if "," in data else "language"
-    if are_clips(part_files(data)["train"]):
-        return _clip_task(data, named)
-    if is_pictures(data):
-        return _picture_task(data, named)
-    if are_recordings(part_files(data)["train"]):
-        return _recording_task(data, named)
-    if any((path / table).is_file() for table in TABLES):
+    if is_clip_data(split_paths(data)["train"]):
+        return _clip_task(data, given_settings)
+    if is_image_data(data):
+        return _image_task(data, given_settings)
+    if is_audio_folder(split_paths(data)["train"]):
+        return _audio_task(data, given_settings)
+    if any((path / table).is_file() for table in METADATA_FILES):
         return "transcribe"
-    path = Path(part_files(data)["train"])
+    path = Path(split_paths(data)["train"])
     suffix = path.suffix.lower()
-    if suffix in TAGGED:
+    if suffix in CONLL_SUFFIXES:
         return "tag"
     if path.is_file() and is_series(path):
         return _series_task(path)
-    for task, settings in NAMING.items():
-        if any(name in named for name in settings if name != "column"):
+    for task, settings in COLUMN_SETTINGS.items():
+        if any(name in given_settings for name in settings if name != "column"):
             return task
-    if path.is_file() and suffix in SUFFIXES:
+    if path.is_file() and suffix in TABLE_SUFFIXES:
         try:
-            found = set(columns_of(path))
+            found = set(column_names(path))
         except UserError:
             return "language"  # whose reader says what is wrong with the file
-        text = str(named.get("column", "text"))
-        return next((task for task, columns in _columns(text).items() if columns <= found), "language")
+        text = str(given_settings.get("column", "text"))
+        return next(
+            (task for task, columns in _columns_by_task(text).items() if columns <= found), "language"
+        )
     return "language"
 
 
-def _picture_task(data: str, named: Mapping[str, object]) -> TaskName:
+def _image_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     """By the table: questions and answers; a text for each where a folder's has one and no label."""
-    path = Path(part_files(data)["train"])
-    single = picture_column(path) is not None
-    if path.is_file() and not is_archive(path) and not single:
+    path = Path(split_paths(data)["train"])
+    single = image_column(path) is not None
+    if path.is_file() and not is_zip(path) and not single:
         return "images"
-    table = path if single else table_of(open_folder(str(path)))
+    table = path if single else metadata_table(open_folder(str(path)))
     try:
-        found = set() if table is None else set(columns_of(table))
+        found = set() if table is None else set(column_names(table))
     except UserError:
         return "images"  # whose reader says what is wrong with the table
-    question, answer, choices = (str(named.get(name, name)) for name in ("question", "answer", "choices"))
+    question, answer, choices = (
+        str(given_settings.get(name, name)) for name in ("question", "answer", "choices")
+    )
     if {question, answer} <= found:
         return "choose" if choices in found else "answer"
-    text, label = str(named.get("column", "text")), str(named.get("label", "label"))
+    text, label = str(given_settings.get("column", "text")), str(given_settings.get("label", "label"))
     return "caption" if text in found and label not in found else "images"
 
 
-def _recording_task(data: str, named: Mapping[str, object]) -> TaskName:
+def _audio_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     """By the folder's table: a text for each, or a label; without a table folders are labels."""
-    table = table_of(Path(part_files(data)["train"]))
+    table = metadata_table(Path(split_paths(data)["train"]))
     try:
-        found = set() if table is None else set(columns_of(table))
+        found = set() if table is None else set(column_names(table))
     except UserError:
         return "transcribe"  # whose reader says what is wrong with the table
-    text, label = str(named.get("column", "text")), str(named.get("label", "label"))
+    text, label = str(given_settings.get("column", "text")), str(given_settings.get("label", "label"))
     return "transcribe" if text in found or (table is not None and label not in found) else "sounds"
 
 
-def _clip_task(data: str, named: Mapping[str, object]) -> TaskName:
+def _clip_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     """By what is said of clips: of each frame, in a text, or in a label; a setting that is given decides."""
-    found = columns_at(part_files(data)["train"])
-    if "label" not in named and "column" not in named and "labels" in found:
+    found = clip_columns(split_paths(data)["train"])
+    if "label" not in given_settings and "column" not in given_settings and "labels" in found:
         return "frames"
-    text, label = str(named.get("column", "text")), str(named.get("label", "label"))
+    text, label = str(given_settings.get("column", "text")), str(given_settings.get("label", "label"))
     return "narrate" if text in found and label not in found else "clips"
 
 
-def _columns(text: str) -> dict[TaskName, set[str]]:
+def _columns_by_task(text: str) -> dict[TaskName, set[str]]:
     """By the columns of a table its task, where that of texts is called `text`."""
     return {
         "translate": {"source", "target"},

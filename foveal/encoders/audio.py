@@ -4,15 +4,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.encoders.make_memory import remember
-from foveal.encoders.pooling import Summary
-from foveal.layers.audio.pyramidal_lstm import Pyramid
-from foveal.layers.audio.subsampling import Subsampling
-from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.encoders.make_memory import make_memory
+from foveal.encoders.pooling import EncoderPooling
+from foveal.layers.audio.pyramidal_lstm import PyramidalLSTM
+from foveal.layers.audio.subsampling import ConvSubsampling
+from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 
 
-class PyramidEncoder(nn.Module):
+class PyramidalLSTMEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: the listener of Chan et al. 2016, a pyramid of LSTM layers.
 
     One vector of `width` for `2^(layers - 1)` frames of F numbers. The summary is the last states of the top
@@ -24,16 +24,16 @@ class PyramidEncoder(nn.Module):
         self.d_in, self.width = d_in, width
         self.limit: int | None = None
         self.aux_names: list[str] = []
-        self.pyramid = Pyramid(d_in, width, layers, dropout)
+        self.pyramid = PyramidalLSTM(d_in, width, layers, dropout)
 
     def forward(
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Memory, Aux]:
+    ) -> tuple[Memory, AuxLosses]:
         x, lengths = self.pyramid(frames, lengths)
-        return remember(x, lengths, "times", "ends"), {}
+        return make_memory(x, lengths, "times", "ends"), {}
 
 
-class ConvEncoder(nn.Module):
+class ConvSubsamplingEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: strided convolutions, and any stack of mixers.
 
     With sinusoidal positions and blocks of full attention it is the encoder of Radford et al. 2022, with
@@ -42,20 +42,25 @@ class ConvEncoder(nn.Module):
     """
 
     def __init__(
-        self, d_in: int, stack: Stack, width: int, norm: nn.Module | None = None, summary: Summary = "mean"
+        self,
+        d_in: int,
+        stack: Stack,
+        width: int,
+        norm: nn.Module | None = None,
+        summary: EncoderPooling = "mean",
     ):
         super().__init__()
         self.d_in, self.width = d_in, width
-        self.subsampling = Subsampling(d_in, width)
+        self.subsampling = ConvSubsampling(d_in, width)
         self.stack = stack
         self.limit = None if stack.limit is None else 4 * stack.limit
         self.aux_names = aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: Summary = summary
+        self.summary: EncoderPooling = summary
 
     def forward(
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Memory, Aux]:
+    ) -> tuple[Memory, AuxLosses]:
         x, lengths = self.subsampling(frames, lengths)
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return remember(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.summary), aux

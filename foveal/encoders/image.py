@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.encoders.make_memory import remember
-from foveal.layers.blocks.moe import Aux
+from foveal.encoders.make_memory import make_memory
+from foveal.layers.blocks.moe import AuxLosses
 
-WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.Unfold)
+WINDOWED_LAYERS = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.Unfold)
 
 
 class ImageEncoder(nn.Module):
@@ -28,7 +28,7 @@ class ImageEncoder(nn.Module):
         self.limit: int | None = None
         self.aux_names: list[str] = []
 
-    def forward(self, images: Float[Tensor, "B C H W"], lengths: None = None) -> tuple[Memory, Aux]:
+    def forward(self, images: Float[Tensor, "B C H W"], lengths: None = None) -> tuple[Memory, AuxLosses]:
         # Channels last, as the vectors need them: up to a fifth faster on a CPU. The weights keep their
         # layout, for a hundredth or two: fused Adam takes weights and moments for arrays of one layout, and
         # would pair wrong numbers after a resume, which gives the moments torch's usual one.
@@ -36,7 +36,7 @@ class ImageEncoder(nn.Module):
         for block in self.blocks:
             x = block(x)
         h, w = x.shape[2:]
-        return remember(x.flatten(2).mT, None, "grid", "mean", (h, w)), {}
+        return make_memory(x.flatten(2).mT, None, "grid", "mean", (h, w)), {}
 
     def grid(self, size: int) -> tuple[int, int]:
         """Rows and columns of the map of images of `size` by `size` pixels, less than 1 if those are too few.
@@ -44,13 +44,13 @@ class ImageEncoder(nn.Module):
         From the windows on the way: `(size + 2 padding - kernel) / stride + 1`, rounded down.
         """
         for name, part in self.blocks.named_modules():
-            if isinstance(part, WINDOWED) and "shortcut" not in name:  # those lead to the same
-                kernel, stride, padding = map(_side, (part.kernel_size, part.stride, part.padding))
+            if isinstance(part, WINDOWED_LAYERS) and "shortcut" not in name:  # those lead to the same
+                kernel, stride, padding = map(_single_size, (part.kernel_size, part.stride, part.padding))
                 size = (size + 2 * padding - kernel) // stride + 1
         side = size if self.side is None or size < 1 else self.side
         return side, side
 
 
-def _side(sides: Any) -> int:
+def _single_size(sides: Any) -> int:
     """torch keeps one number for pooling, and two, for us equal ones, for convolutions."""
     return sides[0] if isinstance(sides, tuple) else sides

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from foveal.core.memory import Memory, join
-from foveal.encoders.pooling import Summary, summarize
-from foveal.layers.blocks.moe import Aux, added, aux_names
+from foveal.core.memory import Memory, concat_memories
+from foveal.encoders.pooling import EncoderPooling, pool_vectors
+from foveal.layers.blocks.moe import AuxLosses, add_aux, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
 from foveal.ops.padding import zero_padding
@@ -29,7 +29,7 @@ class JointEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: Summary = "mean",
+        summary: EncoderPooling = "mean",
     ):
         super().__init__()
         self.width, self.limit = width, stack.limit
@@ -38,7 +38,7 @@ class JointEncoder(nn.Module):
         self.stack = stack
         self.aux_names = aux_names(self)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: Summary = summary
+        self.summary: EncoderPooling = summary
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -49,32 +49,32 @@ class JointEncoder(nn.Module):
 
     def forward(
         self, sources: Mapping[str, Tensor], lengths: Mapping[str, Int[Tensor, " R"]]
-    ) -> tuple[Memory, Aux]:
+    ) -> tuple[Memory, AuxLosses]:
         memories, total = [], dict[str, Tensor]()
         for name, part in self.parts.items():
             memory, aux = part(sources[name], lengths.get(name))
-            memory = _mapped(memory, self.maps[name])
+            memory = _project_memory(memory, self.maps[name])
             if (which := sources.get(f"{name}_of")) is not None:
                 memory, aux = memory.rows(which), {term: sums[which] for term, sums in aux.items()}
             memories.append(memory)
-            total = added(total, aux)
-        memory = join(memories)
-        x, back = _packed(memory.vectors, memory.mask)
+            total = add_aux(total, aux)
+        memory = concat_memories(memories)
+        x, back = _pack_valid(memory.vectors, memory.mask)
         counts = memory.mask.sum(1)
         x, _, aux = self.stack(x, None, lengths=counts)
         x = zero_padding(self.norm(x), counts)
         vectors = x.gather(1, back[:, :, None].expand_as(x))
-        joined = Memory(vectors, memory.mask, summarize(x, counts, self.summary), memory.segments)
-        return joined, added(total, aux)
+        joined = Memory(vectors, memory.mask, pool_vectors(x, counts, self.summary), memory.segments)
+        return joined, add_aux(total, aux)
 
 
-def _mapped(memory: Memory, linear: nn.Module) -> Memory:
+def _project_memory(memory: Memory, linear: nn.Module) -> Memory:
     """The mean of what is mapped is what the mean is mapped to: so the summary goes the same way."""
     vectors = linear(memory.vectors).where(memory.mask[:, :, None], 0.0)
     return Memory(vectors, memory.mask, linear(memory.summary), memory.segments)
 
 
-def _packed(
+def _pack_valid(
     vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]
 ) -> tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]:
     """What is present in each row moved to its beginning, in its order; and where each vector went."""

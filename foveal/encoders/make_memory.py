@@ -7,15 +7,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.core.memory import Memory, Segment
-from foveal.encoders.pooling import Summary, summarize
-from foveal.ops.padding import present, zero_padding
+from foveal.encoders.pooling import EncoderPooling, pool_vectors
+from foveal.ops.padding import sequence_mask, zero_padding
 
 
-def remember(
+def make_memory(
     vectors: Float[Tensor, "B S D"],
     lengths: Int[Tensor, " B"] | None,
     kind: Literal["tokens", "grid", "times"],
-    summary: Summary,
+    summary: EncoderPooling,
     grid: tuple[int, int] | None = None,
 ) -> Memory:
     """One segment with all `vectors`, a `grid` row by row; what lies past a row's length may be anything."""
@@ -24,5 +24,5 @@ def remember(
     if lengths is None:
         mask = torch.ones(B, S, dtype=torch.bool, device=vectors.device)
     else:
-        mask = present(lengths, S)
-    return Memory(vectors, mask, summarize(vectors, lengths, summary), (Segment(0, S, kind, grid),))
+        mask = sequence_mask(lengths, S)
+    return Memory(vectors, mask, pool_vectors(vectors, lengths, summary), (Segment(0, S, kind, grid),))

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
-from foveal.encoders.make_memory import remember
-from foveal.encoders.pooling import Summary
-from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.encoders.make_memory import make_memory
+from foveal.encoders.pooling import EncoderPooling
+from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
 
@@ -36,7 +36,7 @@ class PatchEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: Summary | Literal["class"] = "mean",
+        summary: EncoderPooling | Literal["class"] = "mean",
     ):
         super().__init__()
         self.channels, self.patch, self.width = channels, patch, width
@@ -45,7 +45,7 @@ class PatchEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: Summary = "mean" if summary == "class" else summary
+        self.summary: EncoderPooling = "mean" if summary == "class" else summary
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -56,24 +56,24 @@ class PatchEncoder(nn.Module):
 
     def forward(
         self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Memory, Aux]:
+    ) -> tuple[Memory, AuxLosses]:
         """Raises ValueError for images that patches do not fill. They are whole: `lengths` is None."""
-        x = self.projection(patches(images, self.patch))
+        x = self.projection(extract_patches(images, self.patch))
         if self.token is not None:
             x = torch.cat([self.token.to(x.dtype).expand(len(x), 1, -1), x], 1)
         x, _, aux = self.stack(x, None)
         x = self.norm(x)
         grid = images.shape[2] // self.patch, images.shape[3] // self.patch
         if self.token is None:
-            return remember(x, None, "grid", self.summary, grid), aux
-        return replace(remember(x[:, 1:], None, "grid", self.summary, grid), summary=x[:, 0]), aux
+            return make_memory(x, None, "grid", self.summary, grid), aux
+        return replace(make_memory(x[:, 1:], None, "grid", self.summary, grid), summary=x[:, 0]), aux
 
     def grid(self, size: int) -> tuple[int, int]:
         """Rows and columns of the patches of images of `size` by `size` pixels."""
         return size // self.patch, size // self.patch
 
 
-def patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P"]:
+def extract_patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P"]:
     """The squares of `side` pixels row by row, each as one vector: channel by channel, row by row."""
     B, C, H, W = images.shape
     if H % side or W % side:
@@ -82,10 +82,10 @@ def patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P
     return squares.reshape(B, -1, C * side * side)
 
 
-def regrid(table: Float[Tensor, "S D"], places: int, tokens: int) -> Float[Tensor, "R D"]:
-    """Positions learned for a square grid, for one of so many `places` in all: bicubic between them
+def interpolate_positions(table: Float[Tensor, "S D"], num_patches: int, tokens: int) -> Float[Tensor, "R D"]:
+    """Positions learned for a square grid, for one of so many `num_patches` in all: bicubic between them
     (Dosovitskiy et al. 2021, 3.2). The first `tokens` are no part of the grid and stay."""
-    before, after = (math.isqrt(count - tokens) for count in (len(table), places))
+    before, after = (math.isqrt(count - tokens) for count in (len(table), num_patches))
     if before == after:
         return table
     grid = torch.unflatten(table[tokens:].T, 1, (before, before))[None]

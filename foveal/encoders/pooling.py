@@ -6,18 +6,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-Summary = Literal["mean", "last", "ends"]
+EncoderPooling = Literal["mean", "last", "ends"]
 
 
-def summarize(
-    vectors: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"] | None, how: Summary
+def pool_vectors(
+    vectors: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"] | None, pooling: EncoderPooling
 ) -> Float[Tensor, "B D"]:
     """Of each row's vectors, which are zero from its length on: their `mean`; the `last`; or the `ends`.
 
     `ends` is where a bidirectional mixer's two directions end: the first half of the last vector beside the
     second half of the first. A row of length 0 has zeros.
     """
-    if how == "mean":
+    if pooling == "mean":
         if lengths is None:
             return vectors.mean(1)
         return vectors.sum(1) / lengths.clamp(min=1)[:, None].to(vectors.dtype)
@@ -26,7 +26,7 @@ def summarize(
     else:
         place = (lengths - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, vectors.shape[2])
         last = vectors.gather(1, place).squeeze(1)
-    if how == "last":
+    if pooling == "last":
         return last
     half = vectors.shape[2] // 2
     return torch.cat([last[:, :half], vectors[:, 0, half:]], 1)

@@ -6,15 +6,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.encoders.make_memory import remember
-from foveal.encoders.pooling import Summary
-from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.encoders.make_memory import make_memory
+from foveal.encoders.pooling import EncoderPooling
+from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
 from foveal.ops.padding import zero_padding
 
 
-class VectorEncoder(nn.Module):
+class SeriesEncoder(nn.Module):
     """`memory, aux = encoder(values, lengths)`: a linear map of each step's C channels, and any stack.
 
     One vector of `width` a step, the last norm behind them; the stack is for vectors of `width`. The map
@@ -23,7 +23,12 @@ class VectorEncoder(nn.Module):
     """
 
     def __init__(
-        self, d_in: int, stack: Stack, width: int, norm: nn.Module | None = None, summary: Summary = "mean"
+        self,
+        d_in: int,
+        stack: Stack,
+        width: int,
+        norm: nn.Module | None = None,
+        summary: EncoderPooling = "mean",
     ):
         super().__init__()
         self.d_in, self.width = d_in, width
@@ -31,7 +36,7 @@ class VectorEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: Summary = summary
+        self.summary: EncoderPooling = summary
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -40,7 +45,7 @@ class VectorEncoder(nn.Module):
 
     def forward(
         self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Memory, Aux]:
+    ) -> tuple[Memory, AuxLosses]:
         x = self.projection(zero_padding(values, lengths))
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return remember(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.summary), aux

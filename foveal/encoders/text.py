@@ -4,9 +4,9 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.encoders.make_memory import remember
-from foveal.encoders.pooling import Summary
-from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.encoders.make_memory import make_memory
+from foveal.encoders.pooling import EncoderPooling
+from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
 
@@ -21,7 +21,7 @@ class TextEncoder(nn.Module):
         width: int,
         norm: nn.Module | None = None,
         embedding_norm: nn.Module | None = None,
-        summary: Summary = "mean",
+        summary: EncoderPooling = "mean",
     ):
         super().__init__()
         self.vocabulary, self.width = embedding.size, width
@@ -30,12 +30,12 @@ class TextEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: Summary = summary
+        self.summary: EncoderPooling = summary
 
     def forward(
         self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Memory, Aux]:
+    ) -> tuple[Memory, AuxLosses]:
         """Tokens in the padding may be anything in the vocabulary."""
         x = self.embedding_norm(self.embedding(tokens))
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return remember(self.norm(x), lengths, "tokens", self.summary), aux
+        return make_memory(self.norm(x), lengths, "tokens", self.summary), aux

@@ -9,14 +9,14 @@ from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.encoders.image import ImageEncoder
-from foveal.encoders.make_memory import remember
+from foveal.encoders.make_memory import make_memory
 from foveal.encoders.patches import PatchEncoder
-from foveal.encoders.pooling import Summary
-from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.encoders.pooling import EncoderPooling
+from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
 from foveal.layers.vision.conv2d import BatchNorm2d
-from foveal.ops.padding import present
+from foveal.ops.padding import sequence_mask
 
 
 class FrameEncoder(nn.Module):
@@ -34,7 +34,7 @@ class FrameEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: Summary = "mean",
+        summary: EncoderPooling = "mean",
     ):
         super().__init__()
         self.network, self.width = network, width
@@ -42,25 +42,25 @@ class FrameEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: Summary = summary
+        self.summary: EncoderPooling = summary
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        _start(self.projection)
+        _init_projection(self.projection)
 
     def forward(
         self, frames: Float[Tensor, "B T C H W"], lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Memory, Aux]:
-        seen, _ = self.network(held(frames, lengths))
-        x = placed(self.projection(seen.vectors.flatten(1)), lengths, frames.shape[1])
+    ) -> tuple[Memory, AuxLosses]:
+        seen, _ = self.network(unpad_rows(frames, lengths))
+        x = pad_rows(self.projection(seen.vectors.flatten(1)), lengths, frames.shape[1])
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return remember(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.summary), aux
 
 
-class VolumeEncoder(nn.Module):
+class Conv3dEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: convolutions over time, rows and columns (Tran et al. 2015).
 
-    `layers` times a `VolumeLayer`, each with twice the maps of the one before, the last with `width`; then a
+    `layers` times a `Conv3dBlock`, each with twice the maps of the one before, the last with `width`; then a
     linear map of all places of a frame. A vector sees `layers` frames to each side. The frames are squares of
     `size` pixels, halved by each layer.
     """
@@ -71,26 +71,26 @@ class VolumeEncoder(nn.Module):
         if min(maps) < 1 or size >> layers < 1:
             raise ValueError(f"{layers} layers halve {size} pixels, or {width} maps, to nothing")
         self.width = width
-        self.layers = nn.ModuleList(map(VolumeLayer, maps[:-1], maps[1:]))
+        self.layers = nn.ModuleList(map(Conv3dBlock, maps[:-1], maps[1:]))
         self.projection = Linear(width * (size >> layers) ** 2, width)
         self.limit: int | None = None
         self.aux_names: list[str] = []
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        _start(self.projection)
+        _init_projection(self.projection)
 
     def forward(
         self, frames: Float[Tensor, "B T C H W"], lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Memory, Aux]:
-        x, steps = held(frames, lengths), frames.shape[1]
+    ) -> tuple[Memory, AuxLosses]:
+        x, steps = unpad_rows(frames, lengths), frames.shape[1]
         for layer in self.layers:
             x = layer(x, lengths, steps)
-        x = placed(self.projection(x.flatten(1)), lengths, steps)
-        return remember(x, lengths, "times", "mean"), {}
+        x = pad_rows(self.projection(x.flatten(1)), lengths, steps)
+        return make_memory(x, lengths, "times", "mean"), {}
 
 
-class VolumeLayer(nn.Module):
+class Conv3dBlock(nn.Module):
     """`pool(relu(norm(W * x)))`: 3 x 3 x 3 with zeros around, time kept, rows and columns halved.
 
     The norm and the pooling are of single frames, so that the frames that there are pass through them, and
@@ -109,27 +109,27 @@ class VolumeLayer(nn.Module):
     def forward(
         self, frames: Float[Tensor, "N C H W"], lengths: Int[Tensor, " B"] | None, steps: int
     ) -> Float[Tensor, "N D h w"]:
-        """`frames` are those of all rows, one behind the other, as `held` gives them."""
-        x = self.convolution(placed(frames, lengths, steps).transpose(1, 2)).transpose(1, 2)
-        return F.max_pool2d(F.relu(self.norm(held(x, lengths))), 2)
+        """`frames` are those of all rows, one behind the other, as `unpad_rows` gives them."""
+        x = self.convolution(pad_rows(frames, lengths, steps).transpose(1, 2)).transpose(1, 2)
+        return F.max_pool2d(F.relu(self.norm(unpad_rows(x, lengths))), 2)
 
 
-def held(x: Float[Tensor, "B T *D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "N *D"]:
+def unpad_rows(x: Float[Tensor, "B T *D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "N *D"]:
     """What there is of each row, one behind the other, without the padding."""
-    return x.flatten(0, 1) if lengths is None else x[present(lengths, x.shape[1])]
+    return x.flatten(0, 1) if lengths is None else x[sequence_mask(lengths, x.shape[1])]
 
 
-def placed(
+def pad_rows(
     x: Float[Tensor, "N *D"], lengths: Int[Tensor, " B"] | None, steps: int
 ) -> Float[Tensor, "B T *D"]:
-    """The rows of what `held` gave, of `steps` places, with zeros in the padding."""
+    """The rows of what `unpad_rows` gave, of `steps` places, with zeros in the padding."""
     if lengths is None:
         return torch.unflatten(x, 0, (-1, steps))
     rows = x.new_zeros(len(lengths), steps, *x.shape[1:])
-    rows[present(lengths, steps)] = x
+    rows[sequence_mask(lengths, steps)] = x
     return rows
 
 
-def _start(projection: Linear) -> None:
+def _init_projection(projection: Linear) -> None:
     nn.init.normal_(projection.weight, std=projection.in_features**-0.5)
     nn.init.zeros_(projection.bias)

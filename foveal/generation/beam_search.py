@@ -1,4 +1,4 @@
-"""Beam search over any head: its state follows the hypotheses through `select`.
+"""Beam search over any head: its state follows the hypotheses through `select_rows`.
 
 Hypotheses are compared by log-probability over the length penalty of GNMT (Wu et al. 2016, equation 14),
 ((5 + n) / 6)^alpha. One that has ended keeps its place in the beam, so a beam of 1 is greedy decoding at any
@@ -16,8 +16,8 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
-from foveal.core.state import reorder, select
-from foveal.generation.decoding_loop import Head, Prompt, limits_of, next_logits, prefill
+from foveal.core.state import reorder, select_rows
+from foveal.generation.decoding_loop import CausalDecoder, Prompt, limits_per_prompt, next_logits, prefill
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Hypothesis:
     tokens: tuple[int, ...]
     log_probability: float
     score: float
-    reason: Literal["end", "limit"]
+    finish_reason: Literal["end", "limit"]
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,18 @@ def length_penalty(length: int, alpha: float) -> float:
 
 @torch.inference_mode()
 def beam_search(
-    head: Head,
+    head: CausalDecoder,
     prompts: Sequence[Prompt],
-    limit: int | Sequence[int],
+    max_new_tokens: int | Sequence[int],
     *,
     beam: int,
     best: int = 1,
     alpha: float = 0.0,
     memory: Memory | None = None,
-    end: Collection[int] = (),
+    end_tokens: Collection[int] = (),
     chunk: int = 512,
 ) -> list[list[Hypothesis]]:
-    """The `best` hypotheses of each prompt, highest score first, of at most `limit` tokens, one for all or
+    """The `best` hypotheses of each prompt, highest score first, of at most `max_new_tokens` tokens, one for all or
     one for each.
 
     At each step the best `beam` continuations by log-probability stay, less the places of those that ended.
@@ -74,10 +74,10 @@ def beam_search(
 
     Raises `UserError` for numbers out of range.
     """
-    limits = limits_of(limit, len(prompts))
+    limits = limits_per_prompt(max_new_tokens, len(prompts))
     if min(limits) < 1 or not 1 <= best <= beam:
         raise UserError(
-            f"beam {beam}, best {best}, {limit} tokens: the beam must be at least as wide as the number of "
+            f"beam {beam}, best {best}, {max_new_tokens} tokens: the beam must be at least as wide as the number of "
             "texts wanted, and all at least 1"
         )
     if not 0 <= alpha < math.inf:
@@ -85,14 +85,14 @@ def beam_search(
     features, state = prefill(head, prompts, memory, chunk)
     device = features.device
     places = torch.arange(len(prompts), device=device).repeat_interleave(beam)
-    features, state = features[places], select(state, places)
+    features, state = features[places], select_rows(state, places)
     # All places of a prompt start alike: only the first counts.
     nothing = _Path(log_probability=-math.inf)
     beams = {prompt: [_Path()] + [nothing] * (beam - 1) for prompt in range(len(prompts))}
     results: dict[int, list[Hypothesis]] = {}
 
     while True:
-        chances, tokens = _likeliest(next_logits(head, features), beam)
+        chances, tokens = _top_log_probabilities(next_logits(head, features), beam)
         totals, parents, chosen = _best_continuations(chances, tokens, list(beams.values()))
         going_on, rows = {}, []
         for place, (prompt, paths) in enumerate(beams.items()):
@@ -100,9 +100,11 @@ def beam_search(
             for total, parent, token in zip(totals[place], parents[place], chosen[place], strict=True):
                 path = paths[parent]
                 if total < math.inf:  # else it has ended, and keeps its place
-                    path = _Path(path, token, path.length + 1, total, token in end and total > -math.inf)
+                    path = _Path(
+                        path, token, path.length + 1, total, token in end_tokens and total > -math.inf
+                    )
                 grown.append(path)
-            if _decided(grown, limits[prompt], best, alpha):
+            if _is_finished(grown, limits[prompt], best, alpha):
                 results[prompt] = _ranked(grown, alpha)[:best]
             else:
                 going_on[prompt] = grown
@@ -112,13 +114,15 @@ def beam_search(
             return [results[prompt] for prompt in range(len(prompts))]
         last = torch.tensor([[path.token] for paths in beams.values() for path in paths], device=device)
         if rows != list(range(len(totals) * beam)):  # else all go on as they stand: nothing to copy
-            move = reorder if len(beams) == len(totals) else select
+            move = reorder if len(beams) == len(totals) else select_rows
             state = move(state, torch.tensor(rows, device=device))
         features, state, _ = head(last, state)
         features = features[:, 0]
 
 
-def _likeliest(logits: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
+def _top_log_probabilities(
+    logits: Float[Tensor, "R V"], count: int
+) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
     """Log-probabilities and tokens of the `count` likeliest, or of all if there are fewer. They are as exact
     as the logits, and float64 so that their sums stay it.
 
@@ -153,16 +157,16 @@ def _best_continuations(
     return ordered[:, :beam].tolist(), (index // N).tolist(), chosen.tolist()
 
 
-def _decided(paths: list[_Path], limit: int, best: int, alpha: float) -> bool:
+def _is_finished(paths: list[_Path], max_new_tokens: int, best: int, alpha: float) -> bool:
     """True if going on can't change the best.
 
     Log-probabilities only fall, and the limit's penalty is the kindest: that bounds what a live path can get.
     """
     live = [path for path in paths if not path.ended and path.log_probability > -math.inf]
-    if not live or live[0].length == limit:
+    if not live or live[0].length == max_new_tokens:
         return True
     ended = _ranked([path for path in paths if path.ended], alpha)
-    bound = max(path.log_probability for path in live) / length_penalty(limit, alpha)
+    bound = max(path.log_probability for path in live) / length_penalty(max_new_tokens, alpha)
     return len(ended) >= best and ended[best - 1].score > bound
 
 

@@ -16,17 +16,17 @@ from torch.nn.utils.rnn import pad_sequence
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
-from foveal.core.runtime import at_least_single
-from foveal.core.state import State, select
-from foveal.generation.sampling import Noise, Sampling, choose
+from foveal.core.runtime import at_least_float32
+from foveal.core.state import State, select_rows
+from foveal.generation.sampling import Noise, Sampling, choose_tokens
 
 Prompt = Sequence[int] | npt.NDArray[np.integer[Any]]
-Reason = Literal["limit", "stop", "end"]
+FinishReason = Literal["limit", "stop", "end"]
 """Why a text is over: its length, a stop string, or an end token."""
 
 
 @runtime_checkable
-class Head(Protocol):
+class CausalDecoder(Protocol):
     """What generation asks of a model: a state that starts, goes on, and can be selected by rows."""
 
     def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State: ...
@@ -40,48 +40,48 @@ class Head(Protocol):
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
-class Written(NamedTuple):
-    """One token. `row` is prompt * samples + sample; `reason` is given with the row's last token."""
+class GeneratedToken(NamedTuple):
+    """One token. `row` is prompt * samples + sample; `finish_reason` is given with the row's last token."""
 
     row: int
     token: int
     log_probability: float
     """Under the model itself, in nats, before temperature and truncation."""
-    reason: Reason | None
+    finish_reason: FinishReason | None
 
 
 def generate(
-    head: Head,
+    head: CausalDecoder,
     prompts: Sequence[Prompt],
-    texts: Sequence[str],
-    limit: int | Sequence[int],
+    noise_keys: Sequence[str],
+    max_new_tokens: int | Sequence[int],
     sampling: Sampling,
     *,
     samples: int = 1,
     memory: Memory | None = None,
-    end: Collection[int] = (),
+    end_tokens: Collection[int] = (),
     stop: Callable[[int, int], bool] = lambda row, token: False,
     chunk: int = 512,
-) -> Iterator[Written]:
-    """Continue each prompt `samples` times by at most `limit` tokens, one for all or one for each; tokens are
+) -> Iterator[GeneratedToken]:
+    """Continue each prompt `samples` times by at most `max_new_tokens` tokens, one for all or one for each; tokens are
     yielded as they come.
 
     A row's tokens are those it would get alone: rows do not know each other, and the noise of a row is
-    named by its prompt in `texts`, its sample number and the step. A row is over at a token in `end`, when
-    `stop(row, token)` says so (it is called once a token, in order, not for `end`), or at the limit; then
+    named by its prompt in `noise_keys`, its sample number and the step. A row is over at a token in `end_tokens`, when
+    `stop(row, token)` says so (it is called once a token, in order, not for `end_tokens`), or at the limit; then
     its state is dropped. Prompts are read `chunk` tokens at a time.
 
     Raises `UserError` for an empty prompt or a limit or number of samples below 1.
     """
-    limits = limits_of(limit, len(prompts))
+    limits = limits_per_prompt(max_new_tokens, len(prompts))
     if min(limits) < 1 or samples < 1:
-        raise UserError(f"can't write {samples} samples of {limit} tokens: both must be at least 1")
+        raise UserError(f"can't write {samples} samples of {max_new_tokens} tokens: both must be at least 1")
     with torch.inference_mode():
         features, state = prefill(head, prompts, memory, chunk, max(limits))
         copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
-        features, state = features[copies], select(state, copies)
+        features, state = features[copies], select_rows(state, copies)
     rows = list(range(len(prompts) * samples))
-    noise = [Noise(sampling.seed, text, sample) for text in texts for sample in range(samples)]
+    noise = [Noise(sampling.seed, text, sample) for text in noise_keys for sample in range(samples)]
     seen: Tensor | None = None
 
     for step in count():
@@ -89,13 +89,13 @@ def generate(
         with torch.inference_mode():
             logits = next_logits(head, features)
             if seen is None and sampling.repetition_penalty != 1:
-                seen = _marks(prompts, logits.shape[-1])[copies.cpu()].to(logits.device)
-            tokens = choose(logits, sampling, seen, uniform)
+                seen = _token_presence(prompts, logits.shape[-1])[copies.cpu()].to(logits.device)
+            tokens = choose_tokens(logits, sampling, seen, uniform)
             chances = log_probabilities(logits, tokens).tolist()
         live = []
         for place, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
-            reason: Reason | None = None
-            if token in end:
+            reason: FinishReason | None = None
+            if token in end_tokens:
                 reason = "end"
             elif stop(row, token):
                 reason = "stop"
@@ -103,7 +103,7 @@ def generate(
                 reason = "limit"
             else:
                 live.append(place)
-            yield Written(row, token, chances[place], reason)
+            yield GeneratedToken(row, token, chances[place], reason)
         if not live:
             return
         with torch.inference_mode():
@@ -111,21 +111,21 @@ def generate(
                 seen.scatter_(-1, tokens[:, None], True)
             if len(live) < len(rows):
                 kept = torch.tensor(live, device=tokens.device)
-                rows, tokens, state = [rows[place] for place in live], tokens[kept], select(state, kept)
+                rows, tokens, state = [rows[place] for place in live], tokens[kept], select_rows(state, kept)
                 seen = None if seen is None else seen[kept]
             features, state, _ = head(tokens[:, None], state)
             features = features[:, 0]
 
 
-def limits_of(limit: int | Sequence[int], prompts: int) -> Sequence[int]:
+def limits_per_prompt(max_new_tokens: int | Sequence[int], prompts: int) -> Sequence[int]:
     """One for each prompt."""
-    return [limit] * prompts if isinstance(limit, int) else limit
+    return [max_new_tokens] * prompts if isinstance(max_new_tokens, int) else max_new_tokens
 
 
 def prefill(
-    head: Head, prompts: Sequence[Prompt], memory: Memory | None, chunk: int, more: int = 0
+    head: CausalDecoder, prompts: Sequence[Prompt], memory: Memory | None, chunk: int, extra_capacity: int = 0
 ) -> tuple[Float[Tensor, "B D"], State]:
-    """Read the prompts: the features at each one's last token, and the state after it, room for `more` in it.
+    """Read the prompts: the features at each one's last token, and the state after it, room for `extra_capacity` in it.
 
     Prompts of different lengths are padded on the right, where neither features nor state look.
     """
@@ -137,7 +137,9 @@ def prefill(
     tokens, lengths = tokens.to(device), torch.tensor([len(p) for p in prompts], device=device)
     shortest = min(len(p) for p in prompts)
     every = torch.arange(len(prompts), device=device)
-    state = head.start(memory, len(prompts), tokens.shape[1] + max(more - 1, 0))  # the last is not read
+    state = head.start(
+        memory, len(prompts), tokens.shape[1] + max(extra_capacity - 1, 0)
+    )  # the last is not read
     last: Tensor | None = None
     for start in range(0, tokens.shape[1], chunk):
         part = tokens[:, start : start + chunk]
@@ -149,9 +151,9 @@ def prefill(
     return last, state
 
 
-def next_logits(head: Head, features: Float[Tensor, "R D"]) -> Float[Tensor, "R V"]:
+def next_logits(head: CausalDecoder, features: Float[Tensor, "R D"]) -> Float[Tensor, "R V"]:
     """The logits, in float32 at least. Raises `RunFailed` if a row has no finite highest one."""
-    logits = at_least_single(head.project(features))
+    logits = at_least_float32(head.project(features))
     if not logits.amax(-1).isfinite().all():
         raise RunFailed("the model's output is not finite (NaN or infinite): these weights can't write")
     return logits
@@ -164,7 +166,7 @@ def log_probabilities(logits: Float[Tensor, "R V"], tokens: Int[Tensor, " R"]) -
     return (logits.gather(-1, tokens[:, None]).double() - highest).squeeze(-1) - sums.log()
 
 
-def _marks(prompts: Sequence[Prompt], vocabulary: int) -> Bool[Tensor, "B V"]:
+def _token_presence(prompts: Sequence[Prompt], vocabulary: int) -> Bool[Tensor, "B V"]:
     """True for the tokens that occur in each prompt."""
     marks = np.zeros((len(prompts), vocabulary), dtype=bool)
     for mark, prompt in zip(marks, prompts, strict=True):

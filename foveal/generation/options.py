@@ -8,14 +8,14 @@ from cyclopts import Parameter
 
 from foveal.core.errors import UserError
 from foveal.generation.sampling import Sampling
-from foveal.tasks.session import Loaded
+from foveal.tasks.session import LoadedRun
 
-TEMPERATURE = 0.8
+DEFAULT_TEMPERATURE = 0.8
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Drawing:
+class SamplingOptions:
     """Token by token, by chance."""
 
     temperature: float | None = None
@@ -36,13 +36,13 @@ class Drawing:
     @property
     def sampling(self) -> Sampling:
         """Errors: UserError for a number out of range."""
-        temperature = TEMPERATURE if self.temperature is None else self.temperature
+        temperature = DEFAULT_TEMPERATURE if self.temperature is None else self.temperature
         return Sampling(temperature, self.top_k, self.top_p, self.repetition_penalty, self.seed)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Searching:
+class BeamSearchOptions:
     """The likeliest texts, by beam search."""
 
     beam: int = 0
@@ -55,7 +55,7 @@ class Searching:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Looking:
+class AttentionMapOptions:
     """A picture of what was read."""
 
     attention: Path | None = None
@@ -65,28 +65,39 @@ class Looking:
     """Of --attention: one head, as 2.1 for the first of the second layer that reads, not the mean of all."""
 
 
-DRAWING, SEARCHING, LOOKING = Drawing(), Searching(), Looking()
+DEFAULT_SAMPLING, DEFAULT_BEAM_SEARCH, NO_ATTENTION_MAP = (
+    SamplingOptions(),
+    BeamSearchOptions(),
+    AttentionMapOptions(),
+)
 """What is done if nothing is said."""
 
 
-def check(tokens: int | None, drawing: Drawing, searching: Searching, looking: Looking) -> None:
+def check_generation_options(
+    tokens: int | None,
+    sampling_options: SamplingOptions,
+    beam_options: BeamSearchOptions,
+    attention_options: AttentionMapOptions,
+) -> None:
     """Raise UserError for options that are out of range, or contradict each other with any run."""
-    if looking.head is not None and looking.attention is None:
+    if attention_options.head is not None and attention_options.attention is None:
         raise UserError("--head belongs to --attention: give a file for it, or leave it out")
-    greedy = drawing.sampling.greedy
-    if searching.beam and drawing != DRAWING:
+    greedy = sampling_options.sampling.greedy
+    if beam_options.beam and sampling_options != DEFAULT_SAMPLING:
         raise UserError(
             "--beam searches for the likeliest texts and draws nothing: with it leave out --temperature, "
             "--top-k, --top-p, --repetition-penalty, --seed, --stop and --samples (--best N shows several)"
         )
-    if greedy and drawing.samples > 1:
+    if greedy and sampling_options.samples > 1:
         raise UserError("--temperature 0 always writes the same text: leave out --samples, or raise it")
-    least = min(1 if tokens is None else tokens, drawing.samples, searching.best)
-    if least < 1 or searching.beam < 0:
+    least = min(1 if tokens is None else tokens, sampling_options.samples, beam_options.best)
+    if least < 1 or beam_options.beam < 0:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")
 
 
-def written(loaded: Loaded, samples: list[dict[str, Any]], count: int, seconds: float) -> dict[str, Any]:
+def generation_json(
+    loaded: LoadedRun, samples: list[dict[str, Any]], count: int, seconds: float
+) -> dict[str, Any]:
     """The result as JSON, of `count` tokens in all."""
     return {
         "run": str(loaded.run.path),

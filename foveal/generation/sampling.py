@@ -65,17 +65,17 @@ class Noise:
         return (int.from_bytes(digest[:8], "big") >> 11) * 2.0**-53
 
 
-def penalise_repetition(
-    logits: Float[Tensor, "R V"], seen: Bool[Tensor, "R V"], penalty: float
+def penalize_repetition(
+    logits: Float[Tensor, "R V"], previous_tokens: Bool[Tensor, "R V"], penalty: float
 ) -> Float[Tensor, "R V"]:
-    """Make the tokens already `seen` in a row less likely (CTRL, Keskar et al. 2019, section 4.1).
+    """Make the tokens already `previous_tokens` in a row less likely (CTRL, Keskar et al. 2019, section 4.1).
 
     Their positive logits are divided by the penalty and their negative ones multiplied.
     """
-    return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
+    return torch.where(previous_tokens, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
 
 
-def temper(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
+def apply_temperature(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
     """The logits over the temperature, shifted so that the highest is 0: no temperature overflows."""
     return (logits - logits.amax(-1, keepdim=True)) / temperature
 
@@ -95,7 +95,7 @@ def keep_top_p(logits: Float[Tensor, "R V"], p: float) -> Float[Tensor, "R V"]:
     return torch.empty_like(logits).scatter_(-1, index, ordered)
 
 
-def draw(logits: Float[Tensor, "R V"], uniform: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
+def sample_tokens(logits: Float[Tensor, "R V"], uniform: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
     """Invert the cumulative distribution of softmax(logits) at `uniform` in [0, 1).
 
     To be called in float64: float32 sums of a large vocabulary would never reach its last tokens.
@@ -106,20 +106,20 @@ def draw(logits: Float[Tensor, "R V"], uniform: Float[Tensor, " R"]) -> Int[Tens
     return torch.searchsorted(cumulative, target, right=True).squeeze(-1)
 
 
-def choose(
+def choose_tokens(
     logits: Float[Tensor, "R V"],
     sampling: Sampling,
-    seen: Bool[Tensor, "R V"] | None,
+    previous_tokens: Bool[Tensor, "R V"] | None,
     uniform: Sequence[float],
 ) -> Int[Tensor, " R"]:
-    """The next token of each row. `seen` is needed for a repetition penalty; `uniform`, one number a row."""
-    if seen is not None:
-        logits = penalise_repetition(logits, seen, sampling.repetition_penalty)
+    """The next token of each row. `previous_tokens` is needed for a repetition penalty; `uniform`, one number a row."""
+    if previous_tokens is not None:
+        logits = penalize_repetition(logits, previous_tokens, sampling.repetition_penalty)
     if sampling.greedy:
         return logits.argmax(-1)
-    logits = temper(logits.double(), sampling.temperature)
+    logits = apply_temperature(logits.double(), sampling.temperature)
     if sampling.top_k:
         logits = keep_top_k(logits, sampling.top_k)
     if sampling.top_p < 1:
         logits = keep_top_p(logits, sampling.top_p)
-    return draw(logits, torch.tensor(uniform, dtype=torch.float64, device=logits.device))
+    return sample_tokens(logits, torch.tensor(uniform, dtype=torch.float64, device=logits.device))

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
 from foveal.generation.beam_search import beam_search
-from foveal.generation.decoding_loop import Head, Reason, generate
+from foveal.generation.decoding_loop import CausalDecoder, FinishReason, generate
 from foveal.generation.sampling import Sampling
 
 
 @runtime_checkable
-class TokenDecoder(Protocol):
+class TokenStreamDecoder(Protocol):
     """Tokens to text as they come; what is not yet a whole character is held back until `flush`."""
 
     def push(self, token: int, /) -> str: ...
@@ -24,16 +24,16 @@ class TokenDecoder(Protocol):
 
 
 @runtime_checkable
-class Tokenizer(Protocol):
+class StreamingTokenizer(Protocol):
     def encode(self, text: str, /) -> npt.NDArray[np.integer[Any]]: ...
 
     def decode(self, tokens: Sequence[int], /) -> str: ...
 
-    def decoder(self) -> TokenDecoder: ...
+    def decoder(self) -> TokenStreamDecoder: ...
 
 
 @dataclass(frozen=True)
-class Generation:
+class GeneratedText:
     """A finished continuation.
 
     `tokens` is every token drawn and `log_probability` their sum in nats under the model; `text` leaves out
@@ -43,19 +43,19 @@ class Generation:
     text: str
     tokens: tuple[int, ...]
     log_probability: float
-    reason: Reason
+    finish_reason: FinishReason
 
 
-class Piece(NamedTuple):
+class TextChunk(NamedTuple):
     """Text of `row` = prompt * samples + sample that will not change any more; the last brings the whole."""
 
     row: int
     text: str
-    whole: Generation | None
+    finished: GeneratedText | None
 
 
-class Scissors:
-    """Text in, text out, cut before the first stop string; what might be the start of one is `held`.
+class StopStringFilter:
+    """Text in, text out, cut before the first stop string; what might be the start of one is `pending`.
 
     Which string ends first decides, so the cut does not depend on how the text is split into tokens.
     """
@@ -64,75 +64,75 @@ class Scissors:
         if not all(stops):
             raise UserError("a stop string is empty: give the text at which to stop")
         self.stops = stops
-        self.held = ""
+        self.pending = ""
 
     def push(self, text: str) -> tuple[str, bool]:
         """The text that is sure to stay, and whether a stop string was found after it."""
-        self.held += text
-        found = [(at + len(stop), at) for stop in self.stops if (at := self.held.find(stop)) >= 0]
+        self.pending += text
+        found = [(at + len(stop), at) for stop in self.stops if (at := self.pending.find(stop)) >= 0]
         if found:
-            return self.held[: min(found)[1]], True
-        starts = (n for stop in self.stops for n in range(len(stop)) if self.held.endswith(stop[:n]))
-        sure = len(self.held) - max(starts, default=0)
-        text, self.held = self.held[:sure], self.held[sure:]
+            return self.pending[: min(found)[1]], True
+        starts = (n for stop in self.stops for n in range(len(stop)) if self.pending.endswith(stop[:n]))
+        sure = len(self.pending) - max(starts, default=0)
+        text, self.pending = self.pending[:sure], self.pending[sure:]
         return text, False
 
 
-class _Row:
+class _RowText:
     """The text of one row so far."""
 
-    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str]):
-        self.decoder, self.scissors = tokenizer.decoder(), Scissors(stops)
-        self.fresh = ""
+    def __init__(self, tokenizer: StreamingTokenizer, stops: Sequence[str]):
+        self.decoder, self.scissors = tokenizer.decoder(), StopStringFilter(stops)
+        self.new_text = ""
         self.pieces: list[str] = []
         self.tokens: list[int] = []
         self.log_probability = 0.0
 
     def push(self, token: int) -> bool:
         """Add a token's text; True if that completes a stop string."""
-        self.fresh, stopped = self.scissors.push(self.decoder.push(token))
+        self.new_text, stopped = self.scissors.push(self.decoder.push(token))
         return stopped
 
     def close(self) -> bool:
         """Add what was held back; True if that completes a stop string."""
         rest, stopped = self.scissors.push(self.decoder.flush())
-        self.fresh += rest if stopped else rest + self.scissors.held
+        self.new_text += rest if stopped else rest + self.scissors.pending
         return stopped
 
-    def take(self) -> str:
-        fresh, self.fresh = self.fresh, ""
+    def take_new_text(self) -> str:
+        fresh, self.new_text = self.new_text, ""
         self.pieces.append(fresh)
         return fresh
 
 
 def generate_text(
-    head: Head,
-    tokenizer: Tokenizer,
+    head: CausalDecoder,
+    tokenizer: StreamingTokenizer,
     prompts: Sequence[str],
-    limit: int,
+    max_new_tokens: int,
     sampling: Sampling,
     *,
     samples: int = 1,
     memory: Memory | None = None,
-    end: Collection[int] = (),
+    end_tokens: Collection[int] = (),
     stops: Sequence[str] = (),
     chunk: int = 512,
-) -> Iterator[Piece]:
-    """Continue each prompt `samples` times by at most `limit` tokens, in pieces as they come.
+) -> Iterator[TextChunk]:
+    """Continue each prompt `samples` times by at most `max_new_tokens` tokens, in pieces as they come.
 
-    An empty prompt starts from `first_tokens`. Joined, a row's pieces are its `Generation.text`.
+    An empty prompt starts from `first_tokens`. Joined, a row's pieces are its `GeneratedText.text`.
     Raises `UserError` as `generate` does, for an empty stop string, and for what the tokenizer refuses.
     """
-    rows = [_Row(tokenizer, stops) for _ in range(len(prompts) * samples)]
+    rows = [_RowText(tokenizer, stops) for _ in range(len(prompts) * samples)]
     written = generate(
         head,
-        [prompt_tokens(tokenizer, prompt) for prompt in prompts],
+        [encode_prompt(tokenizer, prompt) for prompt in prompts],
         prompts,
-        limit,
+        max_new_tokens,
         sampling,
         samples=samples,
         memory=memory,
-        end=end,
+        end_tokens=end_tokens,
         stop=lambda row, token: rows[row].push(token),
         chunk=chunk,
     )
@@ -143,44 +143,52 @@ def generate_text(
         whole = None
         if reason in ("limit", "end") and row.close():
             reason = "stop"
-        text = row.take()
+        text = row.take_new_text()
         if reason is not None:
-            whole = Generation("".join(row.pieces), tuple(row.tokens), row.log_probability, reason)
+            whole = GeneratedText("".join(row.pieces), tuple(row.tokens), row.log_probability, reason)
         if text or whole:
-            yield Piece(number, text, whole)
+            yield TextChunk(number, text, whole)
 
 
-def collect(pieces: Iterable[Piece]) -> list[Generation]:
+def collect_texts(pieces: Iterable[TextChunk]) -> list[GeneratedText]:
     """All of `generate_text`, in the order of its rows."""
-    finished = {piece.row: piece.whole for piece in pieces if piece.whole is not None}
+    finished = {piece.row: piece.finished for piece in pieces if piece.finished is not None}
     return [finished[row] for row in sorted(finished)]
 
 
 def beam_text(
-    head: Head,
-    tokenizer: Tokenizer,
+    head: CausalDecoder,
+    tokenizer: StreamingTokenizer,
     prompts: Sequence[str],
-    limit: int,
+    max_new_tokens: int,
     *,
     beam: int,
     best: int = 1,
     alpha: float = 0.0,
     memory: Memory | None = None,
-    end: Collection[int] = (),
+    end_tokens: Collection[int] = (),
     chunk: int = 512,
-) -> list[list[Generation]]:
+) -> list[list[GeneratedText]]:
     """`beam_search` from prompts to text: the `best` continuations of each prompt."""
-    tokens = [prompt_tokens(tokenizer, prompt) for prompt in prompts]
+    tokens = [encode_prompt(tokenizer, prompt) for prompt in prompts]
     found = beam_search(
-        head, tokens, limit, beam=beam, best=best, alpha=alpha, memory=memory, end=end, chunk=chunk
+        head,
+        tokens,
+        max_new_tokens,
+        beam=beam,
+        best=best,
+        alpha=alpha,
+        memory=memory,
+        end_tokens=end_tokens,
+        chunk=chunk,
     )
     return [
         [
-            Generation(
-                tokenizer.decode([token for token in hypothesis.tokens if token not in end]),
+            GeneratedText(
+                tokenizer.decode([token for token in hypothesis.tokens if token not in end_tokens]),
                 hypothesis.tokens,
                 hypothesis.log_probability,
-                hypothesis.reason,
+                hypothesis.finish_reason,
             )
             for hypothesis in hypotheses
         ]
@@ -188,7 +196,7 @@ def beam_text(
     ]
 
 
-def prompt_tokens(tokenizer: Tokenizer, prompt: str) -> Sequence[int] | npt.NDArray[np.integer[Any]]:
+def encode_prompt(tokenizer: StreamingTokenizer, prompt: str) -> Sequence[int] | npt.NDArray[np.integer[Any]]:
     """The prompt's tokens; an empty one starts from a newline, or from token 0 if there is no newline."""
     if prompt:
         return tokenizer.encode(prompt)

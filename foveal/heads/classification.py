@@ -7,14 +7,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.core.tap import Tapped
-from foveal.layers.blocks.moe import Aux
+from foveal.core.tap import TappedModule
+from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.dropout import Dropout
 
-Pooling = Literal["mean", "last", "max", "attention", "summary"]
+HeadPooling = Literal["mean", "last", "max", "attention", "summary"]
 
 
-class Classifier(Tapped):
+class ClassificationHead(TappedModule):
     """One vector of the memory's, a dropout, and a projection to the classes.
 
     `mean`, `last` (in the order of the memory) and `max` over what is present; `attention` weighs each vector
@@ -24,10 +24,10 @@ class Classifier(Tapped):
     loss is near `ln C`.
     """
 
-    def __init__(self, width: int, classes: int, pooling: Pooling = "mean", dropout: float = 0.0):
+    def __init__(self, width: int, classes: int, pooling: HeadPooling = "mean", dropout: float = 0.0):
         super().__init__()
         self.width, self.classes = width, classes
-        self.pooling: Pooling = pooling
+        self.pooling: HeadPooling = pooling
         self.query = nn.Parameter(torch.empty(width)) if pooling == "attention" else None
         self.dropout = Dropout(dropout)
         self.projection = nn.Linear(width, classes)
@@ -39,7 +39,7 @@ class Classifier(Tapped):
         nn.init.normal_(self.projection.weight, std=0.02)
         nn.init.zeros_(self.projection.bias)
 
-    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B D"], Aux]:
+    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B D"], AuxLosses]:
         return self.dropout(self._pool(memory)), {}
 
     def project(self, features: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:

@@ -5,14 +5,14 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.layers.blocks.moe import Aux, aux_names
+from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.linear import Linear
-from foveal.ops.cross_entropy import Losses, linear_cross_entropy
+from foveal.ops.cross_entropy import CrossEntropySums, linear_cross_entropy
 
 
-class Generator(nn.Module):
+class DecoderLM(nn.Module):
     """Embedding, a norm of it if given, a stack of blocks, a norm, and the projection to the vocabulary.
 
     `state = head.start(memory, B)`, then `features, state, aux = head(tokens, state)`, and
@@ -58,7 +58,7 @@ class Generator(nn.Module):
 
     def forward(
         self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Float[Tensor, "B T D"], State, Aux]:
+    ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
         """Features of each position; tokens in the padding may be anything in the vocabulary."""
         x = self.embedding_norm(self.embedding(tokens))
         x, state, aux = self.stack(x, state, lengths=lengths)
@@ -69,8 +69,8 @@ class Generator(nn.Module):
         return self.projection(features)
 
     def losses(
-        self, features: Float[Tensor, "N D"], targets: Int[Tensor, " N"], smoothing: float = 0.0
-    ) -> Losses:
+        self, features: Float[Tensor, "N D"], targets: Int[Tensor, " N"], label_smoothing: float = 0.0
+    ) -> CrossEntropySums:
         """Of `targets` as the next tokens, without all logits of `project` at once."""
         weight, bias = self.projection.weight, self.projection.bias
-        return linear_cross_entropy(features, weight, bias, targets, smoothing)
+        return linear_cross_entropy(features, weight, bias, targets, label_smoothing)

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
-from foveal.layers.blocks.moe import Aux
+from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.dropout import Dropout
 
 
-class FlatClassifier(nn.Module):
+class FlattenClassificationHead(nn.Module):
     """The vectors of a grid side by side, hidden layers with dropout behind each, and a projection.
 
     It is made for one `grid`, rows and columns; a larger one is averaged down to it, over windows that
@@ -47,9 +47,9 @@ class FlatClassifier(nn.Module):
         nn.init.normal_(self.projection.weight, std=0.01)
         nn.init.zeros_(self.projection.bias)
 
-    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B E"], Aux]:
+    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B E"], AuxLosses]:
         """What the projection needs; ValueError for a memory without such a grid."""
-        x = self._flat(memory)
+        x = self._flatten(memory)
         for layer in self.hidden:
             x = self.dropout(self.activation(layer(x)))
         return x, {}
@@ -58,7 +58,7 @@ class FlatClassifier(nn.Module):
         """Logits of the classes."""
         return self.projection(features)
 
-    def _flat(self, memory: Memory) -> Float[Tensor, "B F"]:
+    def _flatten(self, memory: Memory) -> Float[Tensor, "B F"]:
         grid = memory.segments[0].grid if len(memory.segments) == 1 else None
         if grid is None or grid[0] < self.grid[0] or grid[1] < self.grid[1]:
             found = "a memory of no grid" if grid is None else f"a grid of {grid[0]}x{grid[1]}"

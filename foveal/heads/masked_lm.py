@@ -4,13 +4,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.layers.blocks.moe import Aux
+from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.linear import Linear
 from foveal.layers.norm import LayerNorm
 from foveal.ops.activation import ACTIVATIONS, Activation
 
 
-class Guesser(nn.Module):
+class MaskedLMHead(nn.Module):
     """`norm(activation(W h + b))` of the memory's vectors at some places, and a projection to the vocabulary.
 
     (Devlin et al. 2019; the layer before the projection is in their code.) The projection may share the
@@ -41,9 +41,11 @@ class Guesser(nn.Module):
             nn.init.normal_(linear.weight, std=0.02)
             nn.init.zeros_(linear.bias)
 
-    def forward(self, memory: Memory, places: Bool[Tensor, "B S"]) -> tuple[Float[Tensor, "N D"], Aux]:
+    def forward(
+        self, memory: Memory, positions: Bool[Tensor, "B S"]
+    ) -> tuple[Float[Tensor, "N D"], AuxLosses]:
         """Features of the places that are True, row by row: all others cost nothing."""
-        return self.norm(self.activate(self.transform(memory.vectors[places]))), {}
+        return self.norm(self.activate(self.transform(memory.vectors[positions]))), {}
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """Logits of the tokens."""

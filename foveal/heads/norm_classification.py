@@ -4,17 +4,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from foveal.core.memory import Memory
-from foveal.heads.classification import Classifier
-from foveal.layers.blocks.moe import Aux
+from foveal.heads.classification import ClassificationHead
+from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.norm import LayerNorm
 
 
-class NormedClassifier(Classifier):
-    """`Classifier` of the mean, with its layer norm (Liu et al. 2022)."""
+class NormClassificationHead(ClassificationHead):
+    """`ClassificationHead` of the mean, with its layer norm (Liu et al. 2022)."""
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0):
         super().__init__(width, classes, "mean", dropout)
         self.norm = LayerNorm(width, epsilon=1e-6)
 
-    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B D"], Aux]:
+    def forward(self, memory: Memory) -> tuple[Float[Tensor, "B D"], AuxLosses]:
         return self.dropout(self.norm(self._pool(memory))), {}

@@ -4,11 +4,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.layers.blocks.moe import Aux
+from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.dropout import Dropout
 
 
-class Tagger(nn.Module):
+class TaggingHead(nn.Module):
     """The memory's vectors at given positions (the first subword of each word), and a projection to the tags.
 
     The projection starts normal with deviation 0.02.
@@ -26,12 +26,12 @@ class Tagger(nn.Module):
         nn.init.zeros_(self.projection.bias)
 
     def forward(
-        self, memory: Memory, places: Int[Tensor, "B T"] | None = None
-    ) -> tuple[Float[Tensor, "B T D"], Aux]:
-        """The vectors at `places`, or all of them; places in the padding may be any that exist."""
+        self, memory: Memory, positions: Int[Tensor, "B T"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], AuxLosses]:
+        """The vectors at `positions`, or all of them; places in the padding may be any that exist."""
         vectors = memory.vectors
-        if places is not None:
-            vectors = vectors.gather(1, places[:, :, None].expand(-1, -1, vectors.shape[2]))
+        if positions is not None:
+            vectors = vectors.gather(1, positions[:, :, None].expand(-1, -1, vectors.shape[2]))
         return self.dropout(vectors), {}
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B C"]:

@@ -6,24 +6,24 @@ import math
 from pathlib import Path
 from typing import Any
 
-from foveal.store.durable import replace_file
+from foveal.store.durable import atomic_write
 
-SMOOTHED_POINTS = 40
+SMOOTHING_DIVISOR = 40
 """The smoothed curve looks back over about this part of the run: 1/40."""
-BEGINNING = 20
+IGNORED_START_DIVISOR = 20
 """The first 1/20 may fall from far above the rest."""
 
 
-def read_log(path: Path, kind: str) -> list[dict[str, Any]]:
+def read_metrics_log(path: Path, kind: str) -> list[dict[str, Any]]:
     """The records of one kind in a metrics.jsonl."""
     with path.open(encoding="utf-8") as lines:
         records = (json.loads(line) for line in lines)
         return [record for record in records if record["kind"] == kind]
 
 
-def smoothed(values: list[float]) -> list[float]:
+def smooth(values: list[float]) -> list[float]:
     """The exponential moving average, corrected for its start (Kingma and Ba 2015, section 3)."""
-    decay = 1 - 1 / max(1.0, len(values) / SMOOTHED_POINTS)
+    decay = 1 - 1 / max(1.0, len(values) / SMOOTHING_DIVISOR)
     average, result = 0.0, []
     for count, value in enumerate(values, 1):
         average = decay * average + (1 - decay) * value
@@ -31,19 +31,19 @@ def smoothed(values: list[float]) -> list[float]:
     return result
 
 
-def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str) -> None:
-    """Draw the log at `metrics` into the PNG at `picture`; `unit` names what a step reads (`characters`), and
-    `choice` of what there is a loss (`token`)."""
+def plot_curves(metrics: Path, path: Path, title: str, unit: str, loss_unit: str) -> None:
+    """Draw the log at `metrics` into the PNG at `path`; `unit` names what a step reads (`characters`), and
+    `loss_unit` of what there is a loss (`token`)."""
     from matplotlib.figure import Figure
 
-    steps = [record for record in read_log(metrics, "step") if record["loss"] is not None]
-    held_out = [record for record in read_log(metrics, "evaluation") if record["loss"] is not None]
+    steps = [record for record in read_metrics_log(metrics, "step") if record["loss"] is not None]
+    held_out = [record for record in read_metrics_log(metrics, "evaluation") if record["loss"] is not None]
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     losses, rates = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
     x = [record["step"] for record in steps]
     y = [record["loss"] for record in steps]
     losses.plot(x, y, color="#b8c4d6", linewidth=0.6, label="training, each step")
-    losses.plot(x, smoothed(y), color="#1f4e8c", linewidth=1.4, label="training, smoothed")
+    losses.plot(x, smooth(y), color="#1f4e8c", linewidth=1.4, label="training, smoothed")
     rewarded = bool(steps) and "reward" in steps[-1]
     nats = "" if rewarded else " nats"
     if held_out:
@@ -66,8 +66,8 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str
             arrowprops={"arrowstyle": "-", "color": "#c2410c"},
         )
     if y:
-        losses.set_ylim(*_reach(x, y, held_out))
-    losses.set_ylabel("share of the reward missed" if rewarded else f"loss in nats per {choice}")
+        losses.set_ylim(*_y_limits(x, y, held_out))
+    losses.set_ylabel("share of the reward missed" if rewarded else f"loss in nats per {loss_unit}")
     losses.set_title(title, loc="left")
     losses.grid(alpha=0.25)
     losses.legend(loc="upper right", frameon=False)
@@ -79,13 +79,13 @@ def draw_curves(metrics: Path, picture: Path, title: str, unit: str, choice: str
     rates.set_xlabel(f"step (of {per_step:,.0f} {unit})" if steps else "step")
     content = io.BytesIO()
     figure.savefig(content, dpi=130)
-    replace_file(picture, content.getvalue())
+    atomic_write(path, content.getvalue())
 
 
-def _reach(x: list[int], y: list[float], held_out: list[dict[str, Any]]) -> tuple[float, float]:
+def _y_limits(x: list[int], y: list[float], held_out: list[dict[str, Any]]) -> tuple[float, float]:
     """What is drawn: all that was held out and the smoothed curve, but for how a training begins."""
-    begun = len(y) // BEGINNING
+    begun = len(y) // IGNORED_START_DIVISOR
     told = [record["loss"] for record in held_out if record["step"] >= x[begun]]
-    high, low = max(smoothed(y)[begun:] + told), min(y + told)
+    high, low = max(smooth(y)[begun:] + told), min(y + told)
     margin = 0.05 * (high - low) or 0.1
     return low - margin, high + margin

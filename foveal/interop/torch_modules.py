@@ -12,18 +12,18 @@ from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.recurrent import GRU, LSTM, Cell, Elman, Recurrent
+from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent, RecurrentCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm
 from foveal.ops.activation import ACTIVATIONS
 
-THEIR_ACTIVATIONS = ACTIVATIONS | {"gelu": F.gelu}
+TORCH_ACTIVATIONS = ACTIVATIONS | {"gelu": F.gelu}
 
-WAYS = ("", "_reverse")
+DIRECTION_SUFFIXES = ("", "_reverse")
 """How the names of parameters end, by direction."""
 
 
-def from_recurrent(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
+def from_torch_rnn(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
     """The stack that computes what `module` does, one block a layer, of one direction or of both; it takes
     (B, T, D).
 
@@ -35,7 +35,7 @@ def from_recurrent(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
         raise UserError("proj_size is not ours: give a module without")
     blocks: list[nn.Module] = []
     for layer in range(module.num_layers):
-        there, back = (f"l{layer}{way}" for way in WAYS)
+        there, back = (f"l{layer}{way}" for way in DIRECTION_SUFFIXES)
         mixer: nn.Module = _from_direction(module, there)
         blocks.append(
             Block(Bidirectional(mixer, _from_direction(module, back)) if module.bidirectional else mixer)
@@ -43,8 +43,8 @@ def from_recurrent(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
     return Stack(blocks)
 
 
-def to_recurrent(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
-    """The inverse of `from_recurrent`, with `batch_first`; all second biases are zero but the GRU's b_hn.
+def to_torch_rnn(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
+    """The inverse of `from_torch_rnn`, with `batch_first`; all second biases are zero but the GRU's b_hn.
 
     Errors: UserError for what torch's modules have not: norms, residuals, feed-forward layers, positions,
     different cells or widths, a learned start, a GRU that resets before the product, a sum of directions.
@@ -67,12 +67,12 @@ def to_recurrent(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
     module.to(first.get_parameter("bias"))
     with torch.no_grad():
         for number, layer in enumerate(layers):
-            for cell, way in zip(layer, WAYS, strict=False):
+            for cell, way in zip(layer, DIRECTION_SUFFIXES, strict=False):
                 _to_direction(cell, module, f"l{number}{way}")
     return module
 
 
-def from_transformer(encoder: nn.TransformerEncoder) -> tuple[Stack, LayerNorm | None]:
+def from_torch_transformer(encoder: nn.TransformerEncoder) -> tuple[Stack, LayerNorm | None]:
     """The stack that computes what `encoder` does under a causal mask, and its last norm if it has one.
 
     Biases that the encoder does without are zero. Errors: UserError for an activation that is not ours.
@@ -81,7 +81,7 @@ def from_transformer(encoder: nn.TransformerEncoder) -> tuple[Stack, LayerNorm |
     return Stack([_from_layer(layer) for layer in encoder.layers]), norm
 
 
-def to_transformer(stack: Stack, norm: LayerNorm | None = None) -> nn.TransformerEncoder:
+def to_torch_transformer(stack: Stack, norm: LayerNorm | None = None) -> nn.TransformerEncoder:
     """The inverse, with `batch_first`: call it with a causal mask
     (`nn.Transformer.generate_square_subsequent_mask(T)`).
 
@@ -100,14 +100,14 @@ def to_transformer(stack: Stack, norm: LayerNorm | None = None) -> nn.Transforme
 def _from_direction(module: nn.RNNBase, place: str) -> Recurrent:
     """Of the layer and direction that its parameters' names end in."""
     W_x, W_h = module.get_parameter(f"weight_ih_{place}"), module.get_parameter(f"weight_hh_{place}")
-    cell = _cell(module, W_x.shape[1]).to(W_x)
+    cell = _make_cell(module, W_x.shape[1]).to(W_x)
     with torch.no_grad():
         cell.get_parameter("weight_input").copy_(W_x)
         cell.get_parameter("weight_hidden").copy_(W_h)
         cell.get_parameter("bias").zero_()
         if module.bias:
             biases = (module.get_parameter(f"bias_{side}_{place}") for side in ("ih", "hh"))
-            _join_biases(cell, *biases)
+            _merge_biases(cell, *biases)
     return Recurrent(cell)
 
 
@@ -119,7 +119,7 @@ def _to_direction(cell: Elman | LSTM | GRU, module: nn.RNNBase, place: str) -> N
         second[2 * cell.width :] = cell.bias_new
 
 
-def _cell(module: nn.RNNBase, d_in: int) -> Cell:
+def _make_cell(module: nn.RNNBase, d_in: int) -> RecurrentCell:
     if isinstance(module, nn.LSTM):
         return LSTM(d_in, module.hidden_size)
     if isinstance(module, nn.GRU):
@@ -127,7 +127,7 @@ def _cell(module: nn.RNNBase, d_in: int) -> Cell:
     return Elman(d_in, module.hidden_size, "relu" if module.mode == "RNN_RELU" else "tanh")
 
 
-def _join_biases(cell: Cell, b_x: Tensor, b_h: Tensor) -> None:
+def _merge_biases(cell: RecurrentCell, b_x: Tensor, b_h: Tensor) -> None:
     bias = cell.get_parameter("bias").copy_(b_x)
     if isinstance(cell, GRU):
         gates = 2 * cell.width
@@ -161,7 +161,7 @@ def _plain_cell(mixer: object) -> Elman | LSTM | GRU:
 def _from_layer(layer: nn.Module) -> Block:
     assert isinstance(layer, nn.TransformerEncoderLayer)
     theirs, width = layer.self_attn, layer.self_attn.embed_dim
-    names = [name for name, function in THEIR_ACTIVATIONS.items() if function is layer.activation]
+    names = [name for name, function in TORCH_ACTIVATIONS.items() if function is layer.activation]
     if not names:
         raise UserError(f"activation {layer.activation}: ours has {', '.join(ACTIVATIONS)}")
     mixer = SelfAttention(width, theirs.num_heads)
@@ -171,13 +171,13 @@ def _from_layer(layer: nn.Module) -> Block:
     biases = [None] * 3 if theirs.in_proj_bias is None else theirs.in_proj_bias.chunk(3)
     parts = (mixer.query, mixer.key, mixer.value)
     for part, weight, bias in zip(parts, theirs.in_proj_weight.chunk(3), biases, strict=True):
-        _fill(part, weight, bias)
+        _copy_linear(part, weight, bias)
     for ours, other in (
         (mixer.output, theirs.out_proj),
         (feedforward.expand, layer.linear1),
         (feedforward.contract, layer.linear2),
     ):
-        _fill(ours, other.weight, other.bias)
+        _copy_linear(ours, other.weight, other.bias)
     block.mixer_norm, block.feedforward_norm = _from_norm(layer.norm1), _from_norm(layer.norm2)
     return block
 
@@ -194,7 +194,7 @@ def _to_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
         mixer.heads,
         feedforward.expand.out_features,
         dropout=0.0,
-        activation=THEIR_ACTIVATIONS[feedforward.activation],
+        activation=TORCH_ACTIVATIONS[feedforward.activation],
         batch_first=True,
         norm_first=block.pre,
     ).to(mixer.query.weight)
@@ -202,15 +202,15 @@ def _to_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
     with torch.no_grad():
         layer.self_attn.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
         layer.self_attn.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
-    _fill(layer.self_attn.out_proj, mixer.output.weight, mixer.output.bias)
-    _fill(layer.linear1, feedforward.expand.weight, feedforward.expand.bias)
-    _fill(layer.linear2, feedforward.contract.weight, feedforward.contract.bias)
+    _copy_linear(layer.self_attn.out_proj, mixer.output.weight, mixer.output.bias)
+    _copy_linear(layer.linear1, feedforward.expand.weight, feedforward.expand.bias)
+    _copy_linear(layer.linear2, feedforward.contract.weight, feedforward.contract.bias)
     layer.norm1, layer.norm2 = map(_to_norm, norms)
     return layer
 
 
 @torch.no_grad()
-def _fill(linear: nn.Linear, weight: Tensor, bias: Tensor | None) -> None:
+def _copy_linear(linear: nn.Linear, weight: Tensor, bias: Tensor | None) -> None:
     linear.weight.copy_(weight)
     linear.bias.copy_(torch.zeros_like(linear.bias) if bias is None else bias)
 

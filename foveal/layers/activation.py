@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from foveal.ops.activation import ACTIVATIONS, Activation
 
 
-class Activate(nn.Module):
+class ActivationLayer(nn.Module):
     """`ops.activation.ACTIVATIONS[name]`, element by element."""
 
     def __init__(self, name: Activation):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 @runtime_checkable
-class Fitted(Protocol):
+class DataDependentInit(Protocol):
     """The first block of an encoder of images, or a model, some of whose weights are computed at first."""
 
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:

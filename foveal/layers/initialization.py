@@ -23,10 +23,10 @@ def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
         return
     for module in model.modules():
         if isinstance(module, nn.Linear | _ConvNd) and module is not last and module.weight.requires_grad:
-            nn.init.normal_(module.weight, std=deviation(rule, *fans(module)))
+            nn.init.normal_(module.weight, std=init_std(rule, *fan_in_and_fan_out(module)))
 
 
-def fans(layer: nn.Linear | _ConvNd) -> tuple[int, int]:
+def fan_in_and_fan_out(layer: nn.Linear | _ConvNd) -> tuple[int, int]:
     """How many numbers each output sees, and how many outputs see each number (at stride 1)."""
     if isinstance(layer, nn.Linear):
         return layer.in_features, layer.out_features
@@ -34,7 +34,7 @@ def fans(layer: nn.Linear | _ConvNd) -> tuple[int, int]:
     return layer.in_channels // layer.groups * places, layer.out_channels // layer.groups * places
 
 
-def deviation(rule: str, fan_in: int, fan_out: int) -> float:
+def init_std(rule: str, fan_in: int, fan_out: int) -> float:
     if rule == "xavier":
         return math.sqrt(2 / (fan_in + fan_out))
     return math.sqrt(2 / fan_in) if rule == "kaiming" else float(rule)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.normalization import fused_rms_norm, layer_norm, rms_norm
 
 
@@ -26,7 +26,7 @@ class LayerNorm(nn.Module):
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        if choose("layer_norm", "fused", True):
+        if use_fast_path("layer_norm", "fused", True):
             return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.epsilon)
         return layer_norm(x, self.gain, self.bias, self.epsilon)
 
@@ -44,7 +44,7 @@ class RMSNorm(nn.Module):
         nn.init.ones_(self.gain)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        if choose("rms_norm", "fused", True):
+        if use_fast_path("rms_norm", "fused", True):
             return fused_rms_norm(x, self.gain, self.epsilon)
         return rms_norm(x, self.gain, self.epsilon)
 

@@ -52,7 +52,7 @@ class SinusoidalPosition(nn.Module):
         return torch.stack([angles.sin(), angles.cos()], -1).flatten(2)
 
 
-class Positioned(nn.Module):
+class AddPositions(nn.Module):
     """`x` with its positions added, or concatenated (then it is wider by their width); and a norm of it."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Positioned(nn.Module):
         return self.norm(torch.cat([x, vectors.expand(x.shape[0], -1, -1)], 2))
 
 
-def refuse_past(limit: int | None, filled: int) -> None:
+def check_position_limit(limit: int | None, filled: int) -> None:
     """A learned table has no position past its end: say so instead of repeating or failing inside."""
     if limit is not None and filled > limit:
         raise UserError(

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foveal.metrics.score import Rows, Score, check_pairs
+from foveal.metrics.score import MetricResult, RowIndices, check_pairs
 
-ORDER, SIGMA = 4, 6.0
+MAX_NGRAM, SIGMA = 4, 6.0
 """The longest n-gram, and the deviation of the penalty in words."""
-Gram = tuple[str, ...]
+NGram = tuple[str, ...]
 
 
-def words(text: str) -> list[str]:
+def caption_words(text: str) -> list[str]:
     """In lower case. All but letters, digits and their marks parts words, and is left out.
 
     The original asks Stanford's PTBTokenizer, and leaves most punctuation out too.
@@ -26,7 +26,7 @@ def words(text: str) -> list[str]:
     return "".join(kept).split()
 
 
-def cider(references: Sequence[Sequence[list[str]]], outputs: Sequence[list[str]]) -> Score:
+def cider(references: Sequence[Sequence[list[str]]], outputs: Sequence[list[str]]) -> MetricResult:
     """CIDEr-D in 0 to 10 of outputs c, each with references s_1 .. s_m; all of them are tokens.
 
         10/m Σ_j exp(-(l(c) - l(s_j))² / 2σ²) mean_n min(g(c), g(s_j)) · g(s_j) / (|g(c)| |g(s_j)|)
@@ -43,44 +43,44 @@ def cider(references: Sequence[Sequence[list[str]]], outputs: Sequence[list[str]
     if not all(references):
         raise ValueError("an output has no reference")
     known = [[_counts(one) for one in several] for several in references]
-    found = Counter(gram for several in known for gram in _grams(several))
+    found = Counter(gram for several in known for gram in _ngrams(several))
     rarity = {gram: math.log(len(outputs) / examples) for gram, examples in found.items()}
     unseen = math.log(len(outputs))
 
-    def weights(caption: list[Counter[Gram]]) -> list[dict[Gram, float]]:
+    def weights(caption: list[Counter[NGram]]) -> list[dict[NGram, float]]:
         return [{gram: h * rarity.get(gram, unseen) for gram, h in counts.items()} for counts in caption]
 
-    def score(output: list[str], several: list[list[Counter[Gram]]]) -> float:
+    def score(output: list[str], several: list[list[Counter[NGram]]]) -> float:
         ours, total = weights(_counts(output)), 0.0
         for reference in several:
             apart = len(output) - reference[0].total()
             cosines = map(_clipped_cosine, ours, weights(reference))
-            total += math.exp(-(apart**2) / (2 * SIGMA**2)) * sum(cosines) / ORDER
+            total += math.exp(-(apart**2) / (2 * SIGMA**2)) * sum(cosines) / MAX_NGRAM
         return 10 * total / len(several)
 
     each = np.array([score(*example) for example in zip(outputs, known, strict=True)])
 
-    def of(rows: Rows) -> float:
+    def of(rows: RowIndices) -> float:
         return float(each[rows].mean())
 
     sizes = {len(several) for several in references}
     number = sizes.pop() if len(sizes) == 1 else "var"
-    signature = f"nrefs:{number}|n:{ORDER}|sigma:{SIGMA:g}|documents:{len(outputs)}"
-    return Score("cider", float(each.mean()), each, of, signature=signature)
+    signature = f"nrefs:{number}|n:{MAX_NGRAM}|sigma:{SIGMA:g}|documents:{len(outputs)}"
+    return MetricResult("cider", float(each.mean()), each, of, signature=signature)
 
 
-def _counts(tokens: list[str]) -> list[Counter[Gram]]:
+def _counts(tokens: list[str]) -> list[Counter[NGram]]:
     """How often a caption has each of its n-grams, by n."""
     return [
-        Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)) for n in range(1, ORDER + 1)
+        Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)) for n in range(1, MAX_NGRAM + 1)
     ]
 
 
-def _grams(captions: list[list[Counter[Gram]]]) -> set[Gram]:
+def _ngrams(captions: list[list[Counter[NGram]]]) -> set[NGram]:
     return {gram for caption in captions for counts in caption for gram in counts}
 
 
-def _clipped_cosine(output: dict[Gram, float], reference: dict[Gram, float]) -> float:
+def _clipped_cosine(output: dict[NGram, float], reference: dict[NGram, float]) -> float:
     """What an output repeats beyond its reference adds to its norm alone."""
     both = sum(min(output[gram], weight) * weight for gram, weight in reference.items() if gram in output)
     norms = math.hypot(*output.values()) * math.hypot(*reference.values())

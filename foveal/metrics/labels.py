@@ -7,25 +7,25 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import NDArray
 
-from foveal.metrics.score import Rows, Score, check_pairs, success_rate
+from foveal.metrics.score import MetricResult, RowIndices, check_pairs, success_rate
 
 
-def accuracy(references: Sequence[str], outputs: Sequence[str]) -> Score:
+def accuracy(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """The share of examples with the right label."""
     check_pairs(references, outputs)
     errors = [output != reference for output, reference in zip(outputs, references, strict=True)]
     return success_rate("accuracy", errors, [1] * len(errors))
 
 
-def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> Score:
+def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """The mean of the classes' F1, each class counting alike. `each`: 1 for the right label, 0 else.
 
     The classes of a selection are those that it has, or that its outputs name.
     """
     check_pairs(references, outputs)
-    classes, gold, predicted = _numbered(references, outputs)
+    classes, gold, predicted = _label_ids(references, outputs)
 
-    def of(rows: Rows) -> float:
+    def of(rows: RowIndices) -> float:
         """The mean over the classes that occur of 2 TP / (2 TP + FP + FN)."""
         actual, given = gold[rows], predicted[rows]
         sides = actual[actual == given], actual, given
@@ -33,11 +33,11 @@ def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> Score:
         both = had + named
         return float((2 * right[both > 0] / both[both > 0]).mean())
 
-    return Score("macro_f1", of(np.arange(len(gold))), (gold == predicted).astype(np.float64), of)
+    return MetricResult("macro_f1", of(np.arange(len(gold))), (gold == predicted).astype(np.float64), of)
 
 
 @dataclass(frozen=True)
-class ClassScore:
+class ClassMetrics:
     """`support` is how many examples are of this class. A share of nothing is 0."""
 
     label: str
@@ -48,23 +48,28 @@ class ClassScore:
 
 
 @dataclass(frozen=True)
-class Confusion:
+class ConfusionMatrix:
     """`counts[i, j]`: how many examples of class `labels[i]` were given `labels[j]`."""
 
     labels: tuple[str, ...]
     counts: Int[np.ndarray, "C C"]
 
-    def by_class(self) -> list[ClassScore]:
+    def per_class(self) -> list[ClassMetrics]:
         right, actual, given = np.diag(self.counts), self.counts.sum(1), self.counts.sum(0)
-        columns = (_share(right, given), _share(right, actual), _share(2 * right, actual + given), actual)
+        columns = (
+            _safe_divide(right, given),
+            _safe_divide(right, actual),
+            _safe_divide(2 * right, actual + given),
+            actual,
+        )
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        return [ClassScore(label, *row) for label, row in zip(self.labels, rows, strict=True)]
+        return [ClassMetrics(label, *row) for label, row in zip(self.labels, rows, strict=True)]
 
-    def mistaken(self, most: int) -> list[tuple[str, str, int, float]]:
+    def most_confused(self, k: int) -> list[tuple[str, str, int, float]]:
         """Pairs of classes most often confused, the worst first: what is right, what was given, how often,
         and of what share of the class."""
         wrong = self.counts * (1 - np.eye(len(self.labels), dtype=np.int64))
-        order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+        order = np.argsort(-wrong, axis=None, kind="stable")[:k]
         pairs = [divmod(place, len(self.labels)) for place in order.tolist()]
         support = self.counts.sum(1)
         return [
@@ -73,23 +78,23 @@ class Confusion:
             if wrong[i, j]
         ]
 
-    def hardest(self, most: int) -> list[int]:
+    def most_mistaken(self, k: int) -> list[int]:
         """The numbers of the classes that have most mistakes, made of them or for them, in their order."""
         mistakes = self.counts.sum(0) + self.counts.sum(1) - 2 * np.diag(self.counts)
-        numbers: list[int] = np.sort(np.argsort(-mistakes, kind="stable")[:most]).tolist()
+        numbers: list[int] = np.sort(np.argsort(-mistakes, kind="stable")[:k]).tolist()
         return numbers
 
 
-def confusion(references: Sequence[str], outputs: Sequence[str]) -> Confusion:
+def confusion_matrix(references: Sequence[str], outputs: Sequence[str]) -> ConfusionMatrix:
     """Over every label that occurs on either side, in the order of their names."""
     check_pairs(references, outputs)
-    classes, gold, predicted = _numbered(references, outputs)
+    classes, gold, predicted = _label_ids(references, outputs)
     size = len(classes)
     counts = np.bincount(gold * size + predicted, minlength=size**2)
-    return Confusion(classes, counts.reshape(size, size))
+    return ConfusionMatrix(classes, counts.reshape(size, size))
 
 
-def _numbered(
+def _label_ids(
     references: Sequence[str], outputs: Sequence[str]
 ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
     classes = tuple(sorted({*references, *outputs}))
@@ -98,5 +103,5 @@ def _numbered(
     return classes, np.array(gold), np.array(predicted)
 
 
-def _share(part: Int[np.ndarray, " C"], whole: Int[np.ndarray, " C"]) -> NDArray[np.float64]:
+def _safe_divide(part: Int[np.ndarray, " C"], whole: Int[np.ndarray, " C"]) -> NDArray[np.float64]:
     return part / np.maximum(whole, 1)

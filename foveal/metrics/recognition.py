@@ -3,24 +3,24 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from foveal.metrics.score import Score, check_pairs, error_rate, success_rate
+from foveal.metrics.score import MetricResult, check_pairs, error_rate, success_rate
 
 
-def wer(references: Sequence[str], outputs: Sequence[str]) -> Score:
+def wer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """Substituted, left out and added words over the words of the references; it can exceed 1."""
     from jiwer import process_words
 
     return _edits("wer", process_words, references, outputs)
 
 
-def cer(references: Sequence[str], outputs: Sequence[str]) -> Score:
+def cer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """The same in characters, those between words too."""
     from jiwer import process_characters
 
     return _edits("cer", process_characters, references, outputs)
 
 
-def exact(references: Sequence[str], outputs: Sequence[str]) -> Score:
+def exact_match(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """The share of outputs that equal their reference in every character."""
     check_pairs(references, outputs)
     errors = [output != reference for output, reference in zip(outputs, references, strict=True)]
@@ -29,7 +29,7 @@ def exact(references: Sequence[str], outputs: Sequence[str]) -> Score:
 
 def _edits(
     name: str, process: Callable[[str, str], Any], references: Sequence[str], outputs: Sequence[str]
-) -> Score:
+) -> MetricResult:
     check_pairs(references, outputs)
     counts = [_count(process, *pair) for pair in zip(references, outputs, strict=True)]
     errors, totals = zip(*counts, strict=True)

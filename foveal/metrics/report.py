@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from foveal.metrics.score import Score
+from foveal.metrics.score import MetricResult
 
-BINS = 6
+MAX_LENGTH_BINS = 6
 """Into at most this many ranges of length are examples parted."""
-FEWER = 10
+COLLAPSE_RATIO = 10
 """So many times as many different answers are right as were found, where that is told."""
-FEW = 8
+MAX_UNBINNED_LENGTHS = 8
 """So many different lengths are not parted into ranges."""
-Interval = tuple[float, float]
+ConfidenceInterval = tuple[float, float]
 
 
-def bootstrap(score: Score, resamples: int = 1000, seed: int = 0) -> Interval:
+def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0) -> ConfidenceInterval:
     """The 95 % percentile interval over resampled examples (Efron 1979; for BLEU: Koehn 2004).
 
     What is drawn depends on `seed` and the number of examples alone: metrics, and models on the same
     examples, are compared on the same draws.
     """
-    generator, count = np.random.default_rng(seed), len(score.each)
-    values = [score.of(generator.integers(count, size=count)) for _ in range(resamples)]
+    generator, count = np.random.default_rng(seed), len(score.per_example)
+    values = [score.on_rows(generator.integers(count, size=count)) for _ in range(resamples)]
     low, high = np.quantile(values, [0.025, 0.975]).tolist()
     return low, high
 
@@ -39,15 +39,17 @@ class LengthBin:
     values: dict[str, float]
 
 
-def by_length(scores: Sequence[Score], lengths: Sequence[int]) -> list[LengthBin]:
+def scores_by_length(scores: Sequence[MetricResult], lengths: Sequence[int]) -> list[LengthBin]:
     """The scores in ranges of length that hold about as many examples each; few lengths have one each.
 
     A score whose examples are fewer, since each is several rows with a length, is left out.
     """
     sizes = np.asarray(lengths)
     ends = np.unique(sizes)
-    if len(ends) > FEW:
-        ends = np.unique(np.quantile(sizes, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+    if len(ends) > MAX_UNBINNED_LENGTHS:
+        ends = np.unique(
+            np.quantile(sizes, np.arange(1, MAX_LENGTH_BINS) / MAX_LENGTH_BINS, method="inverted_cdf")
+        )
     numbers = np.searchsorted(ends, sizes)
     bins = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
     return [
@@ -55,14 +57,14 @@ def by_length(scores: Sequence[Score], lengths: Sequence[int]) -> list[LengthBin
             int(sizes[rows].min()),
             int(sizes[rows].max()),
             len(rows),
-            {score.name: score.of(rows) for score in scores if len(score.each) == len(sizes)},
+            {score.name: score.on_rows(rows) for score in scores if len(score.per_example) == len(sizes)},
         )
         for rows in bins
     ]
 
 
 @dataclass(frozen=True)
-class Example:
+class ScoredExample:
     """`row` counts from 0 in the order in which examples were scored."""
 
     row: int
@@ -72,15 +74,22 @@ class Example:
     output: str
 
 
-def worst(
-    score: Score, sources: Sequence[str], references: Sequence[str], outputs: Sequence[str], n: int = 20
-) -> list[Example]:
+def worst_examples(
+    score: MetricResult,
+    sources: Sequence[str],
+    references: Sequence[str],
+    outputs: Sequence[str],
+    n: int = 20,
+) -> list[ScoredExample]:
     """The n examples with the worst score, worst first, equal ones in their order; those that are right are
     not among them."""
-    badness = -score.each if score.higher_is_better else score.each
+    badness = -score.per_example if score.higher_is_better else score.per_example
     ordered = np.argsort(-badness, kind="stable").tolist()
     rows = [row for row in ordered if outputs[row] != references[row]][:n]
-    return [Example(row, float(score.each[row]), sources[row], references[row], outputs[row]) for row in rows]
+    return [
+        ScoredExample(row, float(score.per_example[row]), sources[row], references[row], outputs[row])
+        for row in rows
+    ]
 
 
 @dataclass(frozen=True)
@@ -90,11 +99,11 @@ class Report:
     A single example has no intervals.
     """
 
-    scores: tuple[Score, ...]
-    intervals: dict[str, Interval]
+    scores: tuple[MetricResult, ...]
+    intervals: dict[str, ConfidenceInterval]
     by_length: list[LengthBin]
-    worst: list[Example]
-    alarm: str = ""
+    worst: list[ScoredExample]
+    warning: str = ""
     """What the scores hide."""
 
     def to_json(self) -> dict[str, Any]:
@@ -111,7 +120,7 @@ class Report:
             for part in self.by_length
         ]
         content["worst"] = [asdict(example) for example in self.worst]
-        return content | ({"alarm": self.alarm} if self.alarm else {})
+        return content | ({"alarm": self.warning} if self.warning else {})
 
     def table(self, length: str = "length") -> str:
         """For people: a line a score, then a line a range of `length`, which may say its unit."""
@@ -128,11 +137,11 @@ class Report:
             for part in self.by_length
         ]
         tables = [[head, *scores], *([[[length, "examples", *names], *lengths]] if lengths else [])]
-        return "\n\n".join(map(aligned, tables))
+        return "\n\n".join(map(format_table, tables))
 
 
 def make_report(
-    scores: Sequence[Score],
+    scores: Sequence[MetricResult],
     lengths: Sequence[int],
     sources: Sequence[str],
     references: Sequence[str],
@@ -143,22 +152,22 @@ def make_report(
     none, where all sources are alike."""
     return Report(
         tuple(scores),
-        {score.name: bootstrap(score, seed=seed) for score in scores if len(sources) > 1},
-        by_length(scores, lengths) if lengths else [],
-        worst(scores[0], sources, references, outputs),
-        collapse(references, outputs),
+        {score.name: bootstrap_interval(score, seed=seed) for score in scores if len(sources) > 1},
+        scores_by_length(scores, lengths) if lengths else [],
+        worst_examples(scores[0], sources, references, outputs),
+        collapse_warning(references, outputs),
     )
 
 
-def collapse(references: Sequence[str], outputs: Sequence[str]) -> str:
+def collapse_warning(references: Sequence[str], outputs: Sequence[str]) -> str:
     """A line that says so if a model writes less than a tenth as many different texts as are right."""
     found, right = len(set(outputs)), len(set(references))
-    if FEWER * found >= right:
+    if COLLAPSE_RATIO * found >= right:
         return ""
     return f"collapsed: only {found:,} different outputs, where {right:,} different ones are right"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> str:
+def format_table(rows: Sequence[Sequence[str]]) -> str:
     """The first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows)

@@ -8,29 +8,29 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 
-Rows = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 """Numbers of examples, which may repeat."""
 
 
 @dataclass(frozen=True)
-class Score:
-    """`value` is the metric on all N examples, `each` (N,) on every one alone, `of` on a selection."""
+class MetricResult:
+    """`value` is the metric on all N examples, `per_example` (N,) on every one alone, `on_rows` on a selection."""
 
     name: str
     value: float
-    each: NDArray[np.float64]
-    of: Callable[[Rows], float]
+    per_example: NDArray[np.float64]
+    on_rows: Callable[[RowIndices], float]
     higher_is_better: bool = True
     signature: str = ""
     """How it was computed, in the words of the library that publishes it."""
 
 
-def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> Score:
+def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
     """Errors over totals (N,), both summed first. Where the total is 0, errors are counted over 1."""
     return _ratio(name, errors, totals, lambda error, total: error / total, higher_is_better=False)
 
 
-def success_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> Score:
+def success_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
     """1 - errors / totals (N,), both summed first; 1 where the total is 0."""
     return _ratio(name, errors, totals, lambda error, total: (total - error) / total, higher_is_better=True)
 
@@ -41,14 +41,14 @@ def _ratio(
     totals: Sequence[int],
     rate: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
     higher_is_better: bool,
-) -> Score:
+) -> MetricResult:
     wrong, whole = np.asarray(errors, np.float64), np.asarray(totals, np.float64)
 
-    def of(rows: Rows) -> float:
+    def of(rows: RowIndices) -> float:
         return float(rate(wrong[rows].sum(), whole[rows].sum().clip(1)))
 
     every = np.arange(len(wrong))
-    return Score(name, of(every), rate(wrong, whole.clip(1)), of, higher_is_better)
+    return MetricResult(name, of(every), rate(wrong, whole.clip(1)), of, higher_is_better)
 
 
 def check_pairs(references: Sequence[object], outputs: Sequence[object]) -> None:

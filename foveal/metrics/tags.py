@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from foveal.core.errors import UserError
-from foveal.metrics.score import Rows, Score, check_pairs, success_rate
+from foveal.metrics.score import MetricResult, RowIndices, check_pairs, success_rate
 
-Span = tuple[str, int, int]
+EntitySpan = tuple[str, int, int]
 """An entity: its type, its first word and its last."""
 ENTITY_TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
 
 
-def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> Score:
+def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
     """The share of words with the right tag. An example is a sentence."""
     _check_sentences(references, outputs)
     pairs = list(zip(references, outputs, strict=True))
@@ -21,7 +21,7 @@ def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
     return success_rate("accuracy", errors, [len(gold) for gold in references])
 
 
-def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> Score:
+def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
     """The mean of the tags' F1 over words, each tag counting alike. `each`: the share of right words.
 
     The tags of a selection are those that it has, or that its outputs name.
@@ -35,17 +35,17 @@ def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
         right[row] = np.bincount(gold[gold == found], minlength=len(names))
         both[row] = np.bincount(np.concatenate([gold, found]), minlength=len(names))
 
-    def of(rows: Rows) -> float:
+    def of(rows: RowIndices) -> float:
         shared, there = right[rows].sum(0), both[rows].sum(0)
         f1 = 2 * shared[there > 0] / there[there > 0]
         return float(f1.mean()) if len(f1) else 1.0
 
     every = np.arange(len(references))
     each = 2 * right.sum(1) / both.sum(1).clip(1)
-    return Score("macro_f1", of(every), each, of)
+    return MetricResult("macro_f1", of(every), each, of)
 
 
-def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> Score:
+def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
     """F1 over entities in BIO or BIOES tags; one is found if its type, first and last word are right.
 
     `each`: a sentence's F1, 1 where there is nothing to find and nothing was found.
@@ -57,7 +57,7 @@ def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[st
     strict = StrictEvaluation()
     errors, totals = [], []
     for gold, found in zip(references, outputs, strict=True):
-        sides = [[Entity(*span) for span in spans(tags)] for tags in (gold, found)]
+        sides = [[Entity(*span) for span in entity_spans(tags)] for tags in (gold, found)]
         result, _ = strict.evaluate(*sides, tags=[])
         totals.append(result.possible + result.actual)
         errors.append(result.possible + result.actual - 2 * result.correct)
@@ -70,14 +70,14 @@ def are_entity_tags(tags: Iterable[str]) -> bool:
     return kinds - {"O"} != set() and all(ENTITY_TAG.fullmatch(tag) for tag in kinds)
 
 
-def spans(tags: Sequence[str]) -> list[Span]:
+def entity_spans(tags: Sequence[str]) -> list[EntitySpan]:
     """The entities of a sentence, in order.
 
     Malformed tags are read as conlleval reads them (Tjong Kim Sang and Buchholz 2000): an I- or E- that
     doesn't continue an entity of its type begins one; an entity without E- ends where it isn't continued.
     Errors: UserError for a tag of another form.
     """
-    found: list[Span] = []
+    found: list[EntitySpan] = []
     before = "O"
     for place, tag in enumerate(tags):
         if not ENTITY_TAG.fullmatch(tag):

@@ -12,15 +12,15 @@ import numpy as np
 from jaxtyping import Float
 
 from foveal.data.text.unicode_scripts import bleu_tokenizer
-from foveal.metrics.score import Score, check_pairs
+from foveal.metrics.score import MetricResult, check_pairs
 
-ORDER, BETA = 6, 2
+CHRF_ORDER, CHRF_BETA = 6, 2
 """chrF's longest character n-gram, and how much recall weighs."""
-SEEN = 1000
+SCRIPT_SAMPLE = 1000
 """References whose script is looked at."""
 
 
-def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None = None) -> Score:
+def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None = None) -> MetricResult:
     """BLEU in 0 to 100 (Papineni et al. 2002). `each`: sentence BLEU of the n-grams a sentence has.
 
     `tokenize` is sacrebleu's: "13a" for languages with spaces, "zh" or "char" for those without, which is
@@ -29,7 +29,7 @@ def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None
     from sacrebleu.metrics.bleu import BLEU
 
     check_pairs(references, outputs)
-    tokenize = tokenize or bleu_tokenizer(references[:SEEN])
+    tokenize = tokenize or bleu_tokenizer(references[:SCRIPT_SAMPLE])
     corpus = BLEU(tokenize=tokenize, force=True)  # unforced, it writes advice to standard error
     alone = BLEU(tokenize=tokenize, force=True, effective_order=True)
     value = corpus.corpus_score(outputs, [references]).score
@@ -37,35 +37,35 @@ def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None
         alone.sentence_score(out, [reference]) for out, reference in zip(outputs, references, strict=True)
     ]
     counts = np.array([[one.sys_len, one.ref_len, *one.counts, *one.totals] for one in each], np.float64)
-    return Score(
+    return MetricResult(
         "bleu",
         value,
         np.array([one.score for one in each]),
-        lambda rows: bleu_of(counts[rows].sum(0)),
+        lambda rows: bleu_from_counts(counts[rows].sum(0)),
         signature=str(corpus.get_signature()),
     )
 
 
-def chrf(references: Sequence[str], outputs: Sequence[str]) -> Score:
+def chrf(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """chrF2 in 0 to 100 (Popović 2015, 2016): needs no words, so it suits every language."""
     from sacrebleu.metrics.chrf import CHRF
 
     check_pairs(references, outputs)
-    metric = CHRF(char_order=ORDER, beta=BETA)
+    metric = CHRF(char_order=CHRF_ORDER, beta=CHRF_BETA)
     pairs = list(zip(outputs, references, strict=True))
     value = metric.corpus_score(outputs, [references]).score
     each = np.array([metric.sentence_score(output, [reference]).score for output, reference in pairs])
     counts = np.array([_character_counts(output, reference) for output, reference in pairs], np.float64)
-    return Score(
+    return MetricResult(
         "chrf",
         value,
         each,
-        lambda rows: chrf_of(counts[rows].sum(0)),
+        lambda rows: chrf_from_counts(counts[rows].sum(0)),
         signature=str(metric.get_signature()),
     )
 
 
-def bleu_of(counts: Float[np.ndarray, "10"]) -> float:
+def bleu_from_counts(counts: Float[np.ndarray, "10"]) -> float:
     """BLEU from counts: words written, words in the reference, matched n-grams of 1 to 4, written ones.
 
         exp(min(0, 1 - r/w) + (1/4) Σ log p_n)      p_n = matched_n / written_n
@@ -82,7 +82,7 @@ def bleu_of(counts: Float[np.ndarray, "10"]) -> float:
     return 100 * math.exp(brevity + np.log(precisions).mean())
 
 
-def chrf_of(counts: Float[np.ndarray, "3 N"]) -> float:
+def chrf_from_counts(counts: Float[np.ndarray, "3 N"]) -> float:
     """chrF from the n-grams written, in the reference and in both: (1 + β²) P R / (β² P + R).
 
     P and R are means over the orders that output and reference have.
@@ -91,7 +91,7 @@ def chrf_of(counts: Float[np.ndarray, "3 N"]) -> float:
     if not both.any():
         return 0.0
     precision, recall = (both / written).mean(), (both / reference).mean()
-    return float(100 * (1 + BETA**2) * precision * recall / (BETA**2 * precision + recall))
+    return float(100 * (1 + CHRF_BETA**2) * precision * recall / (CHRF_BETA**2 * precision + recall))
 
 
 def _character_counts(output: str, reference: str) -> list[list[int]]:
@@ -101,7 +101,7 @@ def _character_counts(output: str, reference: str) -> list[list[int]]:
     """
     sides = ["".join(text.split()) for text in (output, reference)]
     counts = []
-    for n in range(1, ORDER + 1):
+    for n in range(1, CHRF_ORDER + 1):
         ours, theirs = (Counter(side[i : i + n] for i in range(len(side) - n + 1)) for side in sides)
         counts.append([ours.total() if theirs else 0, theirs.total(), (ours & theirs).total()])
     return [list(row) for row in zip(*counts, strict=True)]

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.encoders.image import ImageEncoder
-from foveal.heads.classification import Classifier
-from foveal.layers.activation import Activate
-from foveal.layers.vision.conv2d import BatchNorm2d, Conv2d, NormedConv
-from foveal.layers.vision.residual import Residual
-from foveal.layers.vision.whitening import Whitening
+from foveal.heads.classification import ClassificationHead
+from foveal.layers.activation import ActivationLayer
+from foveal.layers.vision.conv2d import BatchNorm2d, Conv2d, ConvNormAct
+from foveal.layers.vision.residual import ResidualBlock
+from foveal.layers.vision.whitening import WhiteningConv2d
 from foveal.ops.gelu import gelu
 
 
@@ -23,7 +23,7 @@ class IdentityConv2d(Conv2d):
         nn.init.dirac_(self.weight[: self.in_channels])
 
 
-class Ninth(Classifier):
+class ScaledMaxPoolHead(ClassificationHead):
     """The maximum of each channel, and a ninth of what is projected (3.1): maxima are large, and so would the
     first logits be, and the steps of all."""
 
@@ -46,26 +46,26 @@ class AirbenchNetwork:
     residual: bool = False
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
-        first = Whitening(channels, 2)
-        blocks, d_in = [first, Activate("gelu")], first.out_channels
+        first = WhiteningConv2d(channels, 2)
+        blocks, d_in = [first, ActivationLayer("gelu")], first.out_channels
         for width in self.widths:
             halved = (
                 IdentityConv2d(d_in, width, 3),
                 nn.MaxPool2d(2, stride=2),
                 BatchNorm2d(width),
-                Activate("gelu"),
+                ActivationLayer("gelu"),
             )
-            again: nn.Module = NormedConv(width, width, 3, activation=gelu, convolution=IdentityConv2d)
+            again: nn.Module = ConvNormAct(width, width, 3, activation=gelu, convolution=IdentityConv2d)
             if self.residual:
-                last = NormedConv(width, width, 3, activation=None, convolution=IdentityConv2d)
-                again = Residual(nn.Sequential(again, last), width, width, 1, "padded", gelu)
+                last = ConvNormAct(width, width, 3, activation=None, convolution=IdentityConv2d)
+                again = ResidualBlock(nn.Sequential(again, last), width, width, 1, "padded", gelu)
             blocks.append(nn.Sequential(*halved, again))
             d_in = width
         return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
-        return Ninth(width, classes, dropout)
+        return ScaledMaxPoolHead(width, classes, dropout)
 
 
-PROXY = AirbenchNetwork((32, 64, 64))
+PROXY_NETWORK = AirbenchNetwork((32, 64, 64))
 """A small one that learns beside another and says which images are hard (airbench96's "proxy")."""

@@ -5,34 +5,34 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from foveal.config import ConfigError, EncoderConfig, ReaderConfig
+from foveal.config import ConfigError, EncoderConfig, EncoderStackConfig
 from foveal.core.memory import Memory
-from foveal.encoders.audio import ConvEncoder, PyramidEncoder
+from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.encoders.patches import PatchEncoder
-from foveal.encoders.pooling import Summary
-from foveal.encoders.series import VectorEncoder
+from foveal.encoders.pooling import EncoderPooling
+from foveal.encoders.series import SeriesEncoder
 from foveal.encoders.text import TextEncoder
-from foveal.layers.blocks.moe import Aux
+from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.models.stack import (
     SAME_WIDTH,
-    Mixers,
+    MixerFactory,
     make_embedding,
     make_embedding_norm,
     make_last_norm,
     make_stack,
 )
 
-LONGEST_SOUND = 2048
+MAX_AUDIO_POSITIONS = 2048
 """Places of learned positions behind the convolutions: 82 seconds."""
 
 
-class EncoderMixers(Mixers):
+class EncoderMixerFactory(MixerFactory):
     """The mixers of an encoder, which sees the whole row: attention looks both ways, unless it is causal,
     others if asked to."""
 
-    config: ReaderConfig
+    config: EncoderStackConfig
 
     def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
         if self.config.causal and self.config.bidirectional:
@@ -49,25 +49,25 @@ class EncoderMixers(Mixers):
         if beside and width % 2:
             raise ConfigError(f"two directions need an even width, not {self.section}.width={width}")
         each = width // 2 if beside else width
-        there, back = (super(EncoderMixers, self).make(kind, d_in, each, layer) for _ in range(2))
+        there, back = (super(EncoderMixerFactory, self).make(kind, d_in, each, layer) for _ in range(2))
         return Bidirectional(there, back, "beside" if beside else "sum")
 
 
 def text_encoder(
-    config: ReaderConfig, vocabulary: int, longest: int, section: str = "model.encoder"
+    config: EncoderStackConfig, vocabulary: int, max_length: int, section: str = "model.encoder"
 ) -> TextEncoder:
-    """An encoder of `vocabulary` tokens; a learned position table has `longest` places."""
-    mixers = EncoderMixers(config, section)
+    """An encoder of `vocabulary` tokens; a learned position table has `max_length` places."""
+    mixers = EncoderMixerFactory(config, section)
     embedding = make_embedding(config, vocabulary)
-    stack = make_stack(mixers, embedding.width, longest)
+    stack = make_stack(mixers, embedding.width, max_length)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
-    return TextEncoder(embedding, stack, config.width, last, first, summary_of(config))
+    return TextEncoder(embedding, stack, config.width, last, first, encoder_pooling_of(config))
 
 
-def vector_encoder(config: EncoderConfig, channels: int, longest: int) -> VectorEncoder:
-    """An encoder of series with `channels` numbers a step; a learned position table has `longest` places."""
-    stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, longest)
-    return VectorEncoder(channels, stack, config.width, make_last_norm(config), summary_of(config))
+def series_encoder(config: EncoderConfig, channels: int, max_length: int) -> SeriesEncoder:
+    """An encoder of series with `channels` numbers a step; a learned position table has `max_length` places."""
+    stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, max_length)
+    return SeriesEncoder(channels, stack, config.width, make_last_norm(config), encoder_pooling_of(config))
 
 
 def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncoder:
@@ -88,25 +88,27 @@ def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncod
             f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true, and causal=false"
         )
     places = (size // config.patch) ** 2 + token
-    stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, places)
+    stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, places)
     return PatchEncoder(channels, config.patch, stack, config.width, make_last_norm(config), config.summary)
 
 
-def audio_encoder(config: EncoderConfig, bins: int) -> PyramidEncoder | ConvEncoder:
+def audio_encoder(config: EncoderConfig, bins: int) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
     """An encoder of frames with `bins` numbers each."""
     if config.kind == "pyramid":
-        return PyramidEncoder(bins, config.width, config.layers, config.dropout)
-    stack = make_stack(EncoderMixers(config, "model.encoder"), config.width, LONGEST_SOUND)
-    return ConvEncoder(bins, stack, config.width, make_last_norm(config), summary_of(config))
+        return PyramidalLSTMEncoder(bins, config.width, config.layers, config.dropout)
+    stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, MAX_AUDIO_POSITIONS)
+    return ConvSubsamplingEncoder(
+        bins, stack, config.width, make_last_norm(config), encoder_pooling_of(config)
+    )
 
 
-def summary_of(config: ReaderConfig) -> Summary:
+def encoder_pooling_of(config: EncoderStackConfig) -> EncoderPooling:
     if config.summary == "class":
         raise ConfigError("model.encoder.summary=class: only patches have a class token")
     return config.summary
 
 
-class Encoded(nn.Module):
+class EncoderWithHead(nn.Module):
     """X, then Y: an encoder that makes a memory, and a head that reads it; any one with any other."""
 
     encoder: Any
@@ -116,7 +118,9 @@ class Encoded(nn.Module):
         super().__init__()
         self.encoder, self.head = encoder, head
 
-    def encode(self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]) -> tuple[Memory, Aux]:
+    def encode(
+        self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]
+    ) -> tuple[Memory, AuxLosses]:
         """The memory of a batch's `columns`, of which some have `lengths`."""
         memory, aux = self.encoder(columns["source"], lengths.get("source"))
         return memory, aux

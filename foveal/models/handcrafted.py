@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from torch import nn
 
 from foveal.encoders.image import ImageEncoder
-from foveal.heads.flatten_classification import FlatClassifier
-from foveal.layers.vision.handcrafted_features import ColourHistogram, OrientedGradients, Standardised
+from foveal.heads.flatten_classification import FlattenClassificationHead
+from foveal.layers.vision.handcrafted_features import (
+    ColorHistogram,
+    HistogramOfOrientedGradients,
+    StandardizedFeatures,
+)
 from foveal.layers.vision.visual_words import VisualWords
 
 
 @dataclass(frozen=True)
-class FeatureNetwork:
+class HandcraftedNetwork:
     """`W f(x) + b`: nothing but W and b is learned. `side` is that of the maps, if it is always the same."""
 
     feature: Callable[[int], tuple[nn.Module, int]]
@@ -21,13 +25,17 @@ class FeatureNetwork:
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
         feature, width = self.feature(channels)
-        return ImageEncoder([Standardised(feature, width)], width, self.side)
+        return ImageEncoder([StandardizedFeatures(feature, width)], width, self.side)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
-        return FlatClassifier(width, grid, (), classes)
+        return FlattenClassificationHead(width, grid, (), classes)
 
 
-BINS, ORIENTATIONS, WORDS = 8, 9, 400
-COLOURS = FeatureNetwork(lambda channels: (ColourHistogram(BINS), BINS**channels), side=1)
-EDGES = FeatureNetwork(lambda channels: (OrientedGradients(ORIENTATIONS), ORIENTATIONS))
-VISUAL_WORDS = FeatureNetwork(lambda channels: (VisualWords(channels, WORDS, side=6), WORDS), side=2)
+COLOR_BINS, ORIENTATIONS, CODEBOOK_SIZE = 8, 9, 400
+COLOR_HISTOGRAM = HandcraftedNetwork(
+    lambda channels: (ColorHistogram(COLOR_BINS), COLOR_BINS**channels), side=1
+)
+HOG = HandcraftedNetwork(lambda channels: (HistogramOfOrientedGradients(ORIENTATIONS), ORIENTATIONS))
+VISUAL_WORDS = HandcraftedNetwork(
+    lambda channels: (VisualWords(channels, CODEBOOK_SIZE, side=6), CODEBOOK_SIZE), side=2
+)

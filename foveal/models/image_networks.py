@@ -5,21 +5,29 @@ from typing import Literal, Protocol, runtime_checkable
 
 from torch import nn
 
-from foveal.config import ConfigError, nearest
+from foveal.config import ConfigError, suggest
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
-from foveal.layers.vision.norm2d import GridNorm, renorm
+from foveal.layers.vision.norm2d import Norm2d, replace_batch_norm
 from foveal.models.airbench import AirbenchNetwork
-from foveal.models.depthwise_networks import EFFICIENTNET_LITE0, ConvNextNetwork
-from foveal.models.handcrafted import COLOURS, EDGES, VISUAL_WORDS
-from foveal.models.resnet import ResidualNetwork, basic_network, bottleneck_network, small_network
-from foveal.models.sequential_networks import ALEXNET, DEEP_MLP, LENET, LINEAR, MLP, StraightNetwork, vgg
+from foveal.models.depthwise_networks import EFFICIENTNET_LITE0, ConvNeXt
+from foveal.models.handcrafted import COLOR_HISTOGRAM, HOG, VISUAL_WORDS
+from foveal.models.resnet import ResNet, basic_resnet, bottleneck_resnet, small_resnet
+from foveal.models.sequential_networks import (
+    ALEXNET,
+    DEEP_MLP_NETWORK,
+    LENET,
+    LINEAR_NETWORK,
+    MLP_NETWORK,
+    SequentialNetwork,
+    vgg,
+)
 from foveal.models.vit import VisionTransformer
 from foveal.ops.activation import Activation
 
 
 @runtime_checkable
-class Recipe(Protocol):
+class ImageNetwork(Protocol):
     """What a convolutional network is made of; it goes over images of any size."""
 
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
@@ -29,43 +37,43 @@ class Recipe(Protocol):
         """The classifier behind a `grid` of vectors of `width`."""
 
 
-SMALL: dict[str, Recipe | VisionTransformer] = {
-    "colour-histogram": COLOURS,
-    "hog": EDGES,
+SMALL_NETWORKS: dict[str, ImageNetwork | VisionTransformer] = {
+    "colour-histogram": COLOR_HISTOGRAM,
+    "hog": HOG,
     "visual-words": VISUAL_WORDS,
-    "linear": LINEAR,
-    "mlp": MLP,
-    "mlp-10": DEEP_MLP,
-    "plain-20": small_network(20, "none"),
-    "plain-56": small_network(56, "none"),
-    "resnet-20": small_network(20, "padded"),
-    "resnet-20-attention": small_network(20, "padded", attention=2),
-    "resnet-32": small_network(32, "padded"),
-    "resnet-44": small_network(44, "padded"),
-    "resnet-56": small_network(56, "padded"),
-    "resnet-110": small_network(110, "padded"),
+    "linear": LINEAR_NETWORK,
+    "mlp": MLP_NETWORK,
+    "mlp-10": DEEP_MLP_NETWORK,
+    "plain-20": small_resnet(20, "none"),
+    "plain-56": small_resnet(56, "none"),
+    "resnet-20": small_resnet(20, "padded"),
+    "resnet-20-attention": small_resnet(20, "padded", attention=2),
+    "resnet-32": small_resnet(32, "padded"),
+    "resnet-44": small_resnet(44, "padded"),
+    "resnet-56": small_resnet(56, "padded"),
+    "resnet-110": small_resnet(110, "padded"),
     "airbench": AirbenchNetwork((64, 256, 256)),
     "airbench95": AirbenchNetwork((128, 384, 384)),
     "airbench96": AirbenchNetwork((128, 384, 512), residual=True),
 }
 """For images of 32 by 32 pixels, of ten classes."""
-NETWORKS: dict[str, Recipe | VisionTransformer] = SMALL | {
+NETWORKS: dict[str, ImageNetwork | VisionTransformer] = SMALL_NETWORKS | {
     "lenet-5": LENET,
     "alexnet": ALEXNET,
     "vgg-11": vgg(1, 1, 2, 2, 2),
     "vgg-13": vgg(2, 2, 2, 2, 2),
     "vgg-16": vgg(2, 2, 3, 3, 3),
     "vgg-19": vgg(2, 2, 4, 4, 4),
-    "plain-18": basic_network((2, 2, 2, 2), "none"),
-    "plain-34": basic_network((3, 4, 6, 3), "none"),
-    "resnet-18": basic_network((2, 2, 2, 2)),
-    "resnet-34": basic_network((3, 4, 6, 3)),
-    "resnet-50": bottleneck_network((3, 4, 6, 3)),
-    "resnet-101": bottleneck_network((3, 4, 23, 3)),
-    "resnet-152": bottleneck_network((3, 8, 36, 3)),
-    "convnext-t": ConvNextNetwork((3, 3, 9, 3), (96, 192, 384, 768)),
-    "convnext-s": ConvNextNetwork((3, 3, 27, 3), (96, 192, 384, 768)),
-    "convnext-b": ConvNextNetwork((3, 3, 27, 3), (128, 256, 512, 1024)),
+    "plain-18": basic_resnet((2, 2, 2, 2), "none"),
+    "plain-34": basic_resnet((3, 4, 6, 3), "none"),
+    "resnet-18": basic_resnet((2, 2, 2, 2)),
+    "resnet-34": basic_resnet((3, 4, 6, 3)),
+    "resnet-50": bottleneck_resnet((3, 4, 6, 3)),
+    "resnet-101": bottleneck_resnet((3, 4, 23, 3)),
+    "resnet-152": bottleneck_resnet((3, 8, 36, 3)),
+    "convnext-t": ConvNeXt((3, 3, 9, 3), (96, 192, 384, 768)),
+    "convnext-s": ConvNeXt((3, 3, 27, 3), (96, 192, 384, 768)),
+    "convnext-b": ConvNeXt((3, 3, 27, 3), (128, 256, 512, 1024)),
     "vit-ti": VisionTransformer(192, 3),
     "vit-s": VisionTransformer(384, 6),
     "vit-b": VisionTransformer(768, 12),
@@ -76,15 +84,15 @@ NETWORKS: dict[str, Recipe | VisionTransformer] = SMALL | {
 }
 
 
-def made_for(network: str) -> tuple[int, int, int]:
+def published_input(network: str) -> tuple[int, int, int]:
     """Channels, side in pixels, and classes of the images that a network was published for."""
     if NETWORKS[network] is LENET:
         return 1, 32, 10
-    return (3, 32, 10) if network in SMALL else (3, 224, 1000)
+    return (3, 32, 10) if network in SMALL_NETWORKS else (3, 224, 1000)
 
 
 Nonlinearity = Literal["published"] | Activation
-Normalization = Literal["published"] | GridNorm
+Normalization = Literal["published"] | Norm2d
 
 
 def image_encoder(
@@ -104,21 +112,21 @@ def image_encoder(
     `size` pixels alone; ConfigError if patches don't fill them.
     """
     if network not in NETWORKS:
-        raise ConfigError(f"model.encoder.network: unknown network '{network}'{nearest(network, NETWORKS)}")
-    recipe, small = _recipe(network, nonlinearity), stem == "small"
+        raise ConfigError(f"model.encoder.network: unknown network '{network}'{suggest(network, NETWORKS)}")
+    recipe, small = _image_network(network, nonlinearity), stem == "small"
     encoder: ImageEncoder | PatchEncoder
     if isinstance(recipe, VisionTransformer):
         encoder = recipe.encoder(channels, small, size)
     else:
         encoder = recipe.encoder(channels, small)
-    if normalization != "published" and not renorm(encoder, normalization):
+    if normalization != "published" and not replace_batch_norm(encoder, normalization):
         raise ConfigError(
             f"model.encoder.normalization={normalization}: {network} has no batch norms; set it to published"
         )
     return encoder
 
 
-def grid_of(
+def output_grid(
     network: str, encoder: ImageEncoder | PatchEncoder, size: int | tuple[int, int]
 ) -> tuple[int, int]:
     """Rows and columns of the last map of images of `size` by `size` pixels, or of so many rows and columns.
@@ -148,15 +156,15 @@ def image_head(
 
     ConfigError if they are too small for the network.
     """
-    grid = grid_of(network, encoder, size)
-    return _recipe(network, nonlinearity).head(encoder.width, grid, classes, dropout)
+    grid = output_grid(network, encoder, size)
+    return _image_network(network, nonlinearity).head(encoder.width, grid, classes, dropout)
 
 
-def _recipe(network: str, nonlinearity: Nonlinearity) -> Recipe | VisionTransformer:
+def _image_network(network: str, nonlinearity: Nonlinearity) -> ImageNetwork | VisionTransformer:
     recipe = NETWORKS[network]
     if nonlinearity == "published":
         return recipe
-    if not isinstance(recipe, StraightNetwork | ResidualNetwork):
+    if not isinstance(recipe, SequentialNetwork | ResNet):
         raise ConfigError(
             f"model.encoder.nonlinearity={nonlinearity}: {network} has its own; leave it as published"
         )

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from torch import nn
 
 from foveal.encoders.image import ImageEncoder
-from foveal.heads.classification import Classifier
-from foveal.layers.vision.attention2d import GridAttention
-from foveal.layers.vision.conv2d import NormedConv
-from foveal.layers.vision.residual import Residual, Shortcut, basic, bottleneck
-from foveal.ops.activation import ACTIVATIONS, Activation, Function
+from foveal.heads.classification import ClassificationHead
+from foveal.layers.vision.attention2d import SelfAttention2d
+from foveal.layers.vision.conv2d import ConvNormAct
+from foveal.layers.vision.residual import ResidualBlock, Shortcut, basic_block, bottleneck_block
+from foveal.ops.activation import ACTIVATIONS, Activation, ActivationFunction
 
 
 @dataclass(frozen=True)
-class ResidualNetwork:
+class ResNet:
     """A first layer, and stages of `depths[i]` blocks of `widths[i]` channels (He et al. 2015, table 1).
 
     Every stage but the first begins with stride 2.
     """
 
-    body: Callable[[int, int, int, Function], nn.Module]
+    body: Callable[[int, int, int, ActivationFunction], nn.Module]
     depths: tuple[int, ...]
     widths: tuple[int, ...]
     shortcut: Shortcut
@@ -36,34 +36,34 @@ class ResidualNetwork:
         phi = ACTIVATIONS[self.activation]
         if self.pooled and not small:
             pool = nn.MaxPool2d(3, stride=2, padding=1)
-            blocks: list[nn.Module] = [nn.Sequential(NormedConv(channels, self.first, 7, 2, phi), pool)]
+            blocks: list[nn.Module] = [nn.Sequential(ConvNormAct(channels, self.first, 7, 2, phi), pool)]
         else:
-            blocks = [NormedConv(channels, self.first, 3, activation=phi)]
+            blocks = [ConvNormAct(channels, self.first, 3, activation=phi)]
         d_in = self.first
         for stage, (depth, width) in enumerate(zip(self.depths, self.widths, strict=True)):
             for block in range(depth):
                 stride = 2 if stage and not block else 1
                 body = self.body(d_in, width, stride, phi)
-                blocks.append(Residual(body, d_in, width, stride, self.shortcut, phi))
+                blocks.append(ResidualBlock(body, d_in, width, stride, self.shortcut, phi))
                 d_in = width
             if stage + 1 == self.attention:
-                blocks.append(GridAttention(width))
+                blocks.append(SelfAttention2d(width))
         return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
-        return Classifier(width, classes, "mean", dropout)
+        return ClassificationHead(width, classes, "mean", dropout)
 
 
-def small_network(layers: int, shortcut: Shortcut, attention: int = 0) -> ResidualNetwork:
+def small_resnet(layers: int, shortcut: Shortcut, attention: int = 0) -> ResNet:
     """For images of 32 pixels: 6n + 2 layers in three stages (4.2)."""
     n = (layers - 2) // 6
     widths = (16, 32, 64)
-    return ResidualNetwork(basic, (n, n, n), widths, shortcut, first=16, pooled=False, attention=attention)
+    return ResNet(basic_block, (n, n, n), widths, shortcut, first=16, pooled=False, attention=attention)
 
 
-def basic_network(depths: tuple[int, ...], shortcut: Shortcut = "projection") -> ResidualNetwork:
-    return ResidualNetwork(basic, depths, (64, 128, 256, 512), shortcut, first=64)
+def basic_resnet(depths: tuple[int, ...], shortcut: Shortcut = "projection") -> ResNet:
+    return ResNet(basic_block, depths, (64, 128, 256, 512), shortcut, first=64)
 
 
-def bottleneck_network(depths: tuple[int, ...]) -> ResidualNetwork:
-    return ResidualNetwork(bottleneck, depths, (256, 512, 1024, 2048), "projection", first=64)
+def bottleneck_resnet(depths: tuple[int, ...]) -> ResNet:
+    return ResNet(bottleneck_block, depths, (256, 512, 1024, 2048), "projection", first=64)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from torch import nn
 
 from foveal.encoders.image import ImageEncoder
-from foveal.heads.flatten_classification import FlatClassifier
-from foveal.layers.activation import Activate
+from foveal.heads.flatten_classification import FlattenClassificationHead
+from foveal.layers.activation import ActivationLayer
 from foveal.layers.vision.conv2d import Conv2d
 from foveal.ops.activation import ACTIVATIONS, Activation
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConvLayer:
     """A convolution, its activation, and pooling at stride 2 over squares of side `pool`, unless it is 0."""
 
     width: int
@@ -23,14 +23,14 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class StraightNetwork:
+class SequentialNetwork:
     """Convolutions with biases, one after the other, then hidden layers that see all places of the grid.
 
     As published, those stand behind a grid of `side` by `side`, to which a larger one is averaged
     (torchvision); for images so small that the grid is smaller, they see that one.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[ConvLayer, ...]
     hidden: tuple[int, ...]
     side: int
     activation: Activation = "relu"
@@ -39,41 +39,43 @@ class StraightNetwork:
     def encoder(self, channels: int, small: bool) -> ImageEncoder:
         layers = list(self.layers)
         if small and layers and layers[0].stride > 1:
-            layers[0] = Layer(layers[0].width)
+            layers[0] = ConvLayer(layers[0].width)
         blocks, d_in = [], channels
         for layer in layers:
             convolution = Conv2d(d_in, layer.width, layer.kernel, layer.stride, layer.padding, bias=True)
             pool = [self.pooling(layer.pool, stride=2)] if layer.pool else []
-            blocks.append(nn.Sequential(convolution, Activate(self.activation), *pool))
+            blocks.append(nn.Sequential(convolution, ActivationLayer(self.activation), *pool))
             d_in = layer.width
         return ImageEncoder(blocks, d_in)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         h, w = (min(self.side, side) for side in grid)
-        return FlatClassifier(width, (h, w), self.hidden, classes, dropout, ACTIVATIONS[self.activation])
+        return FlattenClassificationHead(
+            width, (h, w), self.hidden, classes, dropout, ACTIVATIONS[self.activation]
+        )
 
 
-def vgg(*stages: int) -> StraightNetwork:
+def vgg(*stages: int) -> SequentialNetwork:
     """Five times some convolutions and pooling; 64 to 512 channels (Simonyan and Zisserman 2015, table 1)."""
     layers = [
-        Layer(width, pool=2 if layer == depth - 1 else 0)
+        ConvLayer(width, pool=2 if layer == depth - 1 else 0)
         for depth, width in zip(stages, (64, 128, 256, 512, 512), strict=True)
         for layer in range(depth)
     ]
-    return StraightNetwork(tuple(layers), hidden=(4096, 4096), side=7)
+    return SequentialNetwork(tuple(layers), hidden=(4096, 4096), side=7)
 
 
 WHOLE = 1 << 16
 """A side no image has: no grid is averaged."""
-LINEAR = StraightNetwork((), hidden=(), side=WHOLE)
+LINEAR_NETWORK = SequentialNetwork((), hidden=(), side=WHOLE)
 """`W x + b` of all pixels: a template for each class."""
-MLP = StraightNetwork((), hidden=(512,), side=WHOLE)
+MLP_NETWORK = SequentialNetwork((), hidden=(512,), side=WHOLE)
 """One hidden layer: `W_2 relu(W_1 x + b_1) + b_2`."""
-DEEP_MLP = StraightNetwork((), hidden=(2048,) * 9, side=WHOLE)
+DEEP_MLP_NETWORK = SequentialNetwork((), hidden=(2048,) * 9, side=WHOLE)
 """Ten layers, to see what first weights do: of deviation 0.01 they let nothing through, of 0.05 too much."""
 
-LENET = StraightNetwork(
-    (Layer(6, 5, pool=2, padding=0), Layer(16, 5, pool=2, padding=0)),
+LENET = SequentialNetwork(
+    (ConvLayer(6, 5, pool=2, padding=0), ConvLayer(16, 5, pool=2, padding=0)),
     hidden=(120, 84),
     side=5,
     activation="tanh",
@@ -82,13 +84,13 @@ LENET = StraightNetwork(
 """LeCun et al. 1998, but all maps of the second layer see all of the first, averages have no weights of their
 own, and classes have a projection instead of distances."""
 
-ALEXNET = StraightNetwork(
+ALEXNET = SequentialNetwork(
     (
-        Layer(64, 11, pool=3, stride=4, padding=2),
-        Layer(192, 5, pool=3, padding=2),
-        Layer(384),
-        Layer(256),
-        Layer(256, pool=3),
+        ConvLayer(64, 11, pool=3, stride=4, padding=2),
+        ConvLayer(192, 5, pool=3, padding=2),
+        ConvLayer(384),
+        ConvLayer(256),
+        ConvLayer(256, pool=3),
     ),
     hidden=(4096, 4096),
     side=6,

@@ -2,19 +2,19 @@
 
 from torch import nn
 
-from foveal.config import ConfigError, StackConfig, nearest
+from foveal.config import ConfigError, StackConfig, suggest
 from foveal.layers.blocks.feedforward import make_feedforward
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
-from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.mixers.s5 import S5
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import make_norm
-from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
+from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 
 MIXERS = ("rnn", "lstm", "gru", "conv", "attention", "s5", "mamba", "rwkv")
 """The names that any pattern may hold."""
@@ -23,7 +23,7 @@ SAME_WIDTH = ("attention", "s5", "mamba", "rwkv", "cross")
 """Those whose outputs are as wide as their inputs."""
 
 
-class Mixers:
+class MixerFactory:
     """Makes the mixer of a name, width and place; decoders over a memory and encoders have their own."""
 
     def __init__(self, config: StackConfig, section: str = "model"):
@@ -46,7 +46,9 @@ class Mixers:
             return Recurrent(GRU(d_in, width, config.recurrent.reset), config.recurrent.learned_start)
         if kind == "conv":
             dilations = config.convolution.dilations.split(",")
-            return Convolution(d_in, width, config.convolution.kernel, int(dilations[layer % len(dilations)]))
+            return CausalConv1d(
+                d_in, width, config.convolution.kernel, int(dilations[layer % len(dilations)])
+            )
         if kind == "attention":
             rotary = config.positions.kind == "rotary"
             return SelfAttention(width, config.attention.heads, config.attention.window, rotary)
@@ -57,15 +59,19 @@ class Mixers:
         return TimeMixing(width, layer, config.layers)
 
 
-def make_stack(mixers: Mixers, embedded: int, context: int) -> Stack:
-    """The stack behind vectors of width `embedded`; a learned position table has `context` places."""
+def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stack:
+    """The stack behind vectors of width `embedding_width`; a learned position table has `context` places."""
     config, section = mixers.config, mixers.section
-    positioned = make_positions(config, embedded, context)
-    d_in = 2 * embedded if positioned is not None and config.positions.join == "concatenate" else embedded
+    positioned = make_positions(config, embedding_width, context)
+    d_in = (
+        2 * embedding_width
+        if positioned is not None and config.positions.join == "concatenate"
+        else embedding_width
+    )
     pattern = [[name.strip() for name in layer.split("+")] for layer in config.mixers.split(",")]
     for kind in (name for layer in pattern for name in layer):
         if kind not in mixers.names:
-            raise ConfigError(f"{section}.mixers: unknown mixer '{kind}'{nearest(kind, mixers.names)}")
+            raise ConfigError(f"{section}.mixers: unknown mixer '{kind}'{suggest(kind, mixers.names)}")
     around = (config.norm, config.norm_place, config.residual, config.dropout, config.norm_epsilon)
     blocks: list[nn.Module] = []
     for layer in range(config.layers):
@@ -78,7 +84,7 @@ def make_stack(mixers: Mixers, embedded: int, context: int) -> Stack:
                     f"a residual, {', '.join(SAME_WIDTH)} need them equal; set {section}.embedding (half of "
                     f"it with {section}.positions.join=concatenate) to fit"
                 )
-            feedforward = make_layer(config) if kind is kinds[-1] else None
+            feedforward = make_stack_feedforward(config) if kind is kinds[-1] else None
             blocks.append(Block(mixers.make(kind, d_in, config.width, layer), feedforward, *around))
             d_in = config.width
         if config.feedforward == "channel-mixing":
@@ -105,7 +111,7 @@ def make_last_norm(config: StackConfig) -> nn.Module:
     return make_norm(config.norm if config.norm_place == "pre" else "none", config.width, config.norm_epsilon)
 
 
-def make_layer(config: StackConfig) -> nn.Module | None:
+def make_stack_feedforward(config: StackConfig) -> nn.Module | None:
     """The feed-forward layer behind each layer's mixers; channel mixing is a mixer with its own block."""
     experts = config.experts
     if config.feedforward == "channel-mixing":
@@ -121,7 +127,7 @@ def make_layer(config: StackConfig) -> nn.Module | None:
     )
 
 
-def make_positions(config: StackConfig, width: int, context: int) -> Positioned | None:
+def make_positions(config: StackConfig, width: int, context: int) -> AddPositions | None:
     """Absolute positions as wide as the embedding, with the norm of what comes in behind them; or None."""
     kind, join = config.positions.kind, config.positions.join
     norm = make_norm(
@@ -130,9 +136,9 @@ def make_positions(config: StackConfig, width: int, context: int) -> Positioned 
         config.norm_epsilon,
     )
     if kind == "learned":
-        return Positioned(LearnedPosition(context, width), join, norm)
+        return AddPositions(LearnedPosition(context, width), join, norm)
     if kind == "sinusoidal":
         if width % 2:
             raise ConfigError(f"sinusoidal positions need an even width, not {width}: set model.embedding")
-        return Positioned(SinusoidalPosition(width), join, norm)
+        return AddPositions(SinusoidalPosition(width), join, norm)
     return None

@@ -7,7 +7,7 @@ from torch import nn
 
 from foveal.config import EncoderConfig
 from foveal.encoders.patches import PatchEncoder
-from foveal.heads.classification import Classifier
+from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import patch_encoder
 
 
@@ -27,7 +27,7 @@ class VisionTransformer:
         return patch_encoder(self.config(4 if small else 16), channels, size)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
-        return Classifier(width, classes, "summary", dropout)
+        return ClassificationHead(width, classes, "summary", dropout)
 
     def config(self, patch: int) -> EncoderConfig:
         """The same as settings of an encoder of patches."""

@@ -7,18 +7,18 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.core.result import Result, Term
-from foveal.core.runtime import at_least_single
+from foveal.core.result import ObjectiveOutput, Term
+from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
-from foveal.objectives.sequence_to_sequence import SequenceTask
-from foveal.ops.padding import present
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.ops.padding import sequence_mask
 
-ENTROPY = 0.01
+ENTROPY_COEFFICIENT = 0.01
 """What a nat of the places' entropy is worth: too sure too early, a decoder would look nowhere else."""
 
 
-class DrawnSequenceTask(SequenceTask):
+class HardAttentionObjective(SequenceToSequenceObjective):
     """A decoder looks at one place s_t of the memory for each token, drawn by chance (Xu et al. 2015, 4.1).
 
     Every target is written twice, with places of its own. With `R_k = log p(y | s_k)`, k = 1, 2, it follows
@@ -33,31 +33,33 @@ class DrawnSequenceTask(SequenceTask):
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         return super().weights(batch) | dict.fromkeys(("places", "entropy"), float(batch.tokens))
 
-    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         if not self.model.training:
             return super().__call__(batch, carry)
         batch, rows = batch.to(next(self.model.parameters()).device), len(batch.rows)
         memory, aux = self.model.encode(batch.columns, batch.lengths)
         twice = torch.arange(rows, device=memory.vectors.device).repeat(2)
         targets, lengths = batch.columns["target"][twice], batch.lengths["target"][twice]
-        features, state, more = self.follow(memory.rows(twice), targets, lengths)
-        scored = present(lengths, targets.shape[1])
-        logits = at_least_single(self.model.head.project(features[scored]))
+        features, state, more = self.teacher_forcing(memory.rows(twice), targets, lengths)
+        scored = sequence_mask(lengths, targets.shape[1])
+        logits = at_least_float32(self.model.head.project(features[scored]))
         nats = F.cross_entropy(logits, targets[scored], reduction="none").detach()
-        smoothed = F.cross_entropy(logits, targets[scored], reduction="sum", label_smoothing=self.smoothing)
+        smoothed = F.cross_entropy(
+            logits, targets[scored], reduction="sum", label_smoothing=self.label_smoothing
+        )
         reward = -nats.new_zeros(scored.shape).masked_scatter(scored, nats).sum(1)
-        log_chance, entropy = drawn_in(state).unbind(1)
+        log_chance, entropy = log_prob_and_entropy(state).unbind(1)
         halves = {name: sums / 2 for name, sums in more.items()}
         weights = self.weights(batch)
-        terms = self.terms_of(weights, aux, halves) | {
+        terms = self.aux_terms(weights, aux, halves) | {
             "loss": Term(smoothed / 2, weights["loss"]),
             "places": Term(-((reward - reward.roll(rows)) * log_chance).sum() / 2, weights["places"]),
-            "entropy": Term(-entropy.sum() / 2, weights["entropy"], ENTROPY),
+            "entropy": Term(-entropy.sum() / 2, weights["entropy"], ENTROPY_COEFFICIENT),
         }
-        return Result(terms, {"loss": (float(nats.sum() / 2), weights["loss"])}), None
+        return ObjectiveOutput(terms, {"loss": (float(nats.sum() / 2), weights["loss"])}), None
 
 
-def drawn_in(state: Any) -> Float[Tensor, "B 2"]:
+def log_prob_and_entropy(state: Any) -> Float[Tensor, "B 2"]:
     """Of each row the log-probability of the places looked at, and their entropy, by a head's last state."""
     found: Tensor = sum(block["drawn"] for block in state["blocks"] if "drawn" in block)
     return found

@@ -8,33 +8,33 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.core.errors import UserError
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
 from foveal.data.core.batching import TokenBatch
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.generation.sampling import Sampling
-from foveal.generation.text_stream import collect, generate_text
-from foveal.heads.decoder_lm import Generator
-from foveal.ops.padding import present
+from foveal.generation.text_stream import collect_texts, generate_text
+from foveal.heads.decoder_lm import DecoderLM
+from foveal.ops.padding import sequence_mask
 
 PREVIEW_TOKENS = 240
 
 
-class LanguageTask:
+class LanguageModelObjective:
     """The loss `-log p(x_t | x_1 .. x_(t-1))` in nats over a batch of token chunks.
 
     `carry`: chunks continue each other, and the model's state goes along (truncated backpropagation).
-    `loss`: per token, or summed over each row's chunk. `positions`: at all of them, or at the last only.
+    `reduction`: per token, or summed over each row's chunk. `loss_positions`: at all of them, or at the last only.
     Terms of the model's `aux` (an expert layer's balance) are added, averaged over rows.
     """
 
     def __init__(
         self,
-        model: Generator,
+        model: DecoderLM,
         tokenizer: Tokenizer,
         carry: bool,
-        loss: Literal["mean", "sum"] = "mean",
-        positions: Literal["all", "last"] = "all",
+        reduction: Literal["mean", "sum"] = "mean",
+        loss_positions: Literal["all", "last"] = "all",
         seed: int = 0,
     ):
         if carry and not model.bounded:
@@ -43,49 +43,49 @@ class LanguageTask:
                 "use data.order=windows, or attention with a window and rotary positions"
             )
         self.model, self.tokenizer = model, tokenizer
-        self.carry, self.loss, self.positions, self.seed = carry, loss, positions, seed
+        self.carry, self.reduction, self.loss_positions, self.seed = carry, reduction, loss_positions, seed
         self._characters = torch.from_numpy(tokenizer.characters).to(model.projection.weight.device)
 
     def weights(self, batch: TokenBatch) -> dict[str, float]:
         """The weight of each term, from the batch alone."""
         rows = float(batch.inputs.shape[0])
-        per_row = self.loss == "sum" or self.positions == "last"
+        per_row = self.reduction == "sum" or self.loss_positions == "last"
         return {"loss": rows if per_row else float(batch.tokens)} | dict.fromkeys(self.model.aux_names, rows)
 
     def start(self, batch: TokenBatch) -> State:
         """The state of rows that begin a text; None where nothing is carried."""
         return self.model.start(None, batch.inputs.shape[0]) if self.carry else None
 
-    def __call__(self, batch: TokenBatch, carry: State) -> tuple[Result, State]:
+    def __call__(self, batch: TokenBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(self.model.projection.weight.device)
         features, state, aux = self.model(batch.inputs, carry, batch.lengths)
         targets, lengths = batch.targets, batch.lengths
-        if self.positions == "last":
+        if self.loss_positions == "last":
             features, targets, lengths = last_position(features, targets, lengths)
         if lengths is None:
             features, targets = features.flatten(0, 1), targets.flatten()
         else:
-            scored = present(lengths, targets.shape[1])
+            scored = sequence_mask(lengths, targets.shape[1])
             features, targets = features[scored], targets[scored]
         losses = self.model.losses(features, targets)
         weights = self.weights(batch)
-        terms = {"loss": Term(losses.smoothed, weights["loss"])}
+        terms = {"loss": Term(losses.label_smoothed, weights["loss"])}
         for name, sums in aux.items():
             terms[name] = Term(sums.sum(), weights[name])
-        loss = float(losses.nats)
+        loss = float(losses.nll)
         characters = int(self._characters[targets].sum())
         metrics = {
             "loss": (loss, float(targets.numel())),
             "bits_per_character": (loss / math.log(2), float(characters)),
         }
-        return Result(terms, metrics), state if self.carry else None
+        return ObjectiveOutput(terms, metrics), state if self.carry else None
 
     def preview(self, step: int) -> str:
         """A short text from the model as it is; the same noise each time, so that progress shows."""
         sampling = Sampling(temperature=0.8, seed=self.seed)
         tokens = min(PREVIEW_TOKENS, self.model.limit or PREVIEW_TOKENS)
         pieces = generate_text(self.model, self.tokenizer, [""], tokens, sampling)
-        return collect(pieces)[0].text.strip("\n")
+        return collect_texts(pieces)[0].text.strip("\n")
 
 
 def last_position(

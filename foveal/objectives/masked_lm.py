@@ -4,23 +4,25 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.text.tokenizers import Tokenizer
-from foveal.models.encoder import Encoded
-from foveal.objectives.stateless import Apart
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.stateless import StatelessObjective
 
 
-class MaskedTask(Apart):
+class MaskedLMObjective(StatelessObjective):
     """`-log p(x_t | what is seen of x)` in nats over the hidden tokens; no other place is projected.
 
     Columns of a batch: `source` as it is read, `target` as it was, `hidden`, 1 at what is to be guessed.
-    `shown` is one batch that previews are made of.
+    `preview_examples` is one batch that previews are made of.
     """
 
-    def __init__(self, model: Encoded, tokenizer: Tokenizer, shown: ExampleBatch | None = None):
-        self.model, self.tokenizer, self.shown = model, tokenizer, shown
+    def __init__(
+        self, model: EncoderWithHead, tokenizer: Tokenizer, preview_examples: ExampleBatch | None = None
+    ):
+        self.model, self.tokenizer, self.preview_examples = model, tokenizer, preview_examples
         self.aux_names = list(model.encoder.aux_names)
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
@@ -28,7 +30,7 @@ class MaskedTask(Apart):
         hidden = float(batch.columns["hidden"].sum())
         return {"loss": hidden} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
-    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         weights = self.weights(batch)
         logits, aux = self._logits(batch)
@@ -38,9 +40,9 @@ class MaskedTask(Apart):
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         right = float(logits.detach().argmax(1).eq(targets).sum())
         metrics = {"loss": (float(nats.detach()), weights["loss"]), "accuracy": (right, weights["loss"])}
-        return Result(terms, metrics), None
+        return ObjectiveOutput(terms, metrics), None
 
-    def predict(self, batch: ExampleBatch) -> Tensor:
+    def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """The probability of each token at each hidden place, row by row (N, V); the model is to be in
         evaluation mode."""
         with torch.inference_mode():
@@ -48,13 +50,13 @@ class MaskedTask(Apart):
 
     def preview(self, step: int) -> str | None:
         """A held-out sentence with its gaps, and beside it what the model puts into them."""
-        if self.shown is None:
+        if self.preview_examples is None:
             return None
-        hidden = self.shown.columns["hidden"].bool()
-        guessed = self.shown.columns["target"].clone()
-        guessed[hidden] = self.predict(self.shown)[:, : self.tokenizer.size].argmax(1).cpu()
-        row = slice(0, int(self.shown.lengths["source"][0]))
-        gaps = self._spell(self.shown.columns["target"][0, row], hidden[0, row])
+        hidden = self.preview_examples.columns["hidden"].bool()
+        guessed = self.preview_examples.columns["target"].clone()
+        guessed[hidden] = self.predict_batch(self.preview_examples)[:, : self.tokenizer.size].argmax(1).cpu()
+        row = slice(0, int(self.preview_examples.lengths["source"][0]))
+        gaps = self._spell(self.preview_examples.columns["target"][0, row], hidden[0, row])
         return f"{gaps} -> {self._spell(guessed[0, row], torch.zeros_like(hidden[0, row]))}"
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:

@@ -7,7 +7,7 @@ from foveal.data.core.batching import ExampleBatch
 
 
 @dataclass(frozen=True)
-class Shown:
+class PreviewExamples:
     """`batch` holds the examples of `sources`, in the order of its `rows`; `decode` makes text of tokens."""
 
     batch: ExampleBatch

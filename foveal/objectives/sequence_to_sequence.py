@@ -11,26 +11,26 @@ from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
 from foveal.core.tap import capture
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.examples import Ragged
-from foveal.data.text.length_limit import Room
-from foveal.data.text.special_tokens import Marks
+from foveal.data.core.examples import RaggedArray
+from foveal.data.text.length_limit import LengthLimit
+from foveal.data.text.special_tokens import SpecialTokens
 from foveal.generation.beam_search import Hypothesis, beam_search
 from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import Sampling
-from foveal.layers.blocks.moe import Aux
-from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.blocks.moe import AuxLosses
+from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.cross_attention import CrossAttention
-from foveal.models.encoder import Encoded
-from foveal.objectives.preview import Shown
-from foveal.objectives.stateless import Apart
-from foveal.ops.padding import present
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.preview import PreviewExamples
+from foveal.objectives.stateless import StatelessObjective
+from foveal.ops.padding import sequence_mask
 
 
-class Reading(NamedTuple):
+class AttentionMaps(NamedTuple):
     """How a memory was read: heads by name, as 2.1 for the first of the second layer that reads it, and the
     weights of each example, of T tokens and as many vectors of the memory as it has."""
 
@@ -38,45 +38,50 @@ class Reading(NamedTuple):
     weights: list[Float[np.ndarray, "H T S"]]
 
 
-class SequenceTask(Apart):
+class SequenceToSequenceObjective(StatelessObjective):
     """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, the last of them stop.
 
-    Columns of a batch: `source`, `target` (with its stop). `smoothing` is the share of the training target
-    that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it. `room`
+    Columns of a batch: `source`, `target` (with its stop). `label_smoothing` is the share of the training target
+    that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it. `length_limit`
     says how many tokens are written at most.
     """
 
     def __init__(
-        self, model: Encoded, marks: Marks, room: Room, smoothing: float = 0.0, shown: Shown | None = None
+        self,
+        model: EncoderWithHead,
+        special_tokens: SpecialTokens,
+        length_limit: LengthLimit,
+        label_smoothing: float = 0.0,
+        preview_examples: PreviewExamples | None = None,
     ):
-        self.model, self.marks, self.room = model, marks, room
-        self.smoothing, self.shown = smoothing, shown
+        self.model, self.special_tokens, self.length_limit = model, special_tokens, length_limit
+        self.label_smoothing, self.preview_examples = label_smoothing, preview_examples
         self.aux_names = sorted({*model.encoder.aux_names, *model.head.aux_names})
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         """The weight of each term, from the batch alone."""
         return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
-    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         targets, lengths = batch.columns["target"], batch.lengths["target"]
         memory, aux = self.model.encode(batch.columns, batch.lengths)
-        features, _, more = self.follow(memory, targets, lengths)
-        scored = present(lengths, targets.shape[1])
-        smoothing = self.smoothing if self.model.training else 0.0
+        features, _, more = self.teacher_forcing(memory, targets, lengths)
+        scored = sequence_mask(lengths, targets.shape[1])
+        smoothing = self.label_smoothing if self.model.training else 0.0
         losses = self.model.head.losses(features[scored], targets[scored], smoothing)
         weights = self.weights(batch)
-        terms = {"loss": Term(losses.smoothed, weights["loss"])} | self.terms_of(weights, aux, more)
-        return Result(terms, {"loss": (float(losses.nats), weights["loss"])}), None
+        terms = {"loss": Term(losses.label_smoothed, weights["loss"])} | self.aux_terms(weights, aux, more)
+        return ObjectiveOutput(terms, {"loss": (float(losses.nll), weights["loss"])}), None
 
-    def follow(
+    def teacher_forcing(
         self, memory: Memory, targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
-    ) -> tuple[Float[Tensor, "B T D"], State, Aux]:
+    ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
         """Features from which each token of the targets is to be told; the head's last state, and `aux`."""
-        inputs = F.pad(targets[:, :-1], (1, 0), value=self.marks.start)
+        inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.start)
         return self.model.head(inputs, self.model.head.start(memory, len(targets)), lengths)
 
-    def terms_of(self, weights: dict[str, float], *parts: Aux) -> dict[str, Term]:
+    def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
         """What layers ask for: the sums of the encoder's and the head's `aux`."""
         return {
             name: Term(torch.stack([part[name].sum() for part in parts if name in part]).sum(), weights[name])
@@ -89,11 +94,11 @@ class SequenceTask(Apart):
         with torch.inference_mode():
             return self.model.encode(batch.columns, batch.lengths)[0]
 
-    def write(
+    def beam_decode(
         self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0
     ) -> list[list[Hypothesis]]:
         """The `best` targets of each source by beam search, likeliest first; a beam of 1 is greedy."""
-        prompts = [[self.marks.start]] * len(batch.rows)
+        prompts = [[self.special_tokens.start]] * len(batch.rows)
         return beam_search(
             self.model.head,
             prompts,
@@ -102,16 +107,20 @@ class SequenceTask(Apart):
             best=best,
             alpha=alpha,
             memory=self.memory(batch),
-            end={self.marks.stop},
+            end_tokens={self.special_tokens.stop},
         )
 
-    def draw(
+    def sample_decode(
         self, batch: ExampleBatch, texts: Sequence[str], sampling: Sampling, samples: int = 1
     ) -> list[list[Hypothesis]]:
         """`samples` targets of each source, drawn token by token; the noise is named by the source's text."""
         tokens: list[list[int]] = [[] for _ in range(len(texts) * samples)]
         totals, drawn = [0.0] * len(tokens), [Hypothesis((), 0.0, 0.0, "limit")] * len(tokens)
-        prompts, memory, end = [[self.marks.start]] * len(texts), self.memory(batch), {self.marks.stop}
+        prompts, memory, end = (
+            [[self.special_tokens.start]] * len(texts),
+            self.memory(batch),
+            {self.special_tokens.stop},
+        )
         for row, token, chance, reason in generate(
             self.model.head,
             prompts,
@@ -120,7 +129,7 @@ class SequenceTask(Apart):
             sampling,
             samples=samples,
             memory=memory,
-            end=end,
+            end_tokens=end,
         ):
             tokens[row].append(token)
             totals[row] += chance
@@ -132,19 +141,19 @@ class SequenceTask(Apart):
     def _limits(self, batch: ExampleBatch) -> list[int]:
         """The most tokens of each target."""
         lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))  # without, all are of one size
-        return [self.room.of(length) for length in lengths.int().tolist()]
+        return [self.length_limit.for_source(length) for length in lengths.int().tolist()]
 
-    def alignment(self, batch: ExampleBatch, written: list[list[int]]) -> Reading:
+    def attention_maps(self, batch: ExampleBatch, written: list[list[int]]) -> AttentionMaps:
         """How much of each of the memory's vectors is read while each token of `written` is: by every head of
         every layer that reads the memory, exactly."""
-        targets, lengths = Ragged.from_rows([np.array(tokens) for tokens in written]).padded(
+        targets, lengths = RaggedArray.from_rows([np.array(tokens) for tokens in written]).padded(
             np.arange(len(written))
         )
-        inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.marks.start)
+        inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.special_tokens.start)
         readers = [
             f"{path}/weights"
             for path, part in self.model.head.named_modules()
-            if isinstance(part, (CrossAttention, Attentive))
+            if isinstance(part, (CrossAttention, AttentionRNN))
         ]
         if not readers:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
@@ -158,15 +167,15 @@ class SequenceTask(Apart):
         places = torch.arange(memory.mask.shape[1], device=memory.mask.device)
         last = (memory.mask * (1 + places)).amax(1)  # joined memories may have holes before it
         rows = zip(torch.cat(layers, 1).cpu().numpy(), lengths.tolist(), last.tolist(), strict=True)
-        return Reading(heads, [row[:, :T, :S] for row, T, S in rows])
+        return AttentionMaps(heads, [row[:, :T, :S] for row, T, S in rows])
 
     def preview(self, step: int) -> str | None:
         """A few held-out sources, and what the model makes of them now."""
-        if self.shown is None:
+        if self.preview_examples is None:
             return None
-        written = self.write(self.shown.batch)
-        return self.shown.text([self.spell(found[0]) for found in written])
+        written = self.beam_decode(self.preview_examples.batch)
+        return self.preview_examples.text([self.strip_special_tokens(found[0]) for found in written])
 
-    def spell(self, hypothesis: Hypothesis) -> list[int]:
+    def strip_special_tokens(self, hypothesis: Hypothesis) -> list[int]:
         """Its tokens without stop, and without marks that an untrained model may write."""
-        return [token for token in hypothesis.tokens if token < self.marks.size]
+        return [token for token in hypothesis.tokens if token < self.special_tokens.size]

@@ -4,7 +4,7 @@ from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 
 
-class Apart:
+class StatelessObjective:
     """Nothing is carried from one to the next, and a number says how well it goes."""
 
     def start(self, batch: ExampleBatch) -> State:

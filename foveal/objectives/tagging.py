@@ -4,36 +4,36 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.core.result import Result, Term
-from foveal.core.runtime import at_least_single
+from foveal.core.result import ObjectiveOutput, Term
+from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
-from foveal.models.encoder import Encoded
-from foveal.objectives.stateless import Apart
-from foveal.ops.padding import present
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.stateless import StatelessObjective
+from foveal.ops.padding import sequence_mask
 
 
-class TagTask(Apart):
+class TaggingObjective(StatelessObjective):
     """`-log p(tag | source)` in nats a word.
 
     Columns of a batch: `source` (tokens), `places` (the token each word is tagged at), `target` (tags).
     """
 
-    def __init__(self, model: Encoded, tags: tuple[str, ...], smoothing: float = 0.0):
-        self.model, self.tags, self.smoothing = model, tags, smoothing
+    def __init__(self, model: EncoderWithHead, tags: tuple[str, ...], label_smoothing: float = 0.0):
+        self.model, self.tags, self.label_smoothing = model, tags, label_smoothing
         self.aux_names = list(model.encoder.aux_names)
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         """The weight of each term, from the batch alone."""
         return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
-    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         targets, weights = batch.columns["target"], self.weights(batch)
-        scored = present(batch.lengths["target"], targets.shape[1])
+        scored = sequence_mask(batch.lengths["target"], targets.shape[1])
         features, aux = self._features(batch)
-        logits, tags = at_least_single(self.model.head.project(features[scored])), targets[scored]
-        smoothing = self.smoothing if self.model.training else 0.0
+        logits, tags = at_least_float32(self.model.head.project(features[scored])), targets[scored]
+        smoothing = self.label_smoothing if self.model.training else 0.0
         terms = {
             "loss": Term(
                 F.cross_entropy(logits, tags, reduction="sum", label_smoothing=smoothing), weights["loss"]
@@ -45,12 +45,12 @@ class TagTask(Apart):
         right = float(likeliest.eq(tags).sum())
         metrics = {"loss": (nats, weights["loss"]), "accuracy": (right, weights["loss"])}
         if self.model.training:
-            return Result(terms, metrics), None
+            return ObjectiveOutput(terms, metrics), None
         words = torch.split(likeliest, batch.lengths["target"].tolist())
         chosen = {row: found.tolist() for row, found in zip(batch.rows.tolist(), words, strict=True)}
-        return Result(terms, metrics, chosen), None
+        return ObjectiveOutput(terms, metrics, chosen), None
 
-    def predict(self, batch: ExampleBatch) -> Tensor:
+    def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """The likeliest tag of each word (B, T); the model is to be in evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():

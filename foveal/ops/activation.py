@@ -10,10 +10,10 @@ from torch.nn import functional as F
 from foveal.ops.gelu import gelu, gelu_tanh
 
 Activation = Literal["sigmoid", "tanh", "relu", "leaky-relu", "elu", "gelu", "gelu-tanh", "silu"]
-Function = Callable[[Tensor], Tensor]
+ActivationFunction = Callable[[Tensor], Tensor]
 
 
-ACTIVATIONS: dict[Activation, Function] = {
+ACTIVATIONS: dict[Activation, ActivationFunction] = {
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
     "relu": F.relu,

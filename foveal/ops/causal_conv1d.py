@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 
 
-def causal_convolution(
+def causal_conv1d(
     x: Float[Tensor, "B T D"],
     history: Float[Tensor, "B R D"],
     weight: Float[Tensor, "E D K"],
@@ -27,13 +27,13 @@ def causal_convolution(
     T, K = x.shape[1], weight.shape[2]
     every = torch.cat([history, x], 1)
     shifted = [every[:, j * dilation : j * dilation + T] for j in range(K)]
-    if choose("convolution", "one_product", True):
+    if use_fast_path("convolution", "one_product", True):
         return F.linear(torch.cat(shifted, 2), weight.transpose(1, 2).flatten(1), bias)
     y = torch.stack([part @ tap.T for part, tap in zip(shifted, weight.unbind(2), strict=True)]).sum(0)
     return y if bias is None else y + bias
 
 
-def last_inputs(
+def updated_history(
     history: Float[Tensor, "B R D"], x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None
 ) -> Float[Tensor, "B R D"]:
     """The history of what comes next: the last R inputs up to each row's own length."""

@@ -8,33 +8,37 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from foveal.core.runtime import at_least_single
-from foveal.ops.jit.dispatch import choose
+from foveal.core.runtime import at_least_float32
+from foveal.ops.jit.dispatch import use_fast_path
 
-FEW = 1024
+MIN_CHUNKED_CLASSES = 1024
 """With fewer outcomes all logits fit in the cache, and nothing is won by making them piece by piece."""
-PIECE = 1 << 21
+LOGITS_PER_CHUNK = 1 << 21
 """Logits in a piece."""
 
 
-class Losses(NamedTuple):
+class CrossEntropySums(NamedTuple):
     """Sums over all rows."""
 
-    smoothed: Float[Tensor, ""]
-    """What is trained on: `-sum_v q_v log p_v` with `q = (1 - smoothing) onehot + smoothing / V`."""
-    nats: Float[Tensor, ""]
+    label_smoothed: Float[Tensor, ""]
+    """What is trained on: `-sum_v q_v log p_v` with `q = (1 - label_smoothing) onehot + label_smoothing / V`."""
+    nll: Float[Tensor, ""]
     """`-log p` of the targets; no gradient goes through it."""
 
 
 def cross_entropy_reference(
-    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float = 0.0
-) -> Losses:
+    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], label_smoothing: float = 0.0
+) -> CrossEntropySums:
     """Label smoothing as in Szegedy et al. 2016, section 7."""
-    logits = at_least_single(logits)
+    logits = at_least_float32(logits)
     total = logits.logsumexp(-1)
     nats = total - logits.gather(-1, targets[:, None]).squeeze(-1)
-    smoothed = nats if not smoothing else (1 - smoothing) * nats + smoothing * (total - logits.mean(-1))
-    return Losses(smoothed.sum(), nats.detach().sum())
+    smoothed = (
+        nats
+        if not label_smoothing
+        else (1 - label_smoothing) * nats + label_smoothing * (total - logits.mean(-1))
+    )
+    return CrossEntropySums(smoothed.sum(), nats.detach().sum())
 
 
 def linear_cross_entropy(
@@ -42,23 +46,27 @@ def linear_cross_entropy(
     weight: Float[Tensor, "V D"],
     bias: Float[Tensor, " V"] | None,
     targets: Int[Tensor, " N"],
-    smoothing: float = 0.0,
-) -> Losses:
+    label_smoothing: float = 0.0,
+) -> CrossEntropySums:
     """`cross_entropy_reference` of `W h + b`; of many outcomes the logits are never there all at once."""
-    if not choose("cross_entropy", "pieces", weight.shape[0] >= FEW and not torch.compiler.is_compiling()):
-        return cross_entropy_reference(F.linear(h, weight, bias), targets, smoothing)
+    if not use_fast_path(
+        "cross_entropy",
+        "pieces",
+        weight.shape[0] >= MIN_CHUNKED_CLASSES and not torch.compiler.is_compiling(),
+    ):
+        return cross_entropy_reference(F.linear(h, weight, bias), targets, label_smoothing)
     device = h.device.type
     if torch.is_autocast_enabled(device):
         low = torch.get_autocast_dtype(device)
         h, weight, bias = h.to(low), weight.to(low), None if bias is None else bias.to(low)
-    found = _Pieces.apply(h, weight, bias, targets, smoothing, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
-    return Losses(*found)
+    found = _ChunkedCrossEntropy.apply(h, weight, bias, targets, label_smoothing, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
+    return CrossEntropySums(*found)
 
 
-class _Pieces(torch.autograd.Function):
+class _ChunkedCrossEntropy(torch.autograd.Function):
     """Rows piece by piece: logits, loss, and, while they are in the cache, their gradients.
 
-    `d smoothed / d logits = softmax - q`: nothing about it waits for the way back but one factor, so it goes
+    `d label_smoothed / d logits = softmax - q`: nothing about it waits for the way back but one factor, so it goes
     into the gradients of h, W and b at once, and nothing of size N x V is kept or made a second time.
     """
 
@@ -69,12 +77,12 @@ class _Pieces(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor | None,
         targets: Tensor,
-        smoothing: float,
+        label_smoothing: float,
         grad: bool,
     ) -> tuple[Tensor, Tensor]:
         (N, _), V, exact = h.shape, len(weight), torch.promote_types(h.dtype, torch.float32)
         smoothed, nats = h.new_zeros((), dtype=exact), h.new_zeros((), dtype=exact)
-        size = max(1, PIECE // V)
+        size = max(1, LOGITS_PER_CHUNK // V)
         needed = [grad and need for need in ctx.needs_input_grad[:3]]
         dh = torch.empty_like(h) if needed[0] else None
         dw = torch.zeros_like(weight, dtype=exact) if needed[1] else None
@@ -84,19 +92,19 @@ class _Pieces(torch.autograd.Function):
                 logits = F.linear(h[part], weight, bias).to(exact)
                 places = targets[part, None]
                 right = logits.gather(1, places).squeeze(1)
-                mean = logits.mean(1) if smoothing else right
+                mean = logits.mean(1) if label_smoothing else right
                 top = logits.amax(1, keepdim=True)
                 powers = logits.sub_(top).exp_()
                 sums = powers.sum(1, keepdim=True)
                 total = (sums.log() + top).squeeze(1)
                 nats += (total - right).sum()
-                smoothed += (total - (1 - smoothing) * right - smoothing * mean).sum()
+                smoothed += (total - (1 - label_smoothing) * right - label_smoothing * mean).sum()
                 if not any(needed):
                     continue
                 dlogits = powers.div_(sums)
-                if smoothing:
-                    dlogits.sub_(smoothing / V)
-                dlogits.scatter_add_(1, places, dlogits.new_full((), smoothing - 1).expand_as(places))
+                if label_smoothing:
+                    dlogits.sub_(label_smoothing / V)
+                dlogits.scatter_add_(1, places, dlogits.new_full((), label_smoothing - 1).expand_as(places))
                 if db is not None:
                     db += dlogits.sum(0)
                 dlogits = dlogits.to(h.dtype)

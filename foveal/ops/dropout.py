@@ -9,13 +9,13 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.jit.code_cache import LANES
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel
 
 _kernel = Kernel("dropout", "forward")
-OF = 1 << 24
+PROBABILITY_STEPS = 1 << 24
 """The kernel drops a whole number of so many."""
-TASK = 1 << 14
+NUMBERS_PER_TASK = 1 << 14
 """Numbers in a kernel's task."""
 
 
@@ -25,25 +25,25 @@ def dropout(x: Float[Tensor, "*B D"], share: float) -> Float[Tensor, "*B D"]:
     The kernel's noise is a function of one number drawn from torch's generator and of the place; torch draws
     on one thread, number by number, which takes a tenth of a training step of small Transformers.
     """
-    if not choose("dropout", "kernel", x.numel() % LANES == 0 and _kernel.usable(x)):
+    if not use_fast_path("dropout", "kernel", x.numel() % LANES == 0 and _kernel.usable(x)):
         return F.dropout(x, share)
     seed = int(torch.randint(1 << 62, ()))
-    return _Dropout.apply(x.contiguous(), round(share * OF), seed)  # type: ignore[no-untyped-call]
+    return _Dropout.apply(x.contiguous(), round(share * PROBABILITY_STEPS), seed)  # type: ignore[no-untyped-call]
 
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dropped: int, seed: int) -> Tensor:
         ctx.dropped, ctx.seed = dropped, seed
-        return _masked(x, dropped, seed)
+        return _apply_dropout(x, dropped, seed)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
-        return _masked(dy.contiguous(), ctx.dropped, ctx.seed), None, None
+        return _apply_dropout(dy.contiguous(), ctx.dropped, ctx.seed), None, None
 
 
-def _masked(x: Tensor, dropped: int, seed: int) -> Tensor:
+def _apply_dropout(x: Tensor, dropped: int, seed: int) -> Tensor:
     y = torch.empty_like(x)
-    _kernel(max(1, x.numel() // TASK), x, y, x.numel() // LANES, seed, dropped, OF)
+    _kernel(max(1, x.numel() // NUMBERS_PER_TASK), x, y, x.numel() // LANES, seed, dropped, PROBABILITY_STEPS)
     return y

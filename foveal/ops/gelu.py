@@ -9,12 +9,12 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.jit.code_cache import LANES
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel
 
 _forward = Kernel("gelu", "forward")
 _backward = Kernel("gelu", "backward")
-MANY = 1 << 14
+NUMBERS_PER_TASK = 1 << 14
 """Numbers in a kernel's task; for fewer torch's function is as fast."""
 
 
@@ -33,11 +33,11 @@ def gelu_tanh(x: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
 
 
 def _kernel(x: Tensor) -> bool:
-    fits = x.numel() >= MANY and x.numel() % LANES == 0 and _dense(x)
-    return choose("gelu", "kernel", fits and _forward.usable(x) and _backward.usable(x))
+    fits = x.numel() >= NUMBERS_PER_TASK and x.numel() % LANES == 0 and _is_dense(x)
+    return use_fast_path("gelu", "kernel", fits and _forward.usable(x) and _backward.usable(x))
 
 
-def _dense(x: Tensor) -> bool:
+def _is_dense(x: Tensor) -> bool:
     """Whether its numbers lie one behind the other, in whatever order."""
     return x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last))
 
@@ -48,7 +48,7 @@ class _Gelu(torch.autograd.Function):
         ctx.save_for_backward(x)
         ctx.tanh = tanh
         y = torch.empty_like(x)
-        _forward(x.numel() // MANY, x, y, x.numel() // LANES, tanh)
+        _forward(x.numel() // NUMBERS_PER_TASK, x, y, x.numel() // LANES, tanh)
         return y
 
     @staticmethod
@@ -58,5 +58,5 @@ class _Gelu(torch.autograd.Function):
         dx = torch.empty_like(x)
         if given.stride() != dx.stride():
             given = torch.empty_like(x).copy_(given)
-        _backward(x.numel() // MANY, x, given, dx, x.numel() // LANES, ctx.tanh)
+        _backward(x.numel() // NUMBERS_PER_TASK, x, given, dx, x.numel() // LANES, ctx.tanh)
         return dx, None

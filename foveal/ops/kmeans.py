@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-PIECE = 1 << 12
+POINTS_PER_CHUNK = 1 << 12
 """Points whose products with all centres are held at a time."""
 
 
@@ -14,16 +14,16 @@ def kmeans(points: Float[Tensor, "N D"], count: int, rounds: int) -> Float[Tenso
     In each round every centre goes to the mean of the points nearest to it; one that has none stays. Random
     choices are torch's. N must be at least K.
     """
-    centres = scattered(points, count)
+    centres = kmeans_plus_plus(points, count)
     for _ in range(rounds):
-        labels = nearest(points, centres)
+        labels = nearest_center(points, centres)
         sums = torch.zeros_like(centres).index_add_(0, labels, points)
         sizes = labels.bincount(minlength=count)[:, None]
         centres = torch.where(sizes > 0, sums / sizes.clamp(min=1), centres)
     return centres
 
 
-def scattered(points: Float[Tensor, "N D"], count: int) -> Float[Tensor, "K D"]:
+def kmeans_plus_plus(points: Float[Tensor, "N D"], count: int) -> Float[Tensor, "K D"]:
     """`count` of the points: each next one with a chance in proportion to its squared distance from the
     nearest before (Arthur and Vassilvitskii 2007, k-means++)."""
     chosen = [int(torch.randint(len(points), ()))]
@@ -36,8 +36,8 @@ def scattered(points: Float[Tensor, "N D"], count: int) -> Float[Tensor, "K D"]:
     return points[chosen]
 
 
-def nearest(points: Float[Tensor, "N D"], centres: Float[Tensor, "K D"]) -> Int[Tensor, " N"]:
+def nearest_center(points: Float[Tensor, "N D"], centers: Float[Tensor, "K D"]) -> Int[Tensor, " N"]:
     """The number of the centre nearest to each point: `|x - c|^2 = |x|^2 - 2 (x c - |c|^2 / 2)`."""
-    half = centres.square().sum(1) / 2
-    found = [(some @ centres.T).sub_(half).argmax(1) for some in torch.split(points, PIECE)]
+    half = centers.square().sum(1) / 2
+    found = [(some @ centers.T).sub_(half).argmax(1) for some in torch.split(points, POINTS_PER_CHUNK)]
     return torch.cat(found)

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel
 
-FEW = 8
+MAX_KERNEL_VECTORS = 8
 """Up to so many vectors the kernel beats torch's product, where that reads at half the memory's speed.
 
 Torch's product of few vectors is MKL's, which knows Intel's processors. Time of torch's over the kernel's,
@@ -26,8 +26,8 @@ two threads, weights from memory if they are large:
 
 So on Intel's processors it is for several vectors and large matrices only.
 """
-SEVERAL, LARGE = 4, 1 << 20
-SHARE = 1 << 17
+MIN_INTEL_VECTORS, LARGE_WEIGHT = 4, 1 << 20
+WEIGHTS_PER_TASK = 1 << 17
 """Weights that are worth a task of their own: 512 KiB, read in about the time it takes to wake a thread."""
 
 _forward = Kernel("linear", "forward")
@@ -38,26 +38,33 @@ def linear(
 ) -> Float[Tensor, "*B M"]:
     """`x W^T + bias`."""
     fits = x.shape[-1] == weight.shape[1]  # else torch says so
-    few = x.numel() <= FEW * x.shape[-1] and not torch.is_grad_enabled()
-    if fits and few and _pays(x, weight) and choose("linear", "few", _forward.usable(x, weight)):
-        return _few(x, weight, bias)
+    few = x.numel() <= MAX_KERNEL_VECTORS * x.shape[-1] and not torch.is_grad_enabled()
+    if (
+        fits
+        and few
+        and _kernel_is_faster(x, weight)
+        and use_fast_path("linear", "few", _forward.usable(x, weight))
+    ):
+        return _few_vectors(x, weight, bias)
     return F.linear(x, weight, bias)
 
 
-def _pays(x: Tensor, weight: Tensor) -> bool:
-    return not _intel() or (x.numel() >= SEVERAL * x.shape[-1] and weight.numel() >= LARGE)
+def _kernel_is_faster(x: Tensor, weight: Tensor) -> bool:
+    return not _is_intel() or (
+        x.numel() >= MIN_INTEL_VECTORS * x.shape[-1] and weight.numel() >= LARGE_WEIGHT
+    )
 
 
 @cache
-def _intel() -> bool:
+def _is_intel() -> bool:
     return "Intel" in str(torch.cpu.get_capabilities().get("cpu_name", ""))
 
 
-def _few(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def _few_vectors(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     x, weight = x.contiguous(), weight.contiguous()
     M, K = weight.shape
     y = x.new_empty(*x.shape[:-1], M)
-    tasks = min(64, max(1, M * K // SHARE))
+    tasks = min(64, max(1, M * K // WEIGHTS_PER_TASK))
     given = weight if bias is None else bias
     _forward(tasks, x, weight, given, y, x.numel() // K, K, M, int(bias is not None))
     return y

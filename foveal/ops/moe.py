@@ -13,39 +13,41 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 
 
-def route(
-    chances: Float[Tensor, "*N E"], active: int, there: Bool[Tensor, "*N"] | None = None
+def top_k_routing(
+    probs: Float[Tensor, "*N E"], active: int, valid: Bool[Tensor, "*N"] | None = None
 ) -> tuple[Int[Tensor, "*N A"], Float[Tensor, "*N A"]]:
-    """The `active` likeliest experts of each vector and their gates; nowhere, where `there` is False.
+    """The `active` likeliest experts of each vector and their gates; nowhere, where `valid` is False.
 
     The gates are the chances divided by their sum (Shazeer et al. 2017, equations 3 to 5). A single one would
     then be 1 and teach the router nothing, so it stays the chance itself (Fedus et al. 2021, equation 2).
     """
-    best, chosen = chances.topk(active, -1)
+    best, chosen = probs.topk(active, -1)
     gates = best if active == 1 else best / best.sum(-1, keepdim=True)
-    return chosen if there is None else chosen.masked_fill(~there[..., None], chances.shape[-1]), gates
+    return chosen if valid is None else chosen.masked_fill(~valid[..., None], probs.shape[-1]), gates
 
 
-def balance(chances: Float[Tensor, "B T E"], chosen: Int[Tensor, "B T A"]) -> Float[Tensor, " B"]:
+def load_balancing_loss(
+    probs: Float[Tensor, "B T E"], expert_ids: Int[Tensor, "B T A"]
+) -> Float[Tensor, " B"]:
     """`E sum_e f_e P_e` of each row (Fedus et al. 2021, equation 4): 1 if all experts are used alike.
 
     f_e is the share of the row's vectors that is sent to expert e, P_e the mean chance of it. Vectors that
     are sent nowhere don't count; a row without any gives 0.
     """
-    E, A = chances.shape[-1], chosen.shape[-1]
-    one = chances.new_ones(()).expand_as(chosen.flatten(1))
-    sent = chances.new_zeros(len(chosen), E + 1).scatter_add(1, chosen.flatten(1), one)[:, :E]
+    E, A = probs.shape[-1], expert_ids.shape[-1]
+    one = probs.new_ones(()).expand_as(expert_ids.flatten(1))
+    sent = probs.new_zeros(len(expert_ids), E + 1).scatter_add(1, expert_ids.flatten(1), one)[:, :E]
     count = sent.sum(1, keepdim=True).clamp(min=1)  # A for each vector
-    mean = A * torch.where(chosen[..., :1] < E, chances, 0.0).sum(1) / count
+    mean = A * torch.where(expert_ids[..., :1] < E, probs, 0.0).sum(1) / count
     return E * (sent / count * mean).sum(1)
 
 
-def experts_reference(
+def apply_experts_reference(
     x: Float[Tensor, "N D"],
-    chosen: Int[Tensor, "N A"],
+    expert_ids: Int[Tensor, "N A"],
     gates: Float[Tensor, "N A"],
     expand: Float[Tensor, "E H D"],
     contract: Float[Tensor, "E D H"],
@@ -54,28 +56,28 @@ def experts_reference(
     """`y = sum_e g_e(x) W_2e activate(W_1e x)`, the gate 0 of an expert that is not chosen."""
     y = torch.zeros_like(x)
     for e, (W_1, W_2) in enumerate(zip(expand.unbind(), contract.unbind(), strict=True)):
-        gate = torch.where(chosen == e, gates, 0.0).sum(1, keepdim=True)
+        gate = torch.where(expert_ids == e, gates, 0.0).sum(1, keepdim=True)
         y = y + gate * F.linear(activate(F.linear(x, W_1)), W_2)
     return y
 
 
-def experts(
+def apply_experts(
     x: Float[Tensor, "N D"],
-    chosen: Int[Tensor, "N A"],
+    expert_ids: Int[Tensor, "N A"],
     gates: Float[Tensor, "N A"],
     expand: Float[Tensor, "E H D"],
     contract: Float[Tensor, "E D H"],
     activate: Callable[[Tensor], Tensor],
 ) -> Float[Tensor, "N D"]:
-    """`experts_reference`, each expert for its own vectors only: sorted by expert, computed, added up.
+    """`apply_experts_reference`, each expert for its own vectors only: sorted by expert, computed, added up.
 
     None is dropped, however many choose the same expert (Gale et al. 2022).
     """
-    if not choose("experts", "sorted", True):
-        return experts_reference(x, chosen, gates, expand, contract, activate)
-    sizes = chosen.flatten().bincount(minlength=len(expand) + 1)[: len(expand)].tolist()
-    order = chosen.flatten().argsort(stable=True)[: sum(sizes)]  # nowhere comes last, and is cut off
-    source = order // chosen.shape[1]
+    if not use_fast_path("experts", "sorted", True):
+        return apply_experts_reference(x, expert_ids, gates, expand, contract, activate)
+    sizes = expert_ids.flatten().bincount(minlength=len(expand) + 1)[: len(expand)].tolist()
+    order = expert_ids.flatten().argsort(stable=True)[: sum(sizes)]  # nowhere comes last, and is cut off
+    source = order // expert_ids.shape[1]
     hidden = activate(grouped_linear(x.index_select(0, source), expand, sizes))
     y = gates.flatten().index_select(0, order)[:, None] * grouped_linear(hidden, contract, sizes)
     return torch.zeros_like(x, dtype=y.dtype).index_add(0, source, y)

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def present(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B T"]:
+def sequence_mask(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B T"]:
     """True at the positions before each row's length."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
@@ -14,18 +14,18 @@ def zero_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -
     """`x` with zeros from each row's length on; unchanged when every row is whole."""
     if lengths is None:
         return x
-    return torch.where(present(lengths, x.shape[1])[:, :, None], x, x.new_zeros(()))
+    return torch.where(sequence_mask(lengths, x.shape[1])[:, :, None], x, x.new_zeros(()))
 
 
-def after_length(
-    first: Float[Tensor, "B D"], y: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"]
+def last_valid(
+    initial: Float[Tensor, "B D"], y: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"]
 ) -> Float[Tensor, "B D"]:
-    """The value after each row's own length: `y[b, lengths[b] - 1]`, or `first[b]` where the length is 0."""
-    every = torch.cat([first[:, None], y.to(first.dtype)], 1)
+    """The value after each row's own length: `y[b, lengths[b] - 1]`, or `initial[b]` where the length is 0."""
+    every = torch.cat([initial[:, None], y.to(initial.dtype)], 1)
     return every.gather(1, lengths.view(-1, 1, 1).expand(-1, 1, every.shape[2])).squeeze(1)
 
 
-def reverse_within(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B T D"]:
+def reverse_by_length(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B T D"]:
     """Each row reversed within its own length; the padding stays where it is.
 
     A bidirectional mixer is two forward ones, one of them between two of these.
@@ -33,5 +33,5 @@ def reverse_within(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None)
     if lengths is None:
         return x.flip(1)
     place = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
-    source = torch.where(present(lengths, x.shape[1]), lengths[:, None] - 1 - place, place)
+    source = torch.where(sequence_mask(lengths, x.shape[1]), lengths[:, None] - 1 - place, place)
     return x.gather(1, source[:, :, None].expand_as(x))

@@ -18,7 +18,7 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Only one process at a time is inside for each `path`, whose folder is made; a killed one lets go."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

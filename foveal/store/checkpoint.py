@@ -15,10 +15,10 @@ from foveal.store import durable
 from foveal.store.sealed import open_json, seal_json
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT_VERSION = 1
 
 
-class NewerError(UserError):
+class NewerFormatError(UserError):
     """A checkpoint of a version to come."""
 
 
@@ -40,30 +40,30 @@ def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None
     while path.exists():
         count += 1
         path = folder / f"{step}-{count}"
-    with durable.new_folder(path) as part:
+    with durable.atomic_folder(path) as part:
         for name, content in files.items():
-            durable.write_new(part / name, content)
+            durable.write_synced(part / name, content)
         listed = {
             name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
             for name, content in files.items()
         }
-        durable.write_new(part / MANIFEST, seal_json({"format": FORMAT, "files": listed}))
-    for other in (*_in_order(folder), *_unfinished(folder)):  # what else is there is not ours
+        durable.write_synced(part / MANIFEST, seal_json({"format": FORMAT_VERSION, "files": listed}))
+    for other in (*_oldest_first(folder), *_unfinished(folder)):  # what else is there is not ours
         if other not in (path, previous):
             shutil.rmtree(other, ignore_errors=True)
     return path
 
 
-def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint whose every byte verifies, and one line for each newer one that does not.
 
     None if there is no checkpoint yet; UserError if there are, and all are damaged.
     """
     damaged: list[str] = []
-    for path in reversed(_in_order(folder)):
+    for path in reversed(_oldest_first(folder)):
         try:
-            return Checkpoint(path, _verified(path)), damaged
-        except NewerError:
+            return Checkpoint(path, _read_verified(path)), damaged
+        except NewerFormatError:
             raise  # to go on from an older one would lose it
         except UserError as error:
             damaged.append(str(error))
@@ -74,7 +74,7 @@ def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, []
 
 
-def _in_order(folder: Path) -> list[Path]:
+def _oldest_first(folder: Path) -> list[Path]:
     """From the oldest to the newest."""
     found = []
     for path in folder.iterdir():
@@ -88,12 +88,12 @@ def _unfinished(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if re.fullmatch(r"\.\d+(-\d+)?\.part", path.name)]
 
 
-def _verified(path: Path) -> dict[str, bytes]:
+def _read_verified(path: Path) -> dict[str, bytes]:
     manifest = open_json(_read(path / MANIFEST), str(path / MANIFEST))
     if not isinstance(manifest.get("format"), int) or not isinstance(manifest.get("files"), dict):
         raise UserError(f"{path / MANIFEST}: not of a checkpoint")
-    if manifest["format"] > FORMAT:
-        raise NewerError(f"{path}: written by a newer version of Foveal: upgrade it to go on")
+    if manifest["format"] > FORMAT_VERSION:
+        raise NewerFormatError(f"{path}: written by a newer version of Foveal: upgrade it to go on")
     files = {}
     for name, facts in manifest["files"].items():
         if not re.fullmatch(r"\w+\.(safetensors|json)", name):

@@ -16,7 +16,7 @@ from foveal.core.errors import RunFailed
 from foveal.store.locks import lock
 
 
-def write_new(path: Path, content: bytes) -> None:
+def write_synced(path: Path, content: bytes) -> None:
     """Write a file that no reader looks at yet, through to the disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -37,24 +37,24 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def atomic_write(path: Path, content: bytes) -> None:
     """Put `content` at `path` in one step: readers see the old file or the new one."""
     temporary = path.with_name(f".{path.name}.part")
-    with named_disk_errors(path):
-        write_new(temporary, content)
+    with explain_disk_errors(path):
+        write_synced(temporary, content)
         os.replace(temporary, path)
         sync_folder(path.parent)
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """A folder to fill; it appears at `path`, complete, when the block ends, and not at all if it fails.
 
-    The files inside are to be written with `write_new`. `path` must not exist. Errors: RunFailed where it
+    The files inside are to be written with `write_synced`. `path` must not exist. Errors: RunFailed where it
     can't be written, or another process is making it.
     """
     temporary = path.with_name(f".{path.name}.part")
-    with named_disk_errors(path), _only_here(temporary):
+    with explain_disk_errors(path), _exclusive_folder(temporary):
         try:
             yield temporary
             for folder, _, _ in os.walk(temporary, topdown=False):
@@ -67,7 +67,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _only_here(folder: Path) -> Iterator[None]:
+def _exclusive_folder(folder: Path) -> Iterator[None]:
     """An empty folder that only this process fills. What one that was killed has left in it is removed."""
     os.makedirs(folder, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
@@ -84,7 +84,7 @@ def _only_here(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def named_disk_errors(path: Path) -> Iterator[None]:
+def explain_disk_errors(path: Path) -> Iterator[None]:
     """Say which path could not be written, and how much room is left there."""
     try:
         yield
@@ -94,7 +94,7 @@ def named_disk_errors(path: Path) -> Iterator[None]:
         raise RunFailed(f"{path}: can't write: {error.strerror} ({free / 1e6:,.0f} MB free)") from error
 
 
-def digest(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     """The sha256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

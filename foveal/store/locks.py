@@ -3,7 +3,7 @@
 import errno
 import fcntl
 
-WITHOUT = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+UNSUPPORTED_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
@@ -16,6 +16,6 @@ def lock(descriptor: int, *, wait: bool) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        if error.errno not in WITHOUT:
+        if error.errno not in UNSUPPORTED_ERRORS:
             raise
     return True

@@ -11,7 +11,7 @@ from foveal.core.errors import UserError
 from foveal.store import durable
 
 
-class Log:
+class JsonlLog:
     """Appends to a file that exists; every line is handed to the system at once."""
 
     def __init__(self, path: Path):
@@ -20,18 +20,18 @@ class Log:
 
     def write(self, record: dict[str, Any]) -> None:
         """NaN and infinities, which JSON does not have, become null."""
-        line = json.dumps(_plain(record), allow_nan=False).encode() + b"\n"
-        with durable.named_disk_errors(self.path):
+        line = json.dumps(_json_safe(record), allow_nan=False).encode() + b"\n"
+        with durable.explain_disk_errors(self.path):
             if os.write(self._descriptor, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def offset(self) -> int:
         """The length so far, through to the disk: what a checkpoint remembers must not be lost."""
-        with durable.named_disk_errors(self.path):
+        with durable.explain_disk_errors(self.path):
             os.fsync(self._descriptor)
         return os.fstat(self._descriptor).st_size
 
-    def cut(self, offset: int) -> None:
+    def truncate(self, offset: int) -> None:
         """Forget the lines after `offset`: they belong to steps that will be repeated."""
         if os.fstat(self._descriptor).st_size < offset:
             raise UserError(f"{self.path}: shorter than its checkpoint says; it was edited or replaced")
@@ -41,7 +41,7 @@ class Log:
         os.close(self._descriptor)
 
 
-def _plain(value: Any) -> Any:
+def _json_safe(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return {key: _plain(part) for key, part in value.items()} if isinstance(value, dict) else value
+    return {key: _json_safe(part) for key, part in value.items()} if isinstance(value, dict) else value

@@ -2,7 +2,7 @@
 
     config.toml  inputs/  run.json  plan.json  model.safetensors  metrics.jsonl  samples.jsonl  checkpoints/
 
-`config.toml` and `inputs/` (tokenizer, labels ...) never change; `run.json` has their hashes.
+`config.toml` and `processor_folder/` (tokenizer, labels ...) never change; `run.json` has their hashes.
 """
 
 import errno
@@ -19,16 +19,16 @@ from typing import Any
 import torch
 
 from foveal import __version__
-from foveal.config import Config, ConfigError, from_tables, nearest, to_toml
+from foveal.config import Config, ConfigError, from_tables, suggest, to_toml
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.locks import lock
-from foveal.store.sealed import fields_of, open_json, seal_json
+from foveal.store.sealed import dataclass_from_dict, open_json, seal_json
 from foveal.training.plan import Plan
 
-FORMAT = 1
-WEIGHTS = "model.safetensors"
-RUNS = Path("runs")
+FORMAT_VERSION = 1
+WEIGHTS_FILE = "model.safetensors"
+RUNS_FOLDER = Path("runs")
 """Where runs are that were given no place."""
 
 
@@ -38,17 +38,17 @@ class Run:
 
     path: Path
     config: Config
-    facts: dict[str, Any]
+    manifest: dict[str, Any]
     """run.json: `format`, versions `foveal` and `torch`, `threads`, `files` (their sha256) and `data`."""
 
     @property
-    def inputs(self) -> Path:
+    def processor_folder(self) -> Path:
         return self.path / "inputs"
 
     @property
     def weights(self) -> Path:
         """The best weights so far; the header says of which step and loss."""
-        return self.path / WEIGHTS
+        return self.path / WEIGHTS_FILE
 
     @property
     def metrics(self) -> Path:
@@ -63,22 +63,22 @@ class Run:
         return self.path / "checkpoints"
 
     @property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """A digest of config and inputs: checkpoints say to which run they belong."""
-        return hashlib.sha256(seal_json(self.facts["files"])).hexdigest()
+        return hashlib.sha256(seal_json(self.manifest["files"])).hexdigest()
 
     def read_plan(self) -> Plan | None:
         path = self.path / "plan.json"
         if not path.exists():
             return None
-        return fields_of(Plan, open_json(path.read_bytes(), str(path)), str(path))
+        return dataclass_from_dict(Plan, open_json(path.read_bytes(), str(path)), str(path))
 
     def write_plan(self, plan: Plan) -> None:
         """Through to the disk: from now on only steps count."""
-        durable.replace_file(self.path / "plan.json", seal_json(asdict(plan)))
+        durable.atomic_write(self.path / "plan.json", seal_json(asdict(plan)))
 
 
-def check_place(path: Path) -> None:
+def check_run_path(path: Path) -> None:
     """UserError if no run can be made at `path`; nothing is written yet."""
     if path.exists():
         raise UserError(f"{path} exists: choose another --run, or go on with it: foveal resume {path}")
@@ -89,7 +89,7 @@ def check_place(path: Path) -> None:
         raise UserError(f"{path}: no permission to write in {above}; choose another --run")
 
 
-def check_outside(path: Path, *data: str | None) -> None:
+def check_outside_data(path: Path, *data: str | None) -> None:
     """UserError for a run in a folder of its data, where it would be read as data itself."""
     for given in data:
         if given and Path(given).is_dir() and path.resolve().is_relative_to(Path(given).resolve()):
@@ -99,23 +99,23 @@ def check_outside(path: Path, *data: str | None) -> None:
 def create_run(
     path: Path,
     config: Config,
-    inputs: Mapping[str, bytes],
+    processor_folder: Mapping[str, bytes],
     data: dict[str, Any],
     weights: bytes | None = None,
-    beside: Mapping[str, bytes] | None = None,
+    extra_files: Mapping[str, bytes] | None = None,
 ) -> Run:
     """Make a run folder, which appears complete or not at all.
 
-    `inputs` maps names below `inputs/` (`text/tokenizer.json`) to contents; `data` are facts about the
-    data, for people and for `Run.facts["data"]`; sealed `weights` are of a model that is trained already;
-    what is `beside` (`set_aside.jsonl`) is for people alone.
+    `processor_folder` maps names below `processor_folder/` (`text/tokenizer.json`) to contents; `data` are facts about the
+    data, for people and for `Run.manifest["data"]`; sealed `weights` are of a model that is trained already;
+    what is `extra_files` (`set_aside.jsonl`) is for people alone.
     UserError if `path` exists or can't be written.
     """
-    check_place(path)
+    check_run_path(path)
     files = {"config.toml": to_toml(config).encode()}
-    files |= {f"inputs/{name}": content for name, content in inputs.items()}
+    files |= {f"inputs/{name}": content for name, content in processor_folder.items()}
     facts = {
-        "format": FORMAT,
+        "format": FORMAT_VERSION,
         "foveal": __version__,
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
@@ -123,14 +123,14 @@ def create_run(
         "data": data,
     }
     files |= {"run.json": seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
-    files |= {} if weights is None else {WEIGHTS: weights}
-    files |= beside or {}
+    files |= {} if weights is None else {WEIGHTS_FILE: weights}
+    files |= extra_files or {}
     try:
-        with durable.new_folder(path) as part:
+        with durable.atomic_folder(path) as part:
             (part / "checkpoints").mkdir()
             for name, content in files.items():
                 (part / name).parent.mkdir(parents=True, exist_ok=True)
-                durable.write_new(part / name, content)
+                durable.write_synced(part / name, content)
     except RunFailed as failure:
         taken = (FileExistsError, NotADirectoryError, PermissionError)
         if isinstance(failure.__cause__, taken) or getattr(failure.__cause__, "errno", 0) == errno.ENOTEMPTY:
@@ -143,22 +143,24 @@ def open_run(path: Path) -> Run:
     """Read a run folder back and verify it; UserError if it is none, foreign, newer, or was edited."""
     facts_path = path / "run.json"
     if not path.exists():
-        beside = [str(found.parent) for place in (path.parent, RUNS) for found in place.glob("*/run.json")]
-        raise UserError(f"{path}: no such run{nearest(str(path), set(beside)) if beside else ''}")
+        beside = [
+            str(found.parent) for place in (path.parent, RUNS_FOLDER) for found in place.glob("*/run.json")
+        ]
+        raise UserError(f"{path}: no such run{suggest(str(path), set(beside)) if beside else ''}")
     if not facts_path.is_file():
         mend = f", but a config.json: foveal import {path}" if (path / "config.json").is_file() else ""
         raise UserError(f"{path}: not a run of Foveal's: it has no run.json{mend}")
     facts = open_json(facts_path.read_bytes(), str(facts_path))
     if not isinstance(facts.get("format"), int) or not isinstance(facts.get("files"), dict):
         raise UserError(f"{path}: not a run of Foveal's: its run.json is of something else")
-    if facts["format"] > FORMAT:
+    if facts["format"] > FORMAT_VERSION:
         raise UserError(
             f"{path}: written by a newer version of Foveal ({facts['foveal']}): upgrade to use it"
         )
     for name, digest in facts["files"].items():
         if not (path / name).is_file():
             raise UserError(f"{path / name}: missing; the run can't be used without it")
-        if durable.digest(path / name) != digest:
+        if durable.file_sha256(path / name) != digest:
             raise UserError(f"{path / name}: edited since the run was made; restore it or train a new run")
     for name in ("metrics.jsonl", "samples.jsonl", "checkpoints"):
         if not (path / name).exists():
@@ -171,7 +173,7 @@ def open_run(path: Path) -> Run:
 
 
 @contextmanager
-def held(run: Run) -> Iterator[None]:
+def run_lock(run: Run) -> Iterator[None]:
     """Only one process at a time is inside for each run, else UserError; a killed one lets go."""
     with (run.path / "run.json").open("r+b") as file:  # to be written, or NFS gives no lock
         if not lock(file.fileno(), wait=False):
@@ -179,7 +181,7 @@ def held(run: Run) -> Iterator[None]:
         yield
 
 
-def default_path(data: str, preset: str, parent: Path = RUNS) -> Path:
+def default_run_path(data: str, preset: str, parent: Path = RUNS_FOLDER) -> Path:
     """The first free `runs/<data>-<preset>-<n>`."""
     stem = re.sub(r"[^\w.-]+", "-", f"{Path(data).stem}-{Path(preset).stem}")
     number = 1
@@ -188,8 +190,8 @@ def default_path(data: str, preset: str, parent: Path = RUNS) -> Path:
     return parent / f"{stem}-{number}"
 
 
-def changed_machine(run: Run) -> str:
+def environment_changes(run: Run) -> str:
     """Torch and threads if they are not the run's (then the last bits of sums may differ), else empty."""
-    then = f"torch {run.facts['torch']} on {run.facts['threads']} threads"
+    then = f"torch {run.manifest['torch']} on {run.manifest['threads']} threads"
     now = f"torch {torch.__version__} on {torch.get_num_threads()} threads"
     return "" if then == now else f"{then}, now {now}"

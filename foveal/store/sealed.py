@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 
-HEADER = 1 << 24
+MAX_HEADER_BYTES = 1 << 24
 """Bytes of a header at most: of some hundred thousand tensors."""
 T = TypeVar("T")
-_BLANK = "0" * 64
+_BLANK_SHA256 = "0" * 64
 _OPENING = b'{\\"sha256\\":\\"'
 
 
@@ -42,9 +42,9 @@ def open_json(content: bytes, name: str) -> dict[str, Any]:
     return dict(value)
 
 
-def seal_tensors(tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
-    """Safetensors with `facts` and the sha256 of all other bytes in the header, under `foveal`."""
-    header = json.dumps({"sha256": _BLANK, **facts}, separators=(",", ":"), allow_nan=False)
+def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
+    """Safetensors with `metadata` and the sha256 of all other bytes in the header, under `foveal`."""
+    header = json.dumps({"sha256": _BLANK_SHA256, **metadata}, separators=(",", ":"), allow_nan=False)
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content = bytearray(safetensors.torch.save(ready, {"foveal": header}))
     start = content.index(_OPENING) + len(_OPENING)
@@ -56,7 +56,7 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
     """The inverse of `seal_tensors`, in storage of their own; `name` is for the error."""
     length = int.from_bytes(content[:8], "little")
     try:
-        if length > HEADER:
+        if length > MAX_HEADER_BYTES:
             raise ValueError
         header = json.loads(content[8 : 8 + length])
         facts = json.loads(header["__metadata__"]["foveal"])
@@ -66,7 +66,7 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
         ) from None
     blank = bytearray(content)
     start = blank.find(_OPENING) + len(_OPENING)
-    blank[start : start + 64] = _BLANK.encode()
+    blank[start : start + 64] = _BLANK_SHA256.encode()
     if not isinstance(facts, dict) or facts.pop("sha256", "") != hashlib.sha256(blank).hexdigest():
         raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256; restore it")
     try:
@@ -76,7 +76,7 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
     return {key: tensor.clone() for key, tensor in tensors.items()}, facts
 
 
-def weights_of(model: nn.Module) -> dict[str, Tensor]:
+def unique_state_dict(model: nn.Module) -> dict[str, Tensor]:
     """Every parameter once (shared ones under their first name) and every persistent buffer."""
     parameters = dict(model.named_parameters())
     twice = {name for name, _ in model.named_parameters(remove_duplicate=False)}
@@ -86,7 +86,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
     """Copy `tensors` into the model; names, shapes and dtypes must be exactly its own."""
-    copy_tensors(weights_of(model), tensors, name)
+    copy_tensors(unique_state_dict(model), tensors, name)
 
 
 def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str) -> None:
@@ -94,7 +94,7 @@ def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str)
     wrong = [f"no {key}" for key in into if key not in tensors]
     wrong += [f"{key} is not in the model" for key in tensors if key not in into]
     for key in into.keys() & tensors.keys():
-        if (found := _kind(tensors[key])) != (expected := _kind(into[key])):
+        if (found := _dtype_and_shape(tensors[key])) != (expected := _dtype_and_shape(into[key])):
             wrong.append(f"{key} is {found}, not {expected}")
     if wrong:
         raise UserError(f"{name}: does not fit the model: {'; '.join(sorted(wrong))}")
@@ -102,13 +102,13 @@ def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str)
         tensor.copy_(tensors[key])
 
 
-def _kind(tensor: Tensor) -> str:
+def _dtype_and_shape(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def fields_of(kind: type[T], table: dict[str, Any], name: str) -> T:
+def dataclass_from_dict(cls: type[T], table: dict[str, Any], name: str) -> T:
     """A dataclass from a table of all its fields; UserError, with `name`, if one is missing or unknown."""
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
     if odd := sorted(known ^ table.keys()):
         raise UserError(f"{name}: {', '.join(odd)}: this version of Foveal writes other fields")
-    return kind(**table)
+    return cls(**table)

@@ -11,62 +11,62 @@ from torch import nn
 
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
-from foveal.store.metrics_log import Log
+from foveal.store.metrics_log import JsonlLog
 from foveal.store.sealed import (
-    fields_of,
+    dataclass_from_dict,
     load_weights,
     open_json,
     open_tensors,
     seal_json,
     seal_tensors,
-    weights_of,
+    unique_state_dict,
 )
-from foveal.training.averaging import Average
+from foveal.training.averaging import WeightAverage
 from foveal.training.optim import Optimizer
 from foveal.training.plan import Plan
 
 
 @dataclass
-class Progress:
+class TrainingCounters:
     """The numbers. `seconds` is time in training steps alone."""
 
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    refused: int = 0
+    skipped_steps: int = 0
     """Refused steps in a row."""
     evaluated: int = 0
     """The step of the last evaluation, and of the last preview. There is a preview of step 0, of noise."""
     previewed: int = -1
     best_step: int | None = None
     best_loss: float | None = None
-    stale: int = 0
+    evals_without_improvement: int = 0
     """Evaluations since the best one."""
     finished: str = ""
     """Why training is over, `budget` or `patience`; empty while it is not."""
 
 
 @dataclass
-class Training:
+class TrainingState:
     """Everything that a step reads or changes, except the model's weights."""
 
     optimizer: Optimizer
-    average: Average | None
+    average: WeightAverage | None
     carries: list[State]
-    metrics: Log
-    samples: Log
+    metrics: JsonlLog
+    samples: JsonlLog
     plan: Plan | None = None
     best: bytes | None = None
     """The content of model.safetensors once an evaluation chose it."""
-    progress: Progress = field(default_factory=Progress)
+    counters: TrainingCounters = field(default_factory=TrainingCounters)
 
 
-def to_files(training: Training, model: nn.Module, run: str) -> dict[str, bytes]:
+def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, bytes]:
     """The files of a checkpoint; `run` is the identity of the run they belong to."""
     carry, skeleton = pack(training.carries)
     state = {
         "run": run,
-        "progress": asdict(training.progress),
+        "progress": asdict(training.counters),
         "plan": training.plan and asdict(training.plan),
         "metrics": training.metrics.offset(),
         "samples": training.samples.offset(),
@@ -74,7 +74,7 @@ def to_files(training: Training, model: nn.Module, run: str) -> dict[str, bytes]
     }
     files = {
         "state.json": seal_json(state),
-        "weights.safetensors": seal_tensors(weights_of(model), {}),
+        "weights.safetensors": seal_tensors(unique_state_dict(model), {}),
         "optimizer.safetensors": seal_tensors(training.optimizer.state(), {}),
         "carry.safetensors": seal_tensors(carry, {}),
     }
@@ -85,7 +85,9 @@ def to_files(training: Training, model: nn.Module, run: str) -> dict[str, bytes]
     return files
 
 
-def from_files(training: Training, model: nn.Module, run: str, path: Path, files: dict[str, bytes]) -> None:
+def from_files(
+    training: TrainingState, model: nn.Module, run: str, path: Path, files: dict[str, bytes]
+) -> None:
     """The inverse of `to_files`, in place; UserError if a part is missing or does not fit."""
     needed = {"state.json", "weights.safetensors", "optimizer.safetensors", "carry.safetensors"}
     if training.average:
@@ -97,10 +99,10 @@ def from_files(training: Training, model: nn.Module, run: str, path: Path, files
     if state["run"] != run:
         raise UserError(f"{path}: a checkpoint of another run; take it away")
     name = str(path / "state.json")
-    plan = state["plan"] and fields_of(Plan, state["plan"], name)
+    plan = state["plan"] and dataclass_from_dict(Plan, state["plan"], name)
     if plan and plan != training.plan:
         raise UserError(f"{path}: made under another plan.json than the one that is there; restore it")
-    progress = fields_of(Progress, state["progress"], name)
+    progress = dataclass_from_dict(TrainingCounters, state["progress"], name)
     if (progress.best_step is None) != ("best.safetensors" not in files):
         raise UserError(f"{path}: best.safetensors does not fit state.json")
 
@@ -112,7 +114,7 @@ def from_files(training: Training, model: nn.Module, run: str, path: Path, files
     device = next(model.parameters()).device
     carries = unpack(tensors["carry.safetensors"], state["carry"])
     training.carries = map_state(lambda leaf: leaf.to(device) if hasattr(leaf, "to") else leaf, carries)
-    training.progress = progress
+    training.counters = progress
     training.best = files.get("best.safetensors")
-    training.metrics.cut(state["metrics"])
-    training.samples.cut(state["samples"])
+    training.metrics.truncate(state["metrics"])
+    training.samples.truncate(state["samples"])

@@ -5,25 +5,25 @@
     | much data   | the last blocks | all layers                          |
 
 The table is the usual summary of what carries over (Yosinski et al. 2014). Both words are measured: much is
-`MUCH` images a class; alike is that the nearest neighbours by the features as they are make at most half of
+`MANY_IMAGES_PER_CLASS` images a class; alike is that the nearest neighbours by the features as they are make at most half of
 the errors that those by pixels make.
 """
 
 from typing import Literal, NamedTuple
 
-MUCH = 1000.0
+MANY_IMAGES_PER_CLASS = 1000.0
 """Images a class. A convention: there is no such border in the data."""
-Way = Literal["head", "last-block", "all", "scratch"]
+Strategy = Literal["head", "last-block", "all", "scratch"]
 
 
 class Advice(NamedTuple):
-    much: bool
-    alike: bool
-    way: Way
-    words: str
+    many_images: bool
+    features_transfer: bool
+    strategy: Strategy
+    text: str
 
 
-ADVICE: dict[tuple[bool, bool], tuple[Way, str]] = {
+ADVICE: dict[tuple[bool, bool], tuple[Strategy, str]] = {
     (False, True): ("head", "train the head alone"),
     (True, True): ("last-block", "train the head and the last blocks"),
     (False, False): ("head", "the hard case: train the head alone, and find more images"),
@@ -32,14 +32,14 @@ ADVICE: dict[tuple[bool, bool], tuple[Way, str]] = {
 """By (much, alike)."""
 
 
-def advise(per_class: float, features: float, pixels: float) -> Advice:
+def advise(images_per_class: float, features: float, pixels: float) -> Advice:
     """From the training images a class, and the shares of held-out images whose nearest neighbours have the
     right label."""
-    much, alike = per_class >= MUCH, 1 - features <= (1 - pixels) / 2
+    much, alike = images_per_class >= MANY_IMAGES_PER_CLASS, 1 - features <= (1 - pixels) / 2
     return Advice(much, alike, *ADVICE[much, alike])
 
 
-class Measured(NamedTuple):
+class MeasuredAccuracy(NamedTuple):
     """An accuracy with its 95 % interval."""
 
     accuracy: float
@@ -47,11 +47,11 @@ class Measured(NamedTuple):
     high: float
 
 
-def verdict(advised: Way, found: dict[Way, Measured]) -> str:
+def verdict(advised: Strategy, measured: dict[Strategy, MeasuredAccuracy]) -> str:
     """Whether the measured ways bear the advice out."""
-    best = max(found, key=lambda way: found[way].accuracy)
+    best = max(measured, key=lambda strategy: measured[strategy].accuracy)
     if best == advised:
         return f"{best} is the best here too, as advised"
     told = f"{best} is better here than {advised}, which was advised"
-    apart = found[best].low > found[advised].high
+    apart = measured[best].low > measured[advised].high
     return f"{told}; the intervals {'lie apart' if apart else 'overlap'}"

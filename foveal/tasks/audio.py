@@ -4,57 +4,63 @@ from typing import Any
 
 from foveal.config import Config
 from foveal.data.audio import audio_classification, speech
-from foveal.data.audio.audio_classification import SoundInputs
-from foveal.data.audio.speech import SpeechInputs
+from foveal.data.audio.audio_classification import AudioClassificationProcessor
+from foveal.data.audio.speech import SpeechProcessor
 from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import Prepared
-from foveal.data.core.split_data import Part
-from foveal.data.text.special_tokens import Marks
-from foveal.encoders.audio import ConvEncoder, PyramidEncoder
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.models.decoder import decoder
-from foveal.models.encoder import Encoded, audio_encoder
-from foveal.tasks.base import Described
-from foveal.tasks.examples import usual_vocabulary
-from foveal.tasks.labeling import WholeKind, some
-from foveal.tasks.text_target import WritingKind
+from foveal.models.encoder import EncoderWithHead, audio_encoder
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.examples import default_vocab_size
+from foveal.tasks.labeling import ClassificationTask, summarize_labels
+from foveal.tasks.text_target import SequenceToSequenceTask
 
 
-class SpeechKind(WritingKind):
+class SpeechRecognitionTask(SequenceToSequenceTask):
     def __init__(self) -> None:
         super().__init__(speech)
 
-    def model(self, config: Config, inputs: SpeechInputs) -> Encoded:
-        return self._of_target(config, inputs.target.size)
+    def model(self, config: Config, processor: SpeechProcessor) -> EncoderWithHead:
+        return self._model_for_vocab(config, processor.target.size)
 
-    def outline(self, config: Config) -> Encoded:
-        return self._of_target(config, usual_vocabulary(config))
+    def model_of_default_size(self, config: Config) -> EncoderWithHead:
+        return self._model_for_vocab(config, default_vocab_size(config))
 
-    def _of_target(self, config: Config, target: int) -> Encoded:
-        encoder = audio_encoder(config.model.encoder, config.data.bins)
-        vocabulary = Marks(target).vocabulary
-        return Encoded(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
+    def _model_for_vocab(self, config: Config, target: int) -> EncoderWithHead:
+        encoder = audio_encoder(config.model.encoder, config.data.mel_bins)
+        vocabulary = SpecialTokens(target).vocab_size
+        return EncoderWithHead(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
 
-    def describe(self, config: Config, data: Prepared[SpeechInputs, Part[Examples]]) -> Described:
-        audio, target = data.inputs.audio.settings, data.inputs.target
+    def summarize(
+        self, config: Config, data: PreparedData[SpeechProcessor, SplitData[Examples]]
+    ) -> TaskSummary:
+        audio, target = data.processor.audio.settings, data.processor.target
         told = (
-            f"transcribe: {audio.bins} mel bands of {audio.rate:,} samples a second "
+            f"transcribe: {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second "
             f"to {target.size:,} {target.kind} tokens"
         )
-        return Described("recordings", told, Marks(target.size).vocabulary, "target tokens")
+        return TaskSummary("recordings", told, SpecialTokens(target.size).vocab_size, "target tokens")
 
 
-class SoundKind(WholeKind):
+class AudioClassificationTask(ClassificationTask):
     def __init__(self) -> None:
         super().__init__(audio_classification)
 
-    def encoder(self, config: Config, inputs: SoundInputs | None = None) -> PyramidEncoder | ConvEncoder:
-        bins = config.data.bins if inputs is None else inputs.audio.settings.bins
+    def encoder(
+        self, config: Config, processor: AudioClassificationProcessor | None = None
+    ) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
+        bins = config.data.mel_bins if processor is None else processor.audio.settings.mel_bins
         return audio_encoder(config.model.encoder, bins)
 
-    def describe(self, config: Config, data: Prepared[SoundInputs, Part[Examples]]) -> Described:
-        audio, labels = data.inputs.audio.settings, data.inputs.labels
-        told = f"sounds: {some(labels)} from {audio.bins} mel bands of {audio.rate:,} samples a second"
-        return Described("labelled recordings", told, len(labels), "frames")
+    def summarize(
+        self, config: Config, data: PreparedData[AudioClassificationProcessor, SplitData[Examples]]
+    ) -> TaskSummary:
+        audio, labels = data.processor.audio.settings, data.processor.labels
+        told = f"sounds: {summarize_labels(labels)} from {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second"
+        return TaskSummary("labelled recordings", told, len(labels), "frames")
 
-    def amount(self, facts: dict[str, Any]) -> str:
+    def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['frames']:,} frames"

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from torch import nn
 
 from foveal.config import Config
-from foveal.core.log import Say
-from foveal.core.progress import Watch
-from foveal.data.core.prepared_data import NOTHING, Prepared, Taken
-from foveal.data.core.rows import Aside
-from foveal.metrics.score import Score
-from foveal.training.protocols import Batches, Task
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.core.rows import SkippedRow
+from foveal.metrics.score import MetricResult
+from foveal.training.protocols import Batches, Objective
 
-Chosen = dict[int, list[int]]
+PredictedIds = dict[int, list[int]]
 """Of each row the numbers of its labels (`core.result`)."""
 
 
-class Given(NamedTuple):
+class DataPaths(NamedTuple):
     """What the user typed: paths, or names of the catalogue."""
 
     data: str
@@ -28,31 +28,31 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Described:
+class TaskSummary:
     """A task on its data in words, to be said before training."""
 
     data: str
     task: str
-    outcomes: int | None
-    """A model that knows nothing has a loss of `ln outcomes`; None where it begins knowing something."""
+    num_outcomes: int | None
+    """A model that knows nothing has a loss of `ln num_outcomes`; None where it begins knowing something."""
     unit: str
     """What speed is counted in."""
 
 
-class Answers(NamedTuple):
+class Predictions(NamedTuple):
     """Of each source what the model makes of it, and how probable it holds that, where it says so."""
 
     sources: list[str]
     outputs: list[str]
     probabilities: list[float] | None = None
-    places: list[str] | None = None
+    locations: list[str] | None = None
     """Where each stands in the data."""
-    aside: Sequence[Aside] = ()
+    skipped: Sequence[SkippedRow] = ()
     """What gets no answer."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class EvaluationResult:
     """What a model made of held-out examples, beside what was right, in their order; and the scores of it."""
 
     sources: list[str]
@@ -60,62 +60,68 @@ class Judged:
     outputs: list[str]
     lengths: list[int]
     """Of the sources, for a breakdown."""
-    scores: list[Score]
+    scores: list[MetricResult]
 
 
 @runtime_checkable
-class Kind(Protocol):
+class Task(Protocol):
     """One file of `foveal.tasks`. `Any` stands for its own inputs (a tokenizer, say) and parts of data."""
 
     def prepare(
         self,
         config: Config,
-        given: Given,
-        say: Say,
-        inputs: Any = None,
-        taken: Taken = NOTHING,
-    ) -> Prepared[Any, Any]:
+        data_paths: DataPaths,
+        log: Log,
+        processor: Any = None,
+        reused: ReusedProcessors = NO_REUSE,
+    ) -> PreparedData[Any, Any]:
         """Read and split the data.
 
-        `inputs` are to be used; else they are made from the training part, but for what is `taken`.
+        `processor` are to be used; else they are made from the training part, but for what is `reused`.
         """
 
     def prepare_held_out(
-        self, config: Config, data: str, inputs: Any, say: Say
+        self, config: Config, data: str, processor: Any, log: Log
     ) -> tuple[Any, dict[str, Any]]:
         """All of `data`, to be measured on, and its facts."""
 
-    def open_inputs(self, folder: Path) -> Any: ...
+    def load_processor(self, folder: Path) -> Any: ...
 
-    def input_files(self, inputs: Any) -> dict[str, bytes]:
-        """What `open_inputs` reads back."""
+    def processor_files(self, processor: Any) -> dict[str, bytes]:
+        """What `load_processor` reads back."""
 
-    def model(self, config: Config, inputs: Any) -> nn.Module: ...
+    def model(self, config: Config, processor: Any) -> nn.Module: ...
 
-    def outline(self, config: Config) -> nn.Module:
+    def model_of_default_size(self, config: Config) -> nn.Module:
         """The model with a vocabulary of the usual size, to be described."""
 
-    def task(self, config: Config, model: Any, inputs: Any, shown: Any = None) -> Task:
-        """`shown` is held-out data to take previews from."""
+    def task(self, config: Config, model: Any, processor: Any, preview_examples: Any = None) -> Objective:
+        """`preview_examples` is held-out data to take previews from."""
 
-    def training_order(self, config: Config, data: Any) -> Batches: ...
+    def train_batches(self, config: Config, data: Any) -> Batches: ...
 
-    def held_out_order(self, config: Config, data: Any) -> Batches: ...
+    def eval_batches(self, config: Config, data: Any) -> Batches: ...
 
-    def describe(self, config: Config, data: Prepared[Any, Any]) -> Described: ...
+    def summarize(self, config: Config, data: PreparedData[Any, Any]) -> TaskSummary: ...
 
-    def amount(self, facts: dict[str, Any]) -> str:
+    def describe_size(self, facts: dict[str, Any]) -> str:
         """How much a part is, in words."""
 
-    def answer(
-        self, config: Config, model: Any, inputs: Any, data: str, say: Say, watch: Watch
-    ) -> "Answers | None":
+    def predict(
+        self, config: Config, model: Any, processor: Any, data: str, log: Log, progress: ProgressCallback
+    ) -> "Predictions | None":
         """What the model makes of each source of `data`; None for a language model."""
 
-    def judge(
-        self, config: Config, model: Any, inputs: Any, data: Any, chosen: Chosen, watch: Watch
-    ) -> "Judged | None":
+    def score(
+        self,
+        config: Config,
+        model: Any,
+        processor: Any,
+        data: Any,
+        predicted_ids: PredictedIds,
+        progress: ProgressCallback,
+    ) -> "EvaluationResult | None":
         """What the model makes of held-out data, scored; None where the loss says it all.
 
-        `chosen` is what its task chose while the loss was measured, where it chooses.
+        `predicted_ids` is what its task chose while the loss was measured, where it chooses.
         """

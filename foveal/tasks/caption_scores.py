@@ -5,46 +5,52 @@ from dataclasses import replace
 from typing import Any
 
 from foveal.config import Config
-from foveal.core.progress import Watch
-from foveal.data.images.captioning import CaptionInputs
-from foveal.metrics.cider import cider, words
-from foveal.metrics.score import Score
-from foveal.models.encoder import Encoded
-from foveal.tasks.base import Chosen, Judged
-from foveal.tasks.examples import usual_vocabulary
-from foveal.tasks.text_target import WritingKind
+from foveal.core.progress import ProgressCallback
+from foveal.data.images.captioning import CaptioningProcessor
+from foveal.metrics.cider import caption_words, cider
+from foveal.metrics.score import MetricResult
+from foveal.models.encoder import EncoderWithHead
+from foveal.tasks.base import EvaluationResult, PredictedIds
+from foveal.tasks.examples import default_vocab_size
+from foveal.tasks.text_target import SequenceToSequenceTask
 
 
-class TellingKind(WritingKind, ABC):
+class CaptioningTask(SequenceToSequenceTask, ABC):
     """Several rows may be of the same pixels, each with a text of its own."""
 
-    def model(self, config: Config, inputs: CaptionInputs) -> Encoded:
-        return self.of_target(config, inputs.target.size)
+    def model(self, config: Config, processor: CaptioningProcessor) -> EncoderWithHead:
+        return self.model_for_vocab(config, processor.target.size)
 
-    def outline(self, config: Config) -> Encoded:
-        return self.of_target(config, usual_vocabulary(config))
+    def model_of_default_size(self, config: Config) -> EncoderWithHead:
+        return self.model_for_vocab(config, default_vocab_size(config))
 
     @abstractmethod
-    def of_target(self, config: Config, target: int) -> Encoded:
+    def model_for_vocab(self, config: Config, target: int) -> EncoderWithHead:
         """The model that writes so many tokens."""
 
-    def judge(
-        self, config: Config, model: Encoded, inputs: Any, data: Any, chosen: Chosen, watch: Watch
-    ) -> Judged:
+    def score(
+        self,
+        config: Config,
+        model: EncoderWithHead,
+        processor: Any,
+        data: Any,
+        predicted_ids: PredictedIds,
+        progress: ProgressCallback,
+    ) -> EvaluationResult:
         """By row as other texts, and by what is seen with all of its texts as references."""
-        judged = super().judge(config, model, inputs, data, chosen, watch)
-        several = by_content(data.contents, data.answers, judged.outputs)
+        judged = super().score(config, model, processor, data, predicted_ids, progress)
+        several = cider_by_content(data.content_hashes, data.references, judged.outputs)
         return replace(judged, scores=[*judged.scores, several])
 
 
-def by_content(contents: list[str], texts: list[str], outputs: list[str]) -> Score:
+def cider_by_content(content_hashes: list[str], texts: list[str], outputs: list[str]) -> MetricResult:
     """CIDEr-D of what was written for each content, all of whose texts are its references.
 
     A row has a content (the sha256 of pixels), one text of it, and the output, which is the same in all of
     its rows.
     """
     references: dict[str, list[list[str]]] = {}
-    for content, text in zip(contents, texts, strict=True):
-        references.setdefault(content, []).append(words(text))
-    written = dict(zip(contents, map(words, outputs), strict=True))
+    for content, text in zip(content_hashes, texts, strict=True):
+        references.setdefault(content, []).append(caption_words(text))
+    written = dict(zip(content_hashes, map(caption_words, outputs), strict=True))
     return cider(list(references.values()), list(written.values()))

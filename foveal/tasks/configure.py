@@ -4,18 +4,26 @@ import json
 from pathlib import Path
 from typing import Any
 
-from foveal.config import ENCODERS, Config, StackConfig, TaskName, load_config, parse_overrides, preset_names
+from foveal.config import (
+    TASK_ENCODERS,
+    Config,
+    StackConfig,
+    TaskName,
+    load_config,
+    parse_overrides,
+    preset_names,
+)
 from foveal.core.errors import UserError
-from foveal.data.audio.speech import are_recordings
-from foveal.data.images.image_files import is_pictures
-from foveal.data.infer_task import NAMING, infer_task
-from foveal.data.prepare_examples import part_files
-from foveal.models.image_networks import NETWORKS, made_for
+from foveal.data.audio.speech import is_audio_folder
+from foveal.data.images.image_files import is_image_data
+from foveal.data.infer_task import COLUMN_SETTINGS, infer_task
+from foveal.data.prepare_examples import split_paths
+from foveal.models.image_networks import NETWORKS, published_input
 from foveal.store.run import Run
 from foveal.training.plan import parse_budget
-from foveal.ui.console import say
+from foveal.ui.console import log
 
-PRESETS: dict[TaskName, str] = {
+DEFAULT_PRESETS: dict[TaskName, str] = {
     "language": "demo",
     "translate": "translate",
     "transduce": "transduce",
@@ -39,64 +47,64 @@ PRESETS: dict[TaskName, str] = {
     "navigate": "navigate",
 }
 """The preset of a task where none is given."""
-KEPT = ("tokenizer", "vocabulary", "target_tokenizer", "joint", "rate", "bins")
+PROCESSOR_SETTINGS = ("tokenizer", "vocabulary", "target_tokenizer", "joint", "rate", "bins")
 """Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
-STACK = set(StackConfig.model_fields) - {"dropout"}
+STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
 """Settings of any stack on which its weights depend."""
-SEEING = ("image", "patches", "frames", "volume")
+IMAGE_ENCODERS = ("image", "patches", "frames", "volume")
 """Encoders of images."""
 
 
-def configured(
+def load_training_config(
     data: str,
     overrides: tuple[str, ...],
     task: TaskName | None,
     model: str | None,
-    first: Run | None,
+    base_run: Run | None,
     budget: str | None,
 ) -> tuple[Config, str]:
     """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
     else the task's, which is seen from DATA where none is said. A network's name is `images` with it."""
-    named = _named(overrides)
-    if task == "classify" and is_pictures(data):
+    named = _column_settings(overrides)
+    if task == "classify" and is_image_data(data):
         task = "images"
-    elif task == "classify" and Path(data).is_dir() and are_recordings(part_files(data)["train"]):
+    elif task == "classify" and Path(data).is_dir() and is_audio_folder(split_paths(data)["train"]):
         task = "sounds"
     settings = [f"training.budget={budget}"] if budget else []
     settings += [f"task.name={task}"] if task else []
     if model in NETWORKS and model not in preset_names():
         if task not in (None, "images"):
             raise UserError(f"--model {model} labels images; to {task}, set model.encoder.network={model}")
-        preset, published = "images", of_network(model)
-    elif first is not None and model is None and _reads_on(first, task):
-        preset, published = PRESETS[task or "classify"], of_language_model(first)
+        preset, published = "images", network_overrides(model)
+    elif base_run is not None and model is None and _reuses_language_model(base_run, task):
+        preset, published = DEFAULT_PRESETS[task or "classify"], encoder_overrides(base_run)
     else:
-        begun = None if first is None else str(first.path / "config.toml")
-        preset, published = model or begun or PRESETS[task or infer_task(data, named)], []
+        begun = None if base_run is None else str(base_run.path / "config.toml")
+        preset, published = model or begun or DEFAULT_PRESETS[task or infer_task(data, named)], []
     config = load_config(preset, [*published, *overrides, *settings])
     parse_budget(config.training.budget)
-    read = NAMING[config.task.name]
+    read = COLUMN_SETTINGS[config.task.name]
     if unread := [f"data.{name}" for name in named if name not in read]:
-        say(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
-    if first is not None:
-        _check_model(first, config)
-        _check_kept(first, config, overrides)
+        log(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
+    if base_run is not None:
+        _check_architecture(base_run, config)
+        _check_processor_settings(base_run, config, overrides)
     return config, model or preset
 
 
-def of_network(name: str) -> list[str]:
+def network_overrides(name: str) -> list[str]:
     """The settings of a network by its own name, for images as it was published for."""
-    channels, size, _ = made_for(name)
+    channels, size, _ = published_input(name)
     image = f"data.image.channels={channels}", f"data.image.size={size}"
     return [f"model.encoder.network={name}", *image]
 
 
-def _reads_on(first: Run, task: TaskName | None) -> bool:
+def _reuses_language_model(base_run: Run, task: TaskName | None) -> bool:
     """Whether a language model is to read texts for another task."""
-    return first.config.task.name == "language" and task is not None and "text" in ENCODERS[task]
+    return base_run.config.task.name == "language" and task is not None and "text" in TASK_ENCODERS[task]
 
 
-def of_language_model(run: Run) -> list[str]:
+def encoder_overrides(run: Run) -> list[str]:
     """The settings of an encoder that is the run's stack, and of the tokens it reads. What it knows of a text
     lies at its end.
 
@@ -112,69 +120,82 @@ def of_language_model(run: Run) -> list[str]:
     longest = [f"data.longest={config.data.context}"] if learned else []
     tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocabulary={config.data.vocabulary}"
     reading = "kind=text", "causal=true", "bidirectional=false", "summary=last"
-    stack = config.model.model_dump(include=STACK)
+    stack = config.model.model_dump(include=STACK_WEIGHT_SETTINGS)
     return [
         *longest,
         *tokens,
         "model.pooling=last",
-        *(f"model.encoder.{setting}" for setting in (*reading, *_written(stack))),
+        *(f"model.encoder.{setting}" for setting in (*reading, *_as_overrides(stack))),
     ]
 
 
-def _written(table: dict[str, Any], before: str = "") -> list[str]:
+def _as_overrides(table: dict[str, Any], before: str = "") -> list[str]:
     """A table as settings."""
     settings: list[str] = []
     for name, value in table.items():
         if isinstance(value, dict):
-            settings += _written(value, f"{before}{name}.")
+            settings += _as_overrides(value, f"{before}{name}.")
         else:
             settings.append(f"{before}{name}={json.dumps(value)}")
     return settings
 
 
-def _named(overrides: tuple[str, ...]) -> dict[str, object]:
+def _column_settings(overrides: tuple[str, ...]) -> dict[str, object]:
     """The settings among them that name columns, without their `data.`."""
     given = parse_overrides(overrides).get("data")
-    names = {name for settings in NAMING.values() for name in settings}
+    names = {name for settings in COLUMN_SETTINGS.values() for name in settings}
     return {key: value for key, value in given.items() if key in names} if isinstance(given, dict) else {}
 
 
-def _check_model(first: Run, config: Config) -> None:
-    """UserError if the weights of `first` do not fit: all of them for its own task, else the encoder's."""
-    own, old = config.model, first.config.model
-    same_task = config.task.name == first.config.task.name
-    if same_task or first.config.task.name != "language":
-        fits = _sizes(own.encoder) == _sizes(old.encoder) and (not same_task or _sizes(own) == _sizes(old))
+def _check_architecture(base_run: Run, config: Config) -> None:
+    """UserError if the weights of `base_run` do not fit: all of them for its own task, else the encoder's."""
+    own, old = config.model, base_run.config.model
+    same_task = config.task.name == base_run.config.task.name
+    if same_task or base_run.config.task.name != "language":
+        fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
+            not same_task or _architecture_settings(own) == _architecture_settings(old)
+        )
     else:  # the whole of a language model is an encoder
-        fits = _sizes(own.encoder).items() >= {name: _sizes(old)[name] for name in STACK}.items()
+        fits = (
+            _architecture_settings(own.encoder).items()
+            >= {name: _architecture_settings(old)[name] for name in STACK_WEIGHT_SETTINGS}.items()
+        )
     if not fits:
         part, settings = ("model", "model.*") if same_task else ("encoder", "model.encoder.*")
         raise UserError(
-            f"{first.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
+            f"{base_run.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
         )
-    if _seen(config) != _seen(first.config):
+    if _encoder_image_shape(config) != _encoder_image_shape(base_run.config):
         raise UserError(
-            f"{first.path}: its encoder sees other images: leave out --model and data.image.* settings"
+            f"{base_run.path}: its encoder sees other images: leave out --model and data.image.* settings"
         )
 
 
-def _check_kept(first: Run, config: Config, overrides: tuple[str, ...]) -> None:
-    """UserError for a setting of what is kept with the weights of `first`: tokens and features are."""
-    same_task = config.task.name == first.config.task.name
-    kept = KEPT if same_task else KEPT[:2] if config.model.encoder.kind == "text" else ()
+def _check_processor_settings(base_run: Run, config: Config, overrides: tuple[str, ...]) -> None:
+    """UserError for a setting of what is kept with the weights of `base_run`: tokens and features are."""
+    same_task = config.task.name == base_run.config.task.name
+    kept = (
+        PROCESSOR_SETTINGS
+        if same_task
+        else PROCESSOR_SETTINGS[:2]
+        if config.model.encoder.kind == "text"
+        else ()
+    )
     given = parse_overrides(overrides).get("data", {})
     for name in kept:
-        if name in given and getattr(config.data, name) != getattr(first.config.data, name):
-            raise UserError(f"{first.path}: what data.{name} is for is kept with the weights: leave it out")
+        if name in given and getattr(config.data, name) != getattr(base_run.config.data, name):
+            raise UserError(
+                f"{base_run.path}: what data.{name} is for is kept with the weights: leave it out"
+            )
 
 
-def _sizes(stack: StackConfig) -> dict[str, Any]:
+def _architecture_settings(stack: StackConfig) -> dict[str, Any]:
     """What a stack's weights depend on, an encoder before it aside."""
     return stack.model_dump(exclude={"dropout", "encoder"})
 
 
-def _seen(config: Config) -> tuple[int, int]:
+def _encoder_image_shape(config: Config) -> tuple[int, int]:
     """What of images the weights of an encoder depend on: convolutions and patches go over any size, but
     what is made of a frame are all places of its map."""
     image, kind = config.data.image, config.model.encoder.kind
-    return image.channels if kind in SEEING else 0, image.size if kind in ("frames", "volume") else 0
+    return image.channels if kind in IMAGE_ENCODERS else 0, image.size if kind in ("frames", "volume") else 0

@@ -5,44 +5,46 @@ from torch import nn
 
 from foveal.config import Config
 from foveal.core.runtime import derived_seed, seed_everything
-from foveal.data.core.prepared_data import Prepared
-from foveal.data.images.image_batches import centres, standardised
-from foveal.data.images.image_examples import Pictures
-from foveal.data.text.token_batches import permuted
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.images.image_batches import center_crops, standardize_images
+from foveal.data.images.image_examples import ImageExamples
+from foveal.data.text.token_batches import permute_indices
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
-from foveal.layers.data_dependent_init import Fitted
-from foveal.objectives.selective_model import Proxied
-from foveal.tasks.vqa.vqa_examples import AskExamples
+from foveal.layers.data_dependent_init import DataDependentInit
+from foveal.objectives.selective_model import ModelWithProxy
+from foveal.tasks.vqa.vqa_examples import VQAExamples
 
-IMAGES, PIXELS = 4096, 1 << 24
+MAX_IMAGES, MAX_PIXELS = 4096, 1 << 24
 """As many images at most, and as many pixels: 200 MB of three channels."""
 
 
-def fit_first(config: Config, model: nn.Module, data: Prepared[object, object], taken: bool) -> bool:
+def data_dependent_init(
+    config: Config, model: nn.Module, data: PreparedData[object, object], reused: bool
+) -> bool:
     """Fit what begins from images on some of the training part: a model, or the first block of an encoder.
 
-    True if something does. Where the encoder is `taken` from a run, a proxy beside it is fitted alone. Which
+    True if something does. Where the encoder is `reused` from a run, a proxy beside it is fitted alone. Which
     images is a function of the seed and their number.
     """
-    models = [] if taken else [model]
-    models += [model.proxy] if isinstance(model, Proxied) else []
-    fitted = [first for first in map(_first, models) if isinstance(first, Fitted)]
+    models = [] if reused else [model]
+    models += [model.proxy] if isinstance(model, ModelWithProxy) else []
+    fitted = [first for first in map(_first_block, models) if isinstance(first, DataDependentInit)]
     if not fitted:
         return False
     pictures, seed = getattr(data.train, "examples", None), config.training.seed
-    pictures = pictures.pictures if isinstance(pictures, AskExamples) else pictures
-    assert isinstance(pictures, Pictures)
-    many = min(len(pictures), IMAGES, PIXELS // config.data.image.size**2)
-    rows = permuted(np.arange(many), len(pictures), derived_seed(seed, "fit"))
+    pictures = pictures.images if isinstance(pictures, VQAExamples) else pictures
+    assert isinstance(pictures, ImageExamples)
+    many = min(len(pictures), MAX_IMAGES, MAX_PIXELS // config.data.image.size**2)
+    rows = permute_indices(np.arange(many), len(pictures), derived_seed(seed, "fit"))
     seed_everything(seed, "fit")
-    images = standardised(centres(pictures, rows), pictures)
+    images = standardize_images(center_crops(pictures, rows), pictures)
     for first in fitted:
         first.fit(images.to(next(model.parameters()).device))
     return True
 
 
-def _first(model: nn.Module) -> nn.Module:
+def _first_block(model: nn.Module) -> nn.Module:
     """The first block of its encoder of images, or the model."""
     encoder = getattr(model, "encoder", None)
     encoder = encoder.parts["source"] if isinstance(encoder, JointEncoder) else encoder

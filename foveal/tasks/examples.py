@@ -7,105 +7,115 @@ from typing import Any
 from torch import nn
 
 from foveal.config import Config
-from foveal.core.log import Say
-from foveal.core.progress import Watch
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.core.examples import Examples
-from foveal.data.core.length_buckets import Buckets, HeldOutExamples
-from foveal.data.core.prepared_data import NOTHING, Prepared, Taken
-from foveal.data.prepare_examples import Form
-from foveal.data.text.special_tokens import Marks
+from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches
+from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.prepare_examples import DataFormat
+from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
-from foveal.tasks.base import Answers, Chosen, Described, Given, Judged
-from foveal.training.protocols import Batches, Task
+from foveal.tasks.base import DataPaths, EvaluationResult, PredictedIds, Predictions, TaskSummary
+from foveal.training.protocols import Batches, Objective
 
 
-def usual_vocabulary(config: Config) -> int:
+def default_vocab_size(config: Config) -> int:
     """How many tokens such a tokenizer has on usual texts."""
-    return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocabulary)
+    return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocab_size)
 
 
-def reader_of(config: Config, source: Tokenizer | None) -> TextEncoder:
+def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
     """The encoder of a tokenizer's texts; of usual ones, if none is given."""
-    size = usual_vocabulary(config) if source is None else source.size
-    return text_encoder(config.model.encoder, Marks(size).vocabulary, config.data.longest)
+    size = default_vocab_size(config) if source is None else source.size
+    return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.longest)
 
 
-class ExampleKind(ABC):
+class ExampleTask(ABC):
     """A `Kind` whose data are examples of one form, batched by length."""
 
-    def __init__(self, form: Form):
+    def __init__(self, form: DataFormat):
         self.form = form
 
     def prepare(
         self,
         config: Config,
-        given: Given,
-        say: Say,
-        inputs: Any = None,
-        taken: Taken = NOTHING,
-    ) -> Prepared[Any, Any]:
-        return prepare_examples.prepare(
-            self.form, given.data, given.valid, given.test, config.data, say, inputs, taken
+        data_paths: DataPaths,
+        log: Log,
+        processor: Any = None,
+        reused: ReusedProcessors = NO_REUSE,
+    ) -> PreparedData[Any, Any]:
+        return prepare_examples.prepare_examples(
+            self.form, data_paths.data, data_paths.valid, data_paths.test, config.data, log, processor, reused
         )
 
     def prepare_held_out(
-        self, config: Config, data: str, inputs: Any, say: Say
+        self, config: Config, data: str, processor: Any, log: Log
     ) -> tuple[Any, dict[str, Any]]:
-        return prepare_examples.prepare_held_out(self.form, data, config.data, inputs, say)
+        return prepare_examples.prepare_eval_examples(self.form, data, config.data, processor, log)
 
-    def open_inputs(self, folder: Path) -> Any:
-        return self.form.open_inputs(folder)
+    def load_processor(self, folder: Path) -> Any:
+        return self.form.load_processor(folder)
 
-    def input_files(self, inputs: Any) -> dict[str, bytes]:
-        files: dict[str, bytes] = inputs.files()
+    def processor_files(self, processor: Any) -> dict[str, bytes]:
+        files: dict[str, bytes] = processor.files()
         return files
 
-    def training_order(self, config: Config, data: Any) -> Batches:
-        return Buckets(data.examples, config.data.batch_tokens, config.training.seed)
+    def train_batches(self, config: Config, data: Any) -> Batches:
+        return BucketedTrainBatches(data.examples, config.data.batch_tokens, config.training.seed)
 
-    def held_out_order(self, config: Config, data: Any) -> Batches:
-        return self.once(config, data.examples)
+    def eval_batches(self, config: Config, data: Any) -> Batches:
+        return self.example_batches(config, data.examples)
 
-    def once(self, config: Config, examples: Any) -> Batches:
+    def example_batches(self, config: Config, examples: Any) -> Batches:
         """Every example in one batch or another."""
-        return HeldOutExamples(examples, config.data.batch_tokens)
+        return BucketedEvalBatches(examples, config.data.batch_tokens)
 
-    def amount(self, facts: dict[str, Any]) -> str:
+    def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,}"
 
     @abstractmethod
-    def model(self, config: Config, inputs: Any) -> nn.Module: ...
+    def model(self, config: Config, processor: Any) -> nn.Module: ...
 
     @abstractmethod
-    def outline(self, config: Config) -> nn.Module: ...
+    def model_of_default_size(self, config: Config) -> nn.Module: ...
 
     @abstractmethod
-    def task(self, config: Config, model: Any, inputs: Any, shown: Any = None) -> Task: ...
+    def task(self, config: Config, model: Any, processor: Any, preview_examples: Any = None) -> Objective: ...
 
     @abstractmethod
-    def describe(self, config: Config, data: Prepared[Any, Any]) -> Described: ...
+    def summarize(self, config: Config, data: PreparedData[Any, Any]) -> TaskSummary: ...
 
-    def answer(self, config: Config, model: Any, inputs: Any, data: str, say: Say, watch: Watch) -> Answers:
-        asked = prepare_examples.read_questions(self.form, data, inputs, config.data, say)
-        found, sure = self.found_surely(config, model, inputs, asked.examples, watch)
+    def predict(
+        self, config: Config, model: Any, processor: Any, data: str, log: Log, progress: ProgressCallback
+    ) -> Predictions:
+        asked = prepare_examples.read_unlabeled(self.form, data, processor, config.data, log)
+        found, sure = self.predict_with_probabilities(config, model, processor, asked.examples, progress)
         texts = (row.fields["source"] for row in asked.rows)
         sources = [text if isinstance(text, str) else " ".join(text) for text in texts]
-        return Answers(sources, found, sure, [row.place for row in asked.rows], asked.aside)
+        return Predictions(sources, found, sure, [row.location for row in asked.rows], asked.skipped)
 
-    def found_surely(
-        self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch
+    def predict_with_probabilities(
+        self, config: Config, model: Any, processor: Any, examples: Examples, progress: ProgressCallback
     ) -> tuple[list[str], list[float] | None]:
-        """The same as `found`, with the probability of each, if the model has one."""
-        return self.found(config, model, inputs, examples, watch), None
+        """The same as `predicted_texts`, with the probability of each, if the model has one."""
+        return self.predicted_texts(config, model, processor, examples, progress), None
 
     @abstractmethod
-    def found(self, config: Config, model: Any, inputs: Any, examples: Examples, watch: Watch) -> list[str]:
+    def predicted_texts(
+        self, config: Config, model: Any, processor: Any, examples: Examples, progress: ProgressCallback
+    ) -> list[str]:
         """What the model makes of each source, in their order, as text."""
 
     @abstractmethod
-    def judge(
-        self, config: Config, model: Any, inputs: Any, data: Any, chosen: Chosen, watch: Watch
-    ) -> Judged | None: ...
+    def score(
+        self,
+        config: Config,
+        model: Any,
+        processor: Any,
+        data: Any,
+        predicted_ids: PredictedIds,
+        progress: ProgressCallback,
+    ) -> EvaluationResult | None: ...

@@ -5,29 +5,33 @@ from typing import Any
 from torch import nn
 
 from foveal.config import Config, ConfigError
-from foveal.core.progress import Watch, every_batch
-from foveal.data.core.prepared_data import Prepared
-from foveal.data.core.split_data import Part
-from foveal.data.images.image_examples import ImageForm, ImageInputs, Pictures
-from foveal.models.airbench import PROXY
-from foveal.models.encoder import Encoded
+from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.images.image_examples import (
+    ImageClassificationFormat,
+    ImageClassificationProcessor,
+    ImageExamples,
+)
+from foveal.models.airbench import PROXY_NETWORK
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
-from foveal.objectives.classification import ClassifyTask
-from foveal.objectives.selective import HardestTask
-from foveal.objectives.selective_model import Proxied
-from foveal.tasks.base import Described
-from foveal.tasks.image_source import PicturedKind, picture_encoder
-from foveal.tasks.labeling import WholeKind, some
+from foveal.objectives.classification import ClassificationObjective
+from foveal.objectives.selective import SelectiveObjective
+from foveal.objectives.selective_model import ModelWithProxy
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.image_source import ImageTask, image_encoder_for
+from foveal.tasks.labeling import ClassificationTask, summarize_labels
 
 
-class ImageKind(PicturedKind, WholeKind):
-    usual = 10
+class ImageClassificationTask(ImageTask, ClassificationTask):
+    default_classes = 10
 
     def __init__(self) -> None:
-        super().__init__(ImageForm())
+        super().__init__(ImageClassificationFormat())
 
-    def encoder(self, config: Config, inputs: ImageInputs | None = None) -> nn.Module:
-        return picture_encoder(config)
+    def encoder(self, config: Config, processor: ImageClassificationProcessor | None = None) -> nn.Module:
+        return image_encoder_for(config)
 
     def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
         reader, size = config.model.encoder, config.data.image.size
@@ -35,35 +39,43 @@ class ImageKind(PicturedKind, WholeKind):
             return super().head(config, encoder, classes)
         return image_head(reader.network, encoder, size, classes, config.model.dropout, reader.nonlinearity)
 
-    def of_classes(self, config: Config, encoder: Any, classes: int) -> Encoded:
-        model = super().of_classes(config, encoder, classes)
+    def model_for_classes(self, config: Config, encoder: Any, classes: int) -> EncoderWithHead:
+        model = super().model_for_classes(config, encoder, classes)
         if config.task.hardest == 1:
             return model
-        small, size = PROXY.encoder(config.data.image.channels, small=True), config.data.image.size
+        small, size = PROXY_NETWORK.encoder(config.data.image.channels, small=True), config.data.image.size
         if min(small.grid(size)) < 1:
             raise ConfigError(
                 f"task.hardest: images of {size}x{size} are too small for its proxy: "
                 "raise data.image.size, or leave task.hardest out"
             )
-        return Proxied(model, Encoded(small, PROXY.head(small.width, (1, 1), classes, 0.0)))
+        return ModelWithProxy(
+            model, EncoderWithHead(small, PROXY_NETWORK.head(small.width, (1, 1), classes, 0.0))
+        )
 
-    def task(self, config: Config, model: Encoded, inputs: Any, shown: Any = None) -> ClassifyTask:
-        if isinstance(model, Proxied):
-            return HardestTask(model, inputs.labels, config.task.smoothing, config.task.hardest)
-        return super().task(config, model, inputs, shown)
+    def task(
+        self, config: Config, model: EncoderWithHead, processor: Any, preview_examples: Any = None
+    ) -> ClassificationObjective:
+        if isinstance(model, ModelWithProxy):
+            return SelectiveObjective(
+                model, processor.labels, config.task.label_smoothing, config.task.hardest
+            )
+        return super().task(config, model, processor, preview_examples)
 
-    def found_surely(
-        self, config: Config, model: Any, inputs: Any, examples: Any, watch: Watch
+    def predict_with_probabilities(
+        self, config: Config, model: Any, processor: Any, examples: Any, progress: ProgressCallback
     ) -> tuple[list[str], list[float] | None]:
-        work, order = self.task(config, model, inputs), self.once(config, examples)
+        work, order = self.task(config, model, processor), self.example_batches(config, examples)
         names, sure = [], []
-        for batch in every_batch(order, watch):
-            highest = work.predict(batch).max(1)
-            names += [inputs.labels[number] for number in highest.indices.tolist()]
+        for batch in iterate_batches(order, progress):
+            highest = work.predict_batch(batch).max(1)
+            names += [processor.labels[number] for number in highest.indices.tolist()]
             sure += highest.values.tolist()
         return names, sure
 
-    def describe(self, config: Config, data: Prepared[ImageInputs, Part[Pictures]]) -> Described:
-        image, labels = config.data.image, data.inputs.labels
-        told = f"images: {some(labels)} from {image.size} x {image.size} pixels"
-        return Described("labelled images", told, len(labels), "images")
+    def summarize(
+        self, config: Config, data: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
+    ) -> TaskSummary:
+        image, labels = config.data.image, data.processor.labels
+        told = f"images: {summarize_labels(labels)} from {image.size} x {image.size} pixels"
+        return TaskSummary("labelled images", told, len(labels), "images")

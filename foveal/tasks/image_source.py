@@ -4,16 +4,16 @@ from abc import ABC
 from typing import Any
 
 from foveal.config import Config
-from foveal.data.images.image_batches import HeldOutPictures, PictureOrder
-from foveal.data.images.image_examples import Pictures
+from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
+from foveal.data.images.image_examples import ImageExamples
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.models.encoder import patch_encoder
 from foveal.models.image_networks import image_encoder
-from foveal.tasks.examples import ExampleKind
+from foveal.tasks.examples import ExampleTask
 
 
-def picture_encoder(config: Config) -> ImageEncoder | PatchEncoder:
+def image_encoder_for(config: Config) -> ImageEncoder | PatchEncoder:
     """What reads images of the size that the config says: a network by its name, or patches."""
     encoder, image = config.model.encoder, config.data.image
     if encoder.kind == "patches":
@@ -24,11 +24,13 @@ def picture_encoder(config: Config) -> ImageEncoder | PatchEncoder:
     )
 
 
-class PicturedKind(ExampleKind, ABC):
+class ImageTask(ExampleTask, ABC):
     """Examples are images, one each: trained on as they are augmented, held out as they are."""
 
-    def training_order(self, config: Config, data: Any) -> PictureOrder:
-        return PictureOrder(data.examples, config.data.image.batch, config.data.augment, config.training.seed)
+    def train_batches(self, config: Config, data: Any) -> ImageTrainBatches:
+        return ImageTrainBatches(
+            data.examples, config.data.image.batch, config.data.augment, config.training.seed
+        )
 
-    def once(self, config: Config, examples: Pictures) -> HeldOutPictures:
-        return HeldOutPictures(examples, config.data.image)
+    def example_batches(self, config: Config, examples: ImageExamples) -> ImageEvalBatches:
+        return ImageEvalBatches(examples, config.data.image)

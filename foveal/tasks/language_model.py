@@ -4,95 +4,110 @@ from pathlib import Path
 from typing import Any
 
 from foveal.config import Config
-from foveal.core.log import Say
-from foveal.core.progress import Watch
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_corpus as text
-from foveal.data.core.prepared_data import NOTHING, Taken
-from foveal.data.text.token_batches import HeldOut, Streams, Windows
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches
 from foveal.data.text.token_store import TokenArray
-from foveal.data.text.tokenizers import FILE, Tokenizer, load_tokenizer
-from foveal.heads.decoder_lm import Generator
+from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.models.decoder import language_model
-from foveal.objectives.language_model import LanguageTask
-from foveal.tasks.base import Chosen, Described, Given
+from foveal.objectives.language_model import LanguageModelObjective
+from foveal.tasks.base import DataPaths, PredictedIds, TaskSummary
 
-USUAL = 65
+DEFAULT_VOCAB_SIZE = 65
 """The characters of English plays."""
-HELD_OUT_ROWS = 8
+EVAL_ROWS = 8
 """Streams in which a held-out text is read; each starts once without history."""
 
 
 def prepare(
-    config: Config, given: Given, say: Say, inputs: Tokenizer | None = None, taken: Taken = NOTHING
-) -> text.Text:
-    return text.prepare(given.data, config.data, given.valid, given.test, say, inputs or taken.source)
+    config: Config,
+    data_paths: DataPaths,
+    log: Log,
+    processor: Tokenizer | None = None,
+    reused: ReusedProcessors = NO_REUSE,
+) -> text.PreparedCorpus:
+    return text.prepare_corpus(
+        data_paths.data, config.data, data_paths.valid, data_paths.test, log, processor or reused.source
+    )
 
 
 def prepare_held_out(
-    config: Config, data: str, inputs: Tokenizer, say: Say
+    config: Config, data: str, processor: Tokenizer, log: Log
 ) -> tuple[TokenArray, dict[str, Any]]:
-    return text.prepare_held_out(data, config.data.column, inputs, say)
+    return text.prepare_eval_corpus(data, config.data.column, processor, log)
 
 
-def open_inputs(folder: Path) -> Tokenizer:
+def load_processor(folder: Path) -> Tokenizer:
     return load_tokenizer(folder / "text")
 
 
-def input_files(inputs: Tokenizer) -> dict[str, bytes]:
-    return {f"text/{FILE}": inputs.to_json().encode()}
+def processor_files(processor: Tokenizer) -> dict[str, bytes]:
+    return {f"text/{TOKENIZER_FILE}": processor.to_json().encode()}
 
 
-def model(config: Config, inputs: Tokenizer) -> Generator:
-    return language_model(config.model, inputs.size, config.data.context)
+def model(config: Config, processor: Tokenizer) -> DecoderLM:
+    return language_model(config.model, processor.size, config.data.context)
 
 
-def outline(config: Config) -> Generator:
-    return language_model(config.model, USUAL, config.data.context)
+def model_of_default_size(config: Config) -> DecoderLM:
+    return language_model(config.model, DEFAULT_VOCAB_SIZE, config.data.context)
 
 
-def task(
-    config: Config, model: Generator, inputs: Tokenizer, shown: TokenArray | None = None
-) -> LanguageTask:
+def objective(
+    config: Config, model: DecoderLM, processor: Tokenizer, preview_examples: TokenArray | None = None
+) -> LanguageModelObjective:
     """Previews need no data: the model writes from nothing."""
     carry = config.data.order == "streams"
-    return LanguageTask(model, inputs, carry, config.task.loss, config.task.positions, config.training.seed)
+    return LanguageModelObjective(
+        model, processor, carry, config.task.loss, config.task.positions, config.training.seed
+    )
 
 
-def training_order(config: Config, data: TokenArray) -> Streams | Windows:
+def train_batches(config: Config, data: TokenArray) -> StreamBatches | WindowBatches:
     """The batches of training, micro-batches of the configured number of tokens."""
     sizes, training = config.data, config.training
     rows = sizes.batch_tokens // sizes.context
     if sizes.order == "streams":
-        return Streams(data, rows, sizes.context, training.seed, training.accumulate, sizes.restart)
-    return Windows(data, rows, sizes.context, training.seed)
+        return StreamBatches(data, rows, sizes.context, training.seed, training.accumulate, sizes.restart)
+    return WindowBatches(data, rows, sizes.context, training.seed)
 
 
-def held_out_order(config: Config, data: TokenArray) -> HeldOut:
+def eval_batches(config: Config, data: TokenArray) -> TokenEvalBatches:
     """The whole of a held-out text, chunk by chunk."""
-    return HeldOut(data, HELD_OUT_ROWS, config.data.context)
+    return TokenEvalBatches(data, EVAL_ROWS, config.data.context)
 
 
-def describe(config: Config, data: text.Text) -> Described:
-    kind, size = data.inputs.kind, data.inputs.size
-    unit = unit_of(kind)
-    return Described(unit, f"language model: predict the next of {size:,} {kind} tokens", size, unit)
+def summarize(config: Config, data: text.PreparedCorpus) -> TaskSummary:
+    kind, size = data.processor.kind, data.processor.size
+    unit = token_unit(kind)
+    return TaskSummary(unit, f"language model: predict the next of {size:,} {kind} tokens", size, unit)
 
 
-def amount(facts: dict[str, Any]) -> str:
+def describe_size(facts: dict[str, Any]) -> str:
     tokens, documents = facts["tokens"], facts["documents"]
     return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
 
 
-def answer(config: Config, model: Generator, inputs: Tokenizer, data: str, say: Say, watch: Watch) -> None:
+def predict(
+    config: Config, model: DecoderLM, processor: Tokenizer, data: str, log: Log, progress: ProgressCallback
+) -> None:
     """It goes on from a text, and answers no source."""
 
 
-def judge(
-    config: Config, model: Generator, inputs: Tokenizer, data: TokenArray, chosen: Chosen, watch: Watch
+def score(
+    config: Config,
+    model: DecoderLM,
+    processor: Tokenizer,
+    data: TokenArray,
+    predicted_ids: PredictedIds,
+    progress: ProgressCallback,
 ) -> None:
     """The loss says it all."""
 
 
-def unit_of(kind: str) -> str:
+def token_unit(kind: str) -> str:
     """What a token is, in words."""
     return {"character": "characters", "byte": "bytes"}.get(kind, "tokens")

@@ -5,104 +5,114 @@ import time
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.generation.options import SEARCHING, Drawing, Searching, written
-from foveal.generation.text_stream import Generation, beam_text, generate_text, prompt_tokens
-from foveal.tasks.language_model import unit_of
-from foveal.tasks.session import Loaded
-from foveal.ui.console import ERROR, result_line
+from foveal.generation.options import DEFAULT_BEAM_SEARCH, BeamSearchOptions, SamplingOptions, generation_json
+from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
+from foveal.tasks.language_model import token_unit
+from foveal.tasks.session import LoadedRun
+from foveal.ui.console import STDERR, print_json
 
-TOKENS = 500
+DEFAULT_MAX_TOKENS = 500
 
 
-def write_continuations(
-    loaded: Loaded, prompts: list[str], tokens: int | None, drawing: Drawing, searching: Searching, json: bool
+def print_continuations(
+    loaded: LoadedRun,
+    prompts: list[str],
+    tokens: int | None,
+    sampling_options: SamplingOptions,
+    beam_options: BeamSearchOptions,
+    json: bool,
 ) -> None:
     """Print what each prompt goes on with: a single text as it comes, others one after the other."""
-    if not searching.beam and searching != SEARCHING:
+    if not beam_options.beam and beam_options != DEFAULT_BEAM_SEARCH:
         raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
     if tokens is None:
-        tokens = _room(loaded, prompts)
-    live = not (json or searching.beam or len(prompts) * drawing.samples > 1)
+        tokens = _default_max_tokens(loaded, prompts)
+    live = not (json or beam_options.beam or len(prompts) * sampling_options.samples > 1)
     began = time.perf_counter()
-    if searching.beam:
-        found = _searched(loaded, prompts, tokens, searching)
+    if beam_options.beam:
+        found = _beam_search(loaded, prompts, tokens, beam_options)
     else:
-        found = _drawn(loaded, prompts, tokens, drawing, live)
+        found = _sample(loaded, prompts, tokens, sampling_options, live)
     seconds = time.perf_counter() - began
     count = sum(len(one.tokens) for texts in found for one in texts)
     if json:
-        result_line(written(loaded, _samples(prompts, found), count, seconds))
+        print_json(generation_json(loaded, _samples_json(prompts, found), count, seconds))
         return
     if not live:
-        _print_found(prompts, found)
-    unit = unit_of(loaded.inputs.kind)
-    ERROR.print(f"{count:,} {unit} at {count / seconds:,.0f} a second", style="dim")
+        _print_texts(prompts, found)
+    unit = token_unit(loaded.processor.kind)
+    STDERR.print(f"{count:,} {unit} at {count / seconds:,.0f} a second", style="dim")
 
 
-def _room(loaded: Loaded, prompts: list[str]) -> int:
+def _default_max_tokens(loaded: LoadedRun, prompts: list[str]) -> int:
     """As many tokens as are written by default, where learned positions leave so many after the prompts."""
     if loaded.model.limit is None:
-        return TOKENS
-    longest = max(len(prompt_tokens(loaded.inputs, prompt)) for prompt in prompts)
-    return max(1, min(TOKENS, loaded.model.limit - longest + 1))  # the last token is not read
+        return DEFAULT_MAX_TOKENS
+    longest = max(len(encode_prompt(loaded.processor, prompt)) for prompt in prompts)
+    return max(1, min(DEFAULT_MAX_TOKENS, loaded.model.limit - longest + 1))  # the last token is not read
 
 
-def _searched(
-    loaded: Loaded, prompts: list[str], tokens: int, searching: Searching
-) -> list[list[Generation]]:
+def _beam_search(
+    loaded: LoadedRun, prompts: list[str], tokens: int, beam_options: BeamSearchOptions
+) -> list[list[GeneratedText]]:
     return beam_text(
         loaded.model,
-        loaded.inputs,
+        loaded.processor,
         prompts,
         tokens,
-        beam=searching.beam,
-        best=searching.best,
-        alpha=searching.length_penalty or 0.0,
+        beam=beam_options.beam,
+        best=beam_options.best,
+        alpha=beam_options.length_penalty or 0.0,
     )
 
 
-def _drawn(
-    loaded: Loaded, prompts: list[str], tokens: int, drawing: Drawing, live: bool
-) -> list[list[Generation]]:
+def _sample(
+    loaded: LoadedRun, prompts: list[str], tokens: int, sampling_options: SamplingOptions, live: bool
+) -> list[list[GeneratedText]]:
     """The texts of each prompt; a single one is printed while it is written if `live`."""
-    samples, whole = drawing.samples, dict[int, Generation]()
+    samples, whole = sampling_options.samples, dict[int, GeneratedText]()
     heading = prompts[0]
     pieces = generate_text(
         loaded.model,
-        loaded.inputs,
+        loaded.processor,
         prompts,
         tokens,
-        drawing.sampling,
+        sampling_options.sampling,
         samples=samples,
-        stops=drawing.stop,
+        stops=sampling_options.stop,
     )
     for piece in pieces:
         if live:
-            _write(heading + piece.text)
+            _write_stdout(heading + piece.text)
             heading = ""
-        if piece.whole is not None:
-            whole[piece.row] = piece.whole
+        if piece.finished is not None:
+            whole[piece.row] = piece.finished
     if live:
-        _write("\n")
+        _write_stdout("\n")
     return [[whole[i * samples + j] for j in range(samples)] for i in range(len(prompts))]
 
 
-def _print_found(prompts: list[str], found: list[list[Generation]]) -> None:
-    for prompt, texts in zip(prompts, found, strict=True):
+def _print_texts(prompts: list[str], continuations: list[list[GeneratedText]]) -> None:
+    for prompt, texts in zip(prompts, continuations, strict=True):
         for number, one in enumerate(texts, 1):
-            if len(found) * len(texts) > 1:
-                ERROR.rule(f"{number}  (log p = {one.log_probability:.2f})", align="left", style="dim")
-            _write(f"{prompt}{one.text}\n")
+            if len(continuations) * len(texts) > 1:
+                STDERR.rule(f"{number}  (log p = {one.log_probability:.2f})", align="left", style="dim")
+            _write_stdout(f"{prompt}{one.text}\n")
 
 
-def _write(text: str) -> None:
+def _write_stdout(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
-def _samples(prompts: list[str], found: list[list[Generation]]) -> list[dict[str, Any]]:
+def _samples_json(prompts: list[str], continuations: list[list[GeneratedText]]) -> list[dict[str, Any]]:
     return [
-        {"prompt": prompt, "text": one.text, "log_probability": one.log_probability, "reason": one.reason}
-        for prompt, several in zip(prompts, found, strict=True)
+        {
+            "prompt": prompt,
+            "text": one.text,
+            "log_probability": one.log_probability,
+            "reason": one.finish_reason,
+        }
+        for prompt, several in zip(prompts, continuations, strict=True)
         for one in several
     ]

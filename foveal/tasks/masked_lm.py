@@ -3,59 +3,63 @@
 from typing import Any
 
 from foveal.config import Config, ConfigError
-from foveal.core.log import Say
-from foveal.core.progress import Watch
-from foveal.data.core.prepared_data import NOTHING, Prepared, Taken
-from foveal.data.text.masked_lm_batches import Masked, RunningText
-from foveal.data.text.special_tokens import Marks
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.text.masked_lm_batches import MaskedBatches, TokenizedText
+from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
-from foveal.heads.masked_lm import Guesser
+from foveal.heads.masked_lm import MaskedLMHead
 from foveal.layers.embedding import Embedding
-from foveal.models.encoder import Encoded, text_encoder
-from foveal.objectives.masked_lm import MaskedTask
+from foveal.models.encoder import EncoderWithHead, text_encoder
+from foveal.objectives.masked_lm import MaskedLMObjective
 from foveal.tasks import language_model
-from foveal.tasks.base import Chosen, Described, Given
-from foveal.tasks.examples import usual_vocabulary
+from foveal.tasks.base import DataPaths, PredictedIds, TaskSummary
+from foveal.tasks.examples import default_vocab_size
 
-PREVIEWED = 48
+PREVIEW_TOKENS = 48
 """Tokens of the text whose gaps a preview fills."""
 
-open_inputs = language_model.open_inputs
-input_files = language_model.input_files
-amount = language_model.amount
-answer = language_model.answer
+load_processor = language_model.load_processor
+processor_files = language_model.processor_files
+describe_size = language_model.describe_size
+predict = language_model.predict
 
 
 def prepare(
-    config: Config, given: Given, say: Say, inputs: Tokenizer | None = None, taken: Taken = NOTHING
-) -> Prepared[Tokenizer, RunningText]:
+    config: Config,
+    data_paths: DataPaths,
+    log: Log,
+    processor: Tokenizer | None = None,
+    reused: ReusedProcessors = NO_REUSE,
+) -> PreparedData[Tokenizer, TokenizedText]:
     """The text as a language model has it."""
-    found = language_model.prepare(config, given, say, inputs, taken)
+    found = language_model.prepare(config, data_paths, log, processor, reused)
     train, valid, test = (
-        None if tokens is None else RunningText(tokens, found.inputs)
+        None if tokens is None else TokenizedText(tokens, found.processor)
         for tokens in (found.train, found.valid, found.test)
     )
     assert train is not None
-    return Prepared(found.inputs, train, valid, test, found.facts)
+    return PreparedData(found.processor, train, valid, test, found.facts)
 
 
 def prepare_held_out(
-    config: Config, data: str, inputs: Tokenizer, say: Say
-) -> tuple[RunningText, dict[str, Any]]:
-    tokens, facts = language_model.prepare_held_out(config, data, inputs, say)
-    return RunningText(tokens, inputs), facts
+    config: Config, data: str, processor: Tokenizer, log: Log
+) -> tuple[TokenizedText, dict[str, Any]]:
+    tokens, facts = language_model.prepare_held_out(config, data, processor, log)
+    return TokenizedText(tokens, processor), facts
 
 
-def model(config: Config, inputs: Tokenizer) -> Encoded:
-    return _of_size(config, inputs.size)
+def model(config: Config, processor: Tokenizer) -> EncoderWithHead:
+    return _model_for_vocab(config, processor.size)
 
 
-def outline(config: Config) -> Encoded:
-    return _of_size(config, usual_vocabulary(config))
+def model_of_default_size(config: Config) -> EncoderWithHead:
+    return _model_for_vocab(config, default_vocab_size(config))
 
 
-def _of_size(config: Config, tokens: int) -> Encoded:
-    sizes, vocabulary = config.model.encoder, Marks(tokens).vocabulary
+def _model_for_vocab(config: Config, tokens: int) -> EncoderWithHead:
+    sizes, vocabulary = config.model.encoder, SpecialTokens(tokens).vocab_size
     encoder = text_encoder(sizes, vocabulary, config.data.longest)
     table = None
     if config.model.tied:
@@ -64,39 +68,53 @@ def _of_size(config: Config, tokens: int) -> Encoded:
                 "model.tied needs an embedding as wide as the encoder: set model.encoder.embedding=0"
             )
         table = encoder.embedding.table
-    return Encoded(encoder, Guesser(encoder.width, vocabulary, table, sizes.activation, sizes.norm_epsilon))
+    return EncoderWithHead(
+        encoder, MaskedLMHead(encoder.width, vocabulary, table, sizes.activation, sizes.norm_epsilon)
+    )
 
 
-def task(config: Config, model: Encoded, inputs: Tokenizer, shown: RunningText | None = None) -> MaskedTask:
-    """A preview fills the gaps of the first words that are `shown`."""
-    if shown is None:
-        return MaskedTask(model, inputs)
-    window = min(PREVIEWED, config.data.context)
-    return MaskedTask(model, inputs, Masked.held_out(shown, 1, window).batch(0, 0))
+def objective(
+    config: Config,
+    model: EncoderWithHead,
+    processor: Tokenizer,
+    preview_examples: TokenizedText | None = None,
+) -> MaskedLMObjective:
+    """A preview fills the gaps of the first words that are `preview_examples`."""
+    if preview_examples is None:
+        return MaskedLMObjective(model, processor)
+    window = min(PREVIEW_TOKENS, config.data.context)
+    return MaskedLMObjective(
+        model, processor, MaskedBatches.for_evaluation(preview_examples, 1, window).batch(0, 0)
+    )
 
 
-def training_order(config: Config, data: RunningText) -> Masked:
+def train_batches(config: Config, data: TokenizedText) -> MaskedBatches:
     """Windows of `data.context` tokens, the marks among them, with other gaps in each epoch."""
-    return Masked.windows(data, _rows(config), config.data.context, config.training.seed)
+    return MaskedBatches.for_training(data, _rows(config), config.data.context, config.training.seed)
 
 
-def held_out_order(config: Config, data: RunningText) -> Masked:
+def eval_batches(config: Config, data: TokenizedText) -> MaskedBatches:
     """The whole of a held-out text, with the same gaps each time."""
-    return Masked.held_out(data, _rows(config), config.data.context)
+    return MaskedBatches.for_evaluation(data, _rows(config), config.data.context)
 
 
 def _rows(config: Config) -> int:
     return config.data.batch_tokens // config.data.context
 
 
-def describe(config: Config, data: Prepared[Tokenizer, RunningText]) -> Described:
-    kind, size = data.inputs.kind, data.inputs.size
-    unit = language_model.unit_of(kind)
+def summarize(config: Config, data: PreparedData[Tokenizer, TokenizedText]) -> TaskSummary:
+    kind, size = data.processor.kind, data.processor.size
+    unit = language_model.token_unit(kind)
     told = f"masked language model: guess the hidden ones of {size:,} {kind} tokens"
-    return Described(unit, told, Marks(size).vocabulary, unit)
+    return TaskSummary(unit, told, SpecialTokens(size).vocab_size, unit)
 
 
-def judge(
-    config: Config, model: Encoded, inputs: Tokenizer, data: RunningText, chosen: Chosen, watch: Watch
+def score(
+    config: Config,
+    model: EncoderWithHead,
+    processor: Tokenizer,
+    data: TokenizedText,
+    predicted_ids: PredictedIds,
+    progress: ProgressCallback,
 ) -> None:
     """The loss and the accuracy say it all."""

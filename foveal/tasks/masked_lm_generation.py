@@ -6,28 +6,28 @@ from typing import Any
 import numpy as np
 
 from foveal.core.errors import UserError
-from foveal.data.core.examples import Examples, Ragged
-from foveal.data.core.length_buckets import HeldOutExamples
-from foveal.data.text.masked_lm_batches import GAP, with_gaps
-from foveal.data.text.special_tokens import Marks
-from foveal.data.text.tokenizers import Ids, Tokenizer
-from foveal.objectives.masked_lm import MaskedTask
-from foveal.tasks.session import Loaded
-from foveal.ui.console import result_line
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.length_buckets import BucketedEvalBatches
+from foveal.data.text.masked_lm_batches import MASK_PLACEHOLDER, encode_with_masks
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizers import TokenIds, Tokenizer
+from foveal.objectives.masked_lm import MaskedLMObjective
+from foveal.tasks.session import LoadedRun
+from foveal.ui.console import print_json
 
-Guess = tuple[int, float]
+TokenProbability = tuple[int, float]
 """A token, and its probability."""
 
 
-def fill_gaps(loaded: Loaded, texts: list[str], best: int, json: bool) -> None:
+def fill_gaps(loaded: LoadedRun, texts: list[str], best: int, json: bool) -> None:
     """Print each text with the likeliest token in each gap, and if more than one are wanted the `best` of
     each gap. Each gap is guessed by itself: the others are still gaps to the model."""
-    tokenizer: Tokenizer = loaded.inputs
-    sources = [_source(loaded, number, text) for number, text in enumerate(texts, 1)]
-    found = _guesses(loaded, sources, best)
-    filled = [_filled(tokenizer, *pair) for pair in zip(sources, found, strict=True)]
+    tokenizer: Tokenizer = loaded.processor
+    sources = [_encode_source(loaded, number, text) for number, text in enumerate(texts, 1)]
+    found = _predict_gaps(loaded, sources, best)
+    filled = [_fill_text(tokenizer, *pair) for pair in zip(sources, found, strict=True)]
     if json:
-        result_line({"run": str(loaded.run.path), "samples": _samples(tokenizer, texts, filled, found)})
+        print_json({"run": str(loaded.run.path), "samples": _samples_json(tokenizer, texts, filled, found)})
         return
     for text, gaps in zip(filled, found, strict=True):
         sys.stdout.write(f"{' '.join(text.split())}\n")
@@ -36,27 +36,29 @@ def fill_gaps(loaded: Loaded, texts: list[str], best: int, json: bool) -> None:
             sys.stdout.write(f"    gap {number}: {told}\n")
 
 
-def _source(loaded: Loaded, number: int, text: str) -> Ids:
+def _encode_source(loaded: LoadedRun, number: int, text: str) -> TokenIds:
     """The tokens of a text that has a gap, and is no longer than what the model reads."""
-    if GAP not in text:
-        raise UserError(f"text {number} has no gap: write {GAP} where a token is to be guessed")
-    tokens, limit = with_gaps(text, loaded.inputs), loaded.model.encoder.limit
+    if MASK_PLACEHOLDER not in text:
+        raise UserError(f"text {number} has no gap: write {MASK_PLACEHOLDER} where a token is to be guessed")
+    tokens, limit = encode_with_masks(text, loaded.processor), loaded.model.encoder.limit
     if limit is not None and len(tokens) > limit:
         raise UserError(f"text {number} has {len(tokens)} tokens, the model reads at most {limit}: cut it")
     return tokens
 
 
-def _guesses(loaded: Loaded, sources: list[Ids], best: int) -> list[list[list[Guess]]]:
+def _predict_gaps(
+    loaded: LoadedRun, sources: list[TokenIds], best: int
+) -> list[list[list[TokenProbability]]]:
     """Of each gap of each source the `best` likeliest tokens, which are no marks."""
-    task: MaskedTask = loaded.task
-    size = loaded.inputs.size
-    hidden = [(row == Marks(size).mask).astype(np.int64) for row in sources]
-    examples = Examples({"source": Ragged.from_rows(sources), "hidden": Ragged.from_rows(hidden)})
-    order = HeldOutExamples(examples, loaded.config.data.batch_tokens)
-    found: list[list[list[Guess]]] = [[]] * len(sources)
+    task: MaskedLMObjective = loaded.task
+    size = loaded.processor.size
+    hidden = [(row == SpecialTokens(size).mask).astype(np.int64) for row in sources]
+    examples = Examples({"source": RaggedArray.from_rows(sources), "hidden": RaggedArray.from_rows(hidden)})
+    order = BucketedEvalBatches(examples, loaded.config.data.batch_tokens)
+    found: list[list[list[TokenProbability]]] = [[]] * len(sources)
     for index in range(order.per_epoch):
         batch = order.batch(0, index)
-        likeliest = task.predict(batch)[:, :size].topk(min(best, size))
+        likeliest = task.predict_batch(batch)[:, :size].topk(min(best, size))
         pairs = zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
         gaps = iter([list(zip(*pair, strict=True)) for pair in pairs])
         for row, count in zip(batch.rows.tolist(), batch.columns["hidden"].sum(1).tolist(), strict=True):
@@ -64,15 +66,15 @@ def _guesses(loaded: Loaded, sources: list[Ids], best: int) -> list[list[list[Gu
     return found
 
 
-def _filled(tokenizer: Tokenizer, source: Ids, gaps: list[list[Guess]]) -> str:
+def _fill_text(tokenizer: Tokenizer, source: TokenIds, gaps: list[list[TokenProbability]]) -> str:
     """The text with the likeliest token of each gap put in."""
     tokens = source.copy()
-    tokens[source == Marks(tokenizer.size).mask] = [guesses[0][0] for guesses in gaps]
+    tokens[source == SpecialTokens(tokenizer.size).mask] = [guesses[0][0] for guesses in gaps]
     return tokenizer.decode(tokens[tokens < tokenizer.size]).strip()
 
 
-def _samples(
-    tokenizer: Tokenizer, texts: list[str], filled: list[str], found: list[list[list[Guess]]]
+def _samples_json(
+    tokenizer: Tokenizer, texts: list[str], filled: list[str], predictions: list[list[list[TokenProbability]]]
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -83,5 +85,5 @@ def _samples(
                 for guesses in gaps
             ],
         }
-        for prompt, text, gaps in zip(texts, filled, found, strict=True)
+        for prompt, text, gaps in zip(texts, filled, predictions, strict=True)
     ]

@@ -5,49 +5,49 @@ from typing import Any
 from foveal.config import Config, TaskName
 from foveal.store.run import Run
 from foveal.tasks import language_model, masked_lm
-from foveal.tasks.audio import SoundKind, SpeechKind
-from foveal.tasks.base import Kind
-from foveal.tasks.captioning import CaptionKind
-from foveal.tasks.draw.task import DrawKind
-from foveal.tasks.glimpses.task import GlimpseKind
-from foveal.tasks.image_classification import ImageKind
-from foveal.tasks.navigation.task import NavigateKind
-from foveal.tasks.series import SeriesKind, StepsKind
-from foveal.tasks.tagging import TagKind
-from foveal.tasks.text_classification import LabelKind
-from foveal.tasks.translation import PairKind
-from foveal.tasks.video import ClipsKind, FramesKind, NarrateKind
-from foveal.tasks.vqa.task import AnswerKind, ChooseKind, ReplyKind
+from foveal.tasks.audio import AudioClassificationTask, SpeechRecognitionTask
+from foveal.tasks.base import Task
+from foveal.tasks.captioning import ImageCaptioningTask
+from foveal.tasks.draw.task import ImageGenerationTask
+from foveal.tasks.glimpses.task import GlimpsesTask
+from foveal.tasks.image_classification import ImageClassificationTask
+from foveal.tasks.navigation.task import NavigationTask
+from foveal.tasks.series import SeriesClassificationTask, SeriesTaggingTask
+from foveal.tasks.tagging import TextTaggingTask
+from foveal.tasks.text_classification import TextClassificationTask
+from foveal.tasks.translation import TextToTextTask
+from foveal.tasks.video import FrameTaggingTask, VideoCaptioningTask, VideoClassificationTask
+from foveal.tasks.vqa.task import VQAGenerateTask, VQAMultipleChoiceTask, VQATask
 
-KINDS: dict[TaskName, Kind] = {
+TASKS: dict[TaskName, Task] = {
     "language": language_model,
-    "translate": PairKind(),
-    "transduce": PairKind(),
-    "transcribe": SpeechKind(),
-    "sounds": SoundKind(),
-    "classify": LabelKind(),
-    "tag": TagKind(),
+    "translate": TextToTextTask(),
+    "transduce": TextToTextTask(),
+    "transcribe": SpeechRecognitionTask(),
+    "sounds": AudioClassificationTask(),
+    "classify": TextClassificationTask(),
+    "tag": TextTaggingTask(),
     "mask": masked_lm,
-    "series": SeriesKind(),
-    "steps": StepsKind(),
-    "images": ImageKind(),
-    "glimpse": GlimpseKind(),
-    "draw": DrawKind(),
-    "caption": CaptionKind(),
-    "clips": ClipsKind(),
-    "frames": FramesKind(),
-    "narrate": NarrateKind(),
-    "answer": AnswerKind(),
-    "reply": ReplyKind(),
-    "choose": ChooseKind(),
-    "navigate": NavigateKind(),
+    "series": SeriesClassificationTask(),
+    "steps": SeriesTaggingTask(),
+    "images": ImageClassificationTask(),
+    "glimpse": GlimpsesTask(),
+    "draw": ImageGenerationTask(),
+    "caption": ImageCaptioningTask(),
+    "clips": VideoClassificationTask(),
+    "frames": FrameTaggingTask(),
+    "narrate": VideoCaptioningTask(),
+    "answer": VQATask(),
+    "reply": VQAGenerateTask(),
+    "choose": VQAMultipleChoiceTask(),
+    "navigate": NavigationTask(),
 }
 
 
-def kind_of(config: Config) -> Kind:
-    return KINDS[config.task.name]
+def task_of(config: Config) -> Task:
+    return TASKS[config.task.name]
 
 
-def open_inputs(run: Run) -> Any:
+def load_processor(run: Run) -> Any:
     """The processors of a run's inputs."""
-    return kind_of(run.config).open_inputs(run.inputs)
+    return task_of(run.config).load_processor(run.processor_folder)

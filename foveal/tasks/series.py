@@ -5,46 +5,48 @@ from typing import Any, ClassVar
 
 from foveal.config import Config
 from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import Prepared
-from foveal.data.core.split_data import Part
-from foveal.data.series.series_formats import LabelEachStep, OneLabel, SeriesInputs
-from foveal.encoders.series import VectorEncoder
-from foveal.models.encoder import vector_encoder
-from foveal.tasks.base import Described
-from foveal.tasks.labeling import ChoosingKind, PlacesKind, WholeKind, some
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.series.series_formats import SeriesClassificationFormat, SeriesProcessor, SeriesTaggingFormat
+from foveal.encoders.series import SeriesEncoder
+from foveal.models.encoder import series_encoder
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.labeling import ClassificationTask, LabelingTask, TaggingTask, summarize_labels
 
-CHANNELS = 6
+DEFAULT_CHANNELS = 6
 """Of an outline."""
 
 
-class MeasuredKind(ChoosingKind, ABC):
+class SeriesTask(LabelingTask, ABC):
     """What is read: series of equally many channels."""
 
-    told: ClassVar[str]
+    summary_template: ClassVar[str]
     """The task, with a place for its labels."""
 
-    def encoder(self, config: Config, inputs: SeriesInputs | None = None) -> VectorEncoder:
-        channels = CHANNELS if inputs is None else inputs.channels
-        return vector_encoder(config.model.encoder, channels, config.data.longest)
+    def encoder(self, config: Config, processor: SeriesProcessor | None = None) -> SeriesEncoder:
+        channels = DEFAULT_CHANNELS if processor is None else processor.channels
+        return series_encoder(config.model.encoder, channels, config.data.longest)
 
-    def describe(self, config: Config, data: Prepared[SeriesInputs, Part[Examples]]) -> Described:
-        labels, count = data.inputs.labels, data.inputs.channels
-        told = f"{self.told.format(some(labels))} from {count} channel{'s' if count > 1 else ''}"
-        return Described("labelled series", told, len(labels), "time steps")
+    def summarize(
+        self, config: Config, data: PreparedData[SeriesProcessor, SplitData[Examples]]
+    ) -> TaskSummary:
+        labels, count = data.processor.labels, data.processor.channels
+        told = f"{self.summary_template.format(summarize_labels(labels))} from {count} channel{'s' if count > 1 else ''}"
+        return TaskSummary("labelled series", told, len(labels), "time steps")
 
-    def amount(self, facts: dict[str, Any]) -> str:
+    def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['steps']:,} steps"
 
 
-class SeriesKind(MeasuredKind, WholeKind):
-    told = "series: {}"
+class SeriesClassificationTask(SeriesTask, ClassificationTask):
+    summary_template = "series: {}"
 
     def __init__(self) -> None:
-        super().__init__(OneLabel())
+        super().__init__(SeriesClassificationFormat())
 
 
-class StepsKind(MeasuredKind, PlacesKind):
-    told = "steps: {} for each step,"
+class SeriesTaggingTask(SeriesTask, TaggingTask):
+    summary_template = "steps: {} for each step,"
 
     def __init__(self) -> None:
-        super().__init__(LabelEachStep())
+        super().__init__(SeriesTaggingFormat())

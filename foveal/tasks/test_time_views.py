@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from foveal.config import from_tables
 from foveal.core.errors import UserError
-from foveal.tasks.session import Loaded
+from foveal.tasks.session import LoadedRun
 
 
-def with_views(loaded: Loaded, views: str | None, scales: str | None) -> Loaded:
+def with_test_time_views(loaded: LoadedRun, views: str | None, scales: str | None) -> LoadedRun:
     """The run with these settings in place of those it was trained with; None leaves one as it is.
 
     UserError for a run of no images, ConfigError for what is no setting.

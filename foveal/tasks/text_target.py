@@ -9,87 +9,109 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.config import Config, TaskName
-from foveal.core.progress import Watch, every_batch
-from foveal.data.audio.speech import SpeechInputs
+from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.data.audio.speech import SpeechProcessor
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
-from foveal.data.core.length_buckets import gather
-from foveal.data.core.split_data import Part
-from foveal.data.images.captioning import CaptionInputs
-from foveal.data.text.special_tokens import Marks
-from foveal.data.text.text_pairs import PairInputs
-from foveal.metrics.recognition import cer, exact, wer
-from foveal.metrics.score import Score
+from foveal.data.core.length_buckets import collate_examples
+from foveal.data.core.split_data import SplitData
+from foveal.data.images.captioning import CaptioningProcessor
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.text_pairs import TextPairProcessor
+from foveal.metrics.recognition import cer, exact_match, wer
+from foveal.metrics.score import MetricResult
 from foveal.metrics.translation import bleu, chrf
-from foveal.models.encoder import Encoded
-from foveal.objectives.hard_attention import DrawnSequenceTask
-from foveal.objectives.preview import Shown
-from foveal.objectives.sequence_to_sequence import SequenceTask
-from foveal.tasks.base import Chosen, Judged
-from foveal.tasks.examples import ExampleKind
-from foveal.tasks.vqa.answer_formats import ReplyInputs
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.hard_attention import HardAttentionObjective
+from foveal.objectives.preview import PreviewExamples
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.base import EvaluationResult, PredictedIds
+from foveal.tasks.examples import ExampleTask
+from foveal.tasks.vqa.answer_formats import VQAGenerationProcessor
 
-PREVIEWED = 3
-BEAM, ALPHA = 5, 1.0
+NUM_PREVIEWS = 3
+EVAL_BEAM, EVAL_LENGTH_PENALTY = 5, 1.0
 """How targets are written to be scored."""
-Inputs = PairInputs | SpeechInputs | CaptionInputs | ReplyInputs
-Metric = Callable[[list[str], list[str]], Score]
+TextTargetProcessor = TextPairProcessor | SpeechProcessor | CaptioningProcessor | VQAGenerationProcessor
+Metric = Callable[[list[str], list[str]], MetricResult]
 """References and outputs to a score."""
 METRICS: dict[TaskName, tuple[Metric, ...]] = {
     "translate": (bleu, chrf),
-    "caption": (chrf, bleu, exact),
-    "narrate": (chrf, bleu, exact),
-    "reply": (exact, chrf),
-    "transduce": (exact, wer, cer),
-    "transcribe": (exact, wer, cer),
+    "caption": (chrf, bleu, exact_match),
+    "narrate": (chrf, bleu, exact_match),
+    "reply": (exact_match, chrf),
+    "transduce": (exact_match, wer, cer),
+    "transcribe": (exact_match, wer, cer),
 }
 """By the first of them the worst examples are found: BLEU says little of a caption of few words."""
 
 
-class WritingKind(ExampleKind, ABC):
+class SequenceToSequenceTask(ExampleTask, ABC):
     """An encoder, and a generator that reads its memory."""
 
     def task(
-        self, config: Config, model: Encoded, inputs: Inputs, shown: Part[Any] | None = None
-    ) -> SequenceTask:
+        self,
+        config: Config,
+        model: EncoderWithHead,
+        processor: TextTargetProcessor,
+        preview_examples: SplitData[Any] | None = None,
+    ) -> SequenceToSequenceObjective:
         previews = None
-        if shown is not None:
-            rows = np.arange(min(PREVIEWED, len(shown)))
-            batch = self.gathered(shown.examples, rows)
-            previews = Shown(batch, [self.title(shown.sources[row]) for row in rows], inputs.target.decode)
-        marks = Marks(inputs.target.size)
+        if preview_examples is not None:
+            rows = np.arange(min(NUM_PREVIEWS, len(preview_examples)))
+            batch = self.eval_batch(preview_examples.examples, rows)
+            previews = PreviewExamples(
+                batch,
+                [self.preview_title(preview_examples.sources[row]) for row in rows],
+                processor.target.decode,
+            )
+        marks = SpecialTokens(processor.target.size)
         drawn = "attentive" in config.model.mixers and config.model.attentive.look == "hard"
-        make = DrawnSequenceTask if drawn else SequenceTask
-        return make(model, marks, inputs.room, config.task.smoothing, previews)
+        make = HardAttentionObjective if drawn else SequenceToSequenceObjective
+        return make(model, marks, processor.length_limit, config.task.label_smoothing, previews)
 
-    def title(self, source: str) -> str:
+    def preview_title(self, source: str) -> str:
         """What a preview calls it: a file without its folder, which is another one where a run is resumed."""
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 
-    def judge(
-        self, config: Config, model: Encoded, inputs: Inputs, data: Part[Any], chosen: Chosen, watch: Watch
-    ) -> Judged:
+    def score(
+        self,
+        config: Config,
+        model: EncoderWithHead,
+        processor: TextTargetProcessor,
+        data: SplitData[Any],
+        predicted_ids: PredictedIds,
+        progress: ProgressCallback,
+    ) -> EvaluationResult:
         """What a beam of 5 writes, by the metrics of the task."""
-        outputs, targets = self.found(config, model, inputs, data.examples, watch), data.answers
-        if inputs.target.kind == "word":  # spaces between words are all alike to it
+        outputs, targets = (
+            self.predicted_texts(config, model, processor, data.examples, progress),
+            data.references,
+        )
+        if processor.target.kind == "word":  # spaces between words are all alike to it
             targets = [" ".join(text.split()) for text in targets]
         scores = [metric(targets, outputs) for metric in METRICS[config.task.name]]
-        return Judged(data.sources, targets, outputs, data.lengths, scores)
+        return EvaluationResult(data.sources, targets, outputs, data.lengths, scores)
 
-    def found(
-        self, config: Config, model: Encoded, inputs: Inputs, examples: Examples, watch: Watch
+    def predicted_texts(
+        self,
+        config: Config,
+        model: EncoderWithHead,
+        processor: TextTargetProcessor,
+        examples: Examples,
+        progress: ProgressCallback,
     ) -> list[str]:
-        work = self.task(config, model, inputs)
+        work = self.task(config, model, processor)
         # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
-        order = self.once(config, examples)
+        order = self.example_batches(config, examples)
         outputs = [""] * len(examples)
-        for batch in every_batch(order, watch):
-            written = work.write(batch, BEAM, alpha=ALPHA)
+        for batch in iterate_batches(order, progress):
+            written = work.beam_decode(batch, EVAL_BEAM, alpha=EVAL_LENGTH_PENALTY)
             for row, hypotheses in zip(batch.rows.tolist(), written, strict=True):
-                outputs[row] = inputs.target.decode(work.spell(hypotheses[0])).strip()
+                outputs[row] = processor.target.decode(work.strip_special_tokens(hypotheses[0])).strip()
         return outputs
 
-    def gathered(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
+    def eval_batch(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
         """The examples `rows` (B,) as they are seen when they are not trained on."""
-        return gather(examples, rows)
+        return collate_examples(examples, rows)

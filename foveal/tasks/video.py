@@ -8,83 +8,94 @@ from numpy.typing import NDArray
 
 from foveal.config import Config
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.length_buckets import Buckets, HeldOutExamples, gather
-from foveal.data.core.prepared_data import Prepared
-from foveal.data.core.split_data import Part
-from foveal.data.images.captioning import CaptionInputs
-from foveal.data.images.image_examples import ImageInputs
-from foveal.data.text.special_tokens import Marks
-from foveal.data.video.clip_batches import ClipOrder, shown
-from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame, Shots, TextOfClip
-from foveal.encoders.video import FrameEncoder, VolumeEncoder
+from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.images.captioning import CaptioningProcessor
+from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.video.clip_batches import ClipBatches, load_clip_frames
+from foveal.data.video.clip_examples import (
+    ClipExamples,
+    FrameTaggingFormat,
+    VideoCaptioningFormat,
+    VideoClassificationFormat,
+)
+from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.models.decoder import decoder
-from foveal.models.encoder import Encoded
-from foveal.models.video import frame_encoder
-from foveal.tasks.base import Described
-from foveal.tasks.caption_scores import TellingKind
-from foveal.tasks.examples import ExampleKind
-from foveal.tasks.labeling import ChoosingKind, PlacesKind, WholeKind, some
+from foveal.models.encoder import EncoderWithHead
+from foveal.models.video import video_encoder
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.caption_scores import CaptioningTask
+from foveal.tasks.examples import ExampleTask
+from foveal.tasks.labeling import ClassificationTask, LabelingTask, TaggingTask, summarize_labels
 
 
-def reader_of(config: Config) -> FrameEncoder | VolumeEncoder:
-    return frame_encoder(config.model.encoder, config.data.image, config.data.longest)
+def clip_encoder_for(config: Config) -> FrameEncoder | Conv3dEncoder:
+    return video_encoder(config.model.encoder, config.data.image, config.data.longest)
 
 
-class FilmedKind(ExampleKind, ABC):
+class ClipTask(ExampleTask, ABC):
     """What is read: clips."""
 
-    def training_order(self, config: Config, data: Part[Shots]) -> ClipOrder:
-        order = Buckets(data.examples, config.data.batch_tokens, config.training.seed)
-        return ClipOrder(order, data.examples)
+    def train_batches(self, config: Config, data: SplitData[ClipExamples]) -> ClipBatches:
+        order = BucketedTrainBatches(data.examples, config.data.batch_tokens, config.training.seed)
+        return ClipBatches(order, data.examples)
 
-    def once(self, config: Config, examples: Shots) -> ClipOrder:
-        return ClipOrder(HeldOutExamples(examples, config.data.batch_tokens), examples)
+    def example_batches(self, config: Config, examples: ClipExamples) -> ClipBatches:
+        return ClipBatches(BucketedEvalBatches(examples, config.data.batch_tokens), examples)
 
-    def amount(self, facts: dict[str, Any]) -> str:
+    def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['frames']:,} frames"
 
 
-class LabelledKind(FilmedKind, ChoosingKind, ABC):
-    told: ClassVar[str]
+class ClipLabelingTask(ClipTask, LabelingTask, ABC):
+    summary_template: ClassVar[str]
     """The task, with a place for its labels."""
 
-    def encoder(self, config: Config, inputs: ImageInputs | None = None) -> FrameEncoder | VolumeEncoder:
-        return reader_of(config)
+    def encoder(
+        self, config: Config, processor: ImageClassificationProcessor | None = None
+    ) -> FrameEncoder | Conv3dEncoder:
+        return clip_encoder_for(config)
 
-    def describe(self, config: Config, data: Prepared[ImageInputs, Part[Shots]]) -> Described:
-        labels, size = data.inputs.labels, config.data.image.size
-        told = f"{self.told.format(some(labels))} from {size} x {size} pixels"
-        return Described("labelled clips", told, len(labels), "frames")
-
-
-class ClipsKind(LabelledKind, WholeKind):
-    told = "clips: {}"
-    usual = 10
-
-    def __init__(self) -> None:
-        super().__init__(LabelOfClip())
+    def summarize(
+        self, config: Config, data: PreparedData[ImageClassificationProcessor, SplitData[ClipExamples]]
+    ) -> TaskSummary:
+        labels, size = data.processor.labels, config.data.image.size
+        told = f"{self.summary_template.format(summarize_labels(labels))} from {size} x {size} pixels"
+        return TaskSummary("labelled clips", told, len(labels), "frames")
 
 
-class FramesKind(LabelledKind, PlacesKind):
-    told = "frames: {} for each frame,"
-    usual = 80
+class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
+    summary_template = "clips: {}"
+    default_classes = 10
 
     def __init__(self) -> None:
-        super().__init__(LabelOfFrame())
+        super().__init__(VideoClassificationFormat())
 
 
-class NarrateKind(FilmedKind, TellingKind):
+class FrameTaggingTask(ClipLabelingTask, TaggingTask):
+    summary_template = "frames: {} for each frame,"
+    default_classes = 80
+
     def __init__(self) -> None:
-        super().__init__(TextOfClip())
+        super().__init__(FrameTaggingFormat())
 
-    def of_target(self, config: Config, target: int) -> Encoded:
-        encoder, vocabulary = reader_of(config), Marks(target).vocabulary
-        return Encoded(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
 
-    def gathered(self, examples: Shots, rows: NDArray[np.int64]) -> ExampleBatch:
-        return shown(gather(examples, rows), examples)
+class VideoCaptioningTask(ClipTask, CaptioningTask):
+    def __init__(self) -> None:
+        super().__init__(VideoCaptioningFormat())
 
-    def describe(self, config: Config, data: Prepared[CaptionInputs, Part[Shots]]) -> Described:
-        size, target = config.data.image.size, data.inputs.target
+    def model_for_vocab(self, config: Config, target: int) -> EncoderWithHead:
+        encoder, vocabulary = clip_encoder_for(config), SpecialTokens(target).vocab_size
+        return EncoderWithHead(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
+
+    def eval_batch(self, examples: ClipExamples, rows: NDArray[np.int64]) -> ExampleBatch:
+        return load_clip_frames(collate_examples(examples, rows), examples)
+
+    def summarize(
+        self, config: Config, data: PreparedData[CaptioningProcessor, SplitData[ClipExamples]]
+    ) -> TaskSummary:
+        size, target = config.data.image.size, data.processor.target
         told = f"narrate: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
-        return Described("clips with a text", told, Marks(target.size).vocabulary, "target tokens")
+        return TaskSummary("clips with a text", told, SpecialTokens(target.size).vocab_size, "target tokens")

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import TrainingConfig
-from foveal.store.sealed import copy_tensors, weights_of
+from foveal.store.sealed import copy_tensors, unique_state_dict
 
 
-class Average(ABC):
+class WeightAverage(ABC):
     """A mean of the weights on the way; of batch norm's running statistics too, which belong to them.
 
     `tensors` are all that a checkpoint has to keep.
@@ -21,13 +21,13 @@ class Average(ABC):
 
     def __init__(self, model: nn.Module):
         self._weights = {
-            name: weight for name, weight in weights_of(model).items() if weight.is_floating_point()
+            name: weight for name, weight in unique_state_dict(model).items() if weight.is_floating_point()
         }
 
     def update(self, step: int) -> None:  # noqa: B027  # some take in nothing here
         """Take in the weights after update number `step` (from 0)."""
 
-    def look(self, step: int) -> None:  # noqa: B027
+    def on_evaluation(self, step: int) -> None:  # noqa: B027
         """Take in the weights at an evaluation, after `step` updates; once, however often it is called."""
 
     @abstractmethod
@@ -39,7 +39,7 @@ class Average(ABC):
         copy_tensors(self.tensors, tensors, name)
 
     @contextmanager
-    def in_model(self) -> Iterator[None]:
+    def applied(self) -> Iterator[None]:
         """Inside, the model's weights are the mean; the exact weights come back after."""
         kept = [weight.clone() for weight in self._weights.values()]
         for name, mean in self.mean().items():
@@ -51,7 +51,7 @@ class Average(ABC):
                 weight.copy_(old)
 
 
-class MovingAverage(Average):
+class ExponentialMovingAverage(WeightAverage):
     """`average += (1 - d) * (weights - average)` after each update (Polyak and Juditsky 1992).
 
     `d = min(decay, (1 + step) / (10 + step))` grows to the wanted decay, so that the first weights, which
@@ -71,7 +71,7 @@ class MovingAverage(Average):
         return self.tensors
 
 
-class LastMean(Average):
+class CheckpointAverage(WeightAverage):
     """The mean of the weights at the last `count` evaluations (Vaswani et al. 2017, 6.1, of checkpoints).
 
     They lie in a ring: those of evaluation number i in place i mod `count`. `steps` says after how many
@@ -84,7 +84,7 @@ class LastMean(Average):
         self._steps = torch.full((count,), -1)
         self.tensors = {"steps": self._steps, **{f"kept.{name}": kept for name, kept in self._kept.items()}}
 
-    def look(self, step: int) -> None:
+    def on_evaluation(self, step: int) -> None:
         if step not in self._steps:
             place = int(self._steps.argmin())  # an empty one, else that of the oldest
             self._steps[place] = step
@@ -96,8 +96,8 @@ class LastMean(Average):
         return {name: kept[:there].mean(0) for name, kept in self._kept.items()} if there else self._weights
 
 
-def make_average(model: nn.Module, config: TrainingConfig) -> Average | None:
+def make_average(model: nn.Module, config: TrainingConfig) -> WeightAverage | None:
     """As configured; None if the weights themselves are evaluated and kept."""
     if config.average:
-        return MovingAverage(model, config.average)
-    return LastMean(model, config.average_last) if config.average_last else None
+        return ExponentialMovingAverage(model, config.average)
+    return CheckpointAverage(model, config.average_last) if config.average_last else None

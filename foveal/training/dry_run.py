@@ -9,29 +9,29 @@ from torch import Tensor, nn
 
 from foveal.config import Config
 from foveal.core.runtime import autocast, seed_everything
-from foveal.store.sealed import copy_tensors, weights_of
+from foveal.store.sealed import copy_tensors, unique_state_dict
 from foveal.training.optim import Optimizer
-from foveal.training.protocols import Batch, Task
-from foveal.training.step import begin, objective, total_weights
+from foveal.training.protocols import Batch, Objective
+from foveal.training.step import starting_carry, total_loss, total_weights
 
 
 @dataclass(frozen=True)
-class Preflight:
+class DryRunResult:
     loss: float
     """The first loss, as the task reports it."""
     seconds: float
     """One forward and backward pass over one micro-batch."""
-    update: float
+    update_seconds: float
     """Seconds of one update of the weights."""
-    bytes: int
+    memory_bytes: int
     """Weights, gradients, the optimizer's two moments, and what the forward pass keeps for the backward."""
 
 
-def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Preflight:
+def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config) -> DryRunResult:
     """Run the first batch forward and backward twice (the first warms up), and update twice; weights, and
     statistics that run with the batches, stay as they are."""
     model.train()
-    own = weights_of(model)
+    own = unique_state_dict(model)
     before = {name: weight.clone() for name, weight in own.items()}
     device = next(model.parameters()).device
     kept: dict[int, int] = {}
@@ -49,8 +49,8 @@ def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Pre
         started = time.perf_counter()
         saving = torch.autograd.graph.saved_tensors_hooks(keep, lambda kept: kept)
         with autocast(device, config.training.precision), saving:
-            result, _ = task(batch, begin(task, batch, None))
-        objective(result, total_weights(task, [batch])).backward()  # type: ignore[no-untyped-call]
+            result, _ = objective(batch, starting_carry(objective, batch, None))
+        total_loss(result, total_weights(objective, [batch])).backward()  # type: ignore[no-untyped-call]
         seconds = time.perf_counter() - started
         metrics = result.metrics
     update = _update_seconds(model, config)
@@ -63,7 +63,7 @@ def preflight(model: nn.Module, task: Task, batch: Batch, config: Config) -> Pre
     averaged = config.training.average_last or config.training.average > 0
     copies = (1 + averaged) * sum(weights.values())
     copies += 3 * sum({p.data_ptr(): p.nbytes for p in model.parameters() if p.requires_grad}.values())
-    return Preflight(total / weight, seconds, update, copies + activations)
+    return DryRunResult(total / weight, seconds, update, copies + activations)
 
 
 def _update_seconds(model: nn.Module, config: Config) -> float:
@@ -71,7 +71,7 @@ def _update_seconds(model: nn.Module, config: Config) -> float:
     optimizer, seconds = Optimizer(model, config.optimizer), 0.0
     for _ in range(2):
         started = time.perf_counter()
-        norm, _ = optimizer.measure()
+        norm, _ = optimizer.gradient_stats()
         optimizer.step(config.optimizer.rate, norm)
         seconds = time.perf_counter() - started
     return seconds

@@ -5,24 +5,24 @@ import math
 import torch
 from torch import nn
 
-from foveal.core.progress import Watch, every_batch, unwatched
+from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
 from foveal.core.result import Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
-from foveal.training.protocols import Batches, Task
-from foveal.training.step import begin
+from foveal.training.protocols import Batches, Objective
+from foveal.training.step import starting_carry
 
 
 def evaluate(
     model: nn.Module,
-    task: Task,
+    objective: Objective,
     batches: Batches,
     *,
     precision: Precision = "float32",
-    watch: Watch = unwatched,
-    chosen: dict[int, list[int]] | None = None,
+    progress: ProgressCallback = no_progress,
+    predicted_ids: dict[int, list[int]] | None = None,
 ) -> dict[str, float]:
-    """Every batch once, the state carried from batch to batch; what the task chose is added to `chosen`.
+    """Every batch once, the state carried from batch to batch; what the task chose is added to `predicted_ids`.
 
     The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself;
     NaN where there is nothing to measure, as in answers that training never had. Noise is the same each time.
@@ -33,13 +33,13 @@ def evaluate(
     carry: State = None
     device = next(model.parameters()).device
     with torch.no_grad():
-        for index, batch in enumerate(every_batch(batches, watch)):
+        for index, batch in enumerate(iterate_batches(batches, progress)):
             seed_everything("evaluate", index)
             with autocast(device, precision):
-                result, carry = task(batch, begin(task, batch, carry))
+                result, carry = objective(batch, starting_carry(objective, batch, carry))
             metrics.add(result.metrics)
-            if chosen is not None:
-                chosen |= result.chosen
+            if predicted_ids is not None:
+                predicted_ids |= result.predicted_ids
             terms.add({name: (float(term.sum), term.weight) for name, term in result.terms.items()})
             coefficients |= {name: term.coefficient for name, term in result.terms.items()}
     means = terms.means()

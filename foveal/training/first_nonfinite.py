@@ -6,10 +6,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from foveal.core.result import Result
+from foveal.core.result import ObjectiveOutput
 
 
-def find_culprit(model: nn.Module, forward: Callable[[int], tuple[Result, Any]], slots: int) -> str:
+def find_first_nonfinite(
+    model: nn.Module, forward: Callable[[int], tuple[ObjectiveOutput, Any]], slots: int
+) -> str:
     """The first module whose output is not finite when the forward passes are run again (with the same
     noise), else the first such term of the loss, else the first parameter with such a gradient."""
     found: list[str] = []

@@ -5,10 +5,10 @@ from torch import nn
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
 from foveal.layers.vision.conv2d import BatchNorm2d
-from foveal.objectives.selective_model import PROXY
-from foveal.training.layer_depth import depths
+from foveal.objectives.selective_model import PROXY_PREFIX
+from foveal.training.layer_depth import layer_depths
 
-ENCODER, IMAGES = "encoder", "encoder.parts.source"
+ENCODER_PATH, IMAGE_ENCODER_PATH = "encoder", "encoder.parts.source"
 
 
 def freeze(model: nn.Module, what: FreezeName) -> None:
@@ -23,13 +23,13 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
     if what == "none":
         return
     modules = dict(model.named_modules())
-    whole = IMAGES if IMAGES in modules else ENCODER
+    whole = IMAGE_ENCODER_PATH if IMAGE_ENCODER_PATH in modules else ENCODER_PATH
     if what == "encoder":
         if whole not in modules:
             raise UserError("training.freeze=encoder: this model has none; leave it out")
         modules[whole].requires_grad_(False)
         return
-    own = [module for name, module in modules.items() if not name.startswith(PROXY)]
+    own = [module for name, module in modules.items() if not name.startswith(PROXY_PREFIX)]
     norms = [module for module in own if isinstance(module, BatchNorm2d)]
     for norm in norms:
         norm.requires_grad_(False)
@@ -39,7 +39,7 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
         return
     lowest = f"{whole}." if whole in modules else ""
     named = {name: weight for name, weight in model.named_parameters() if name.startswith(lowest)}
-    lower = [name for name, depth in depths(named).items() if depth > 1]
+    lower = [name for name, depth in layer_depths(named).items() if depth > 1]
     if not lower:
         raise UserError("training.freeze=below-last-block: this model has nothing below it; leave it out")
     for name in lower:

@@ -8,15 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from foveal.core.runtime import fast_bfloat16
+from foveal.core.runtime import has_fast_bfloat16
 
 A, B, C = 3.4445, -4.7750, 2.0315
 """Of the polynomial whose slope at zero is steepest; it brings singular values to 0.7 .. 1.2, not to 1."""
-STEPS, EPSILON = 5, 1e-7
+NEWTON_SCHULZ_STEPS, EPSILON = 5, 1e-7
 
 
 class Muon(torch.optim.Optimizer):
-    """`m += (1 - momentum) (g - m)`, `w -= rate (decay w + 0.2 sqrt(max(D, E)) orthogonal(u))` with
+    """`m += (1 - momentum) (g - m)`, `w -= rate (decay w + 0.2 sqrt(max(D, E)) orthogonalize(u))` with
     Nesterov's `u = g + momentum (m - g)`, for matrices (D, E), and filters (D, C, k, k) as (D, C k^2).
 
     The factor gives an update AdamW's size, so that one rate serves both (Liu et al. 2025, 2.2). It is
@@ -38,19 +38,19 @@ class Muon(torch.optim.Optimizer):
                     state["momentum_buffer"] = torch.zeros_like(weight)
                 mean = state["momentum_buffer"].lerp_(weight.grad, 1 - momentum)
                 wanted = weight.grad.lerp(mean, momentum).flatten(1)
-                update = orthogonal(wanted, fast_bfloat16(weight.device))
+                update = orthogonalize(wanted, has_fast_bfloat16(weight.device))
                 weight.mul_(1 - rate * group["weight_decay"])
                 weight.add_(update.view_as(weight), alpha=-rate * 0.2 * math.sqrt(max(wanted.shape)))
 
 
-def orthogonal(x: Float[Tensor, "D E"], low: bool) -> Float[Tensor, "D E"]:
+def orthogonalize(x: Float[Tensor, "D E"], low_precision: bool) -> Float[Tensor, "D E"]:
     """About `U V^T` of `x = U S V^T`, by five steps of `x <- A x + (B G + C G^2) x`, `G = x x^T` (Newton and
-    Schulz); in bfloat16 if `low`."""
-    y = x.bfloat16() if low else x.clone()
+    Schulz); in bfloat16 if `low_precision`."""
+    y = x.bfloat16() if low_precision else x.clone()
     tall = x.shape[0] > x.shape[1]
     y = y.T if tall else y
     y.div_(y.norm().clamp(min=EPSILON))
-    for _ in range(STEPS):
+    for _ in range(NEWTON_SCHULZ_STEPS):
         gram = y @ y.T
         y = torch.addmm(y, torch.addmm(gram, gram, gram, beta=B, alpha=C), y, beta=A)
     return y.T if tall else y

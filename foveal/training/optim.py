@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
-from foveal.training.layer_depth import depths
+from foveal.training.layer_depth import layer_depths
 from foveal.training.muon import Muon
 
 
 class Adagrad(torch.optim.Optimizer):
-    """`s += g²; w -= rate * g / sqrt(s + epsilon)`, epsilon inside the root as in Karpathy's min-char-rnn.
+    """`s += g²; w -= lr * g / sqrt(s + epsilon)`, epsilon inside the root as in Karpathy's min-char-rnn.
 
     Duchi, Hazan and Singer 2011 have it outside, as torch.optim has.
     """
@@ -47,22 +47,22 @@ class Optimizer:
 
     def __init__(self, model: nn.Module, config: OptimizerConfig):
         self.config = config
-        self.named = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-        self._parts = _rules(self.named, config)
+        self.trainable = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        self._parts = _torch_optimizers(self.trainable, config)
 
     def zero_grad(self) -> None:
-        for weight in self.named.values():
+        for weight in self.trainable.values():
             weight.grad = None
 
-    def measure(self) -> tuple[float, float]:
+    def gradient_stats(self) -> tuple[float, float]:
         """The gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
         gradients = self._gradients()
         # On a CPU torch's infinity norm takes a hundred times as long as aminmax.
         extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
         return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())
 
-    def step(self, rate: float, norm: float) -> None:
-        """Clip by `norm`, the global norm now, then by value, and update every parameter at `rate`."""
+    def step(self, lr: float, norm: float) -> None:
+        """Clip by `norm`, the global norm now, then by value, and update every parameter at `lr`."""
         if 0 < self.config.clip_norm < norm:
             torch._foreach_mul_(self._gradients(), self.config.clip_norm / norm)
         if self.config.clip_value:
@@ -70,12 +70,12 @@ class Optimizer:
             torch._foreach_clamp_max_(self._gradients(), self.config.clip_value)
         for part in self._parts:
             for group in part.param_groups:
-                group["lr"] = rate * group["scale"]
+                group["lr"] = lr * group["scale"]
             part.step()
 
     def state(self) -> dict[str, Tensor]:
         """Everything the updates so far left behind, as `<parameter>/<moment>`."""
-        names: dict[Tensor, str] = {weight: name for name, weight in self.named.items()}
+        names: dict[Tensor, str] = {weight: name for name, weight in self.trainable.items()}
         return {
             f"{names[weight]}/{moment}": value
             for part in self._parts
@@ -89,11 +89,11 @@ class Optimizer:
         state: dict[str, dict[str, Tensor]] = {}
         for key, value in tensors.items():
             parameter, _, moment = key.rpartition("/")
-            fits = parameter in self.named and value.shape in ((), self.named[parameter].shape)
+            fits = parameter in self.trainable and value.shape in ((), self.trainable[parameter].shape)
             if not fits:
                 raise UserError(f"{name}: {key} {list(value.shape)} does not fit the model")
             state.setdefault(parameter, {})[moment] = value
-        names = {weight: name for name, weight in self.named.items()}
+        names = {weight: name for name, weight in self.trainable.items()}
         for part in self._parts:
             held = part.state_dict()
             order = [names[weight] for group in part.param_groups for weight in group["params"]]
@@ -101,17 +101,17 @@ class Optimizer:
             part.load_state_dict(held)
 
     def _gradients(self) -> list[Tensor]:
-        return [weight.grad for weight in self.named.values() if weight.grad is not None]
+        return [weight.grad for weight in self.trainable.values() if weight.grad is not None]
 
 
-SINGLE = ("A_log", "convolution_weight", "canvas")
+PER_CHANNEL_TABLES = ("A_log", "convolution_weight", "canvas")
 """Tables of numbers that each belong to one channel or pixel, and so no matrices: Mamba's decays and filters,
 and the canvas that DRAW begins with."""
 
 
 def is_matrix(name: str, weight: Tensor) -> bool:
     """What weight decay touches: what maps vectors to vectors, and tables of them."""
-    return weight.dim() >= 2 and not name.endswith(SINGLE)
+    return weight.dim() >= 2 and not name.endswith(PER_CHANNEL_TABLES)
 
 
 def is_hidden_matrix(name: str, weight: Tensor) -> bool:
@@ -124,16 +124,18 @@ def is_hidden_matrix(name: str, weight: Tensor) -> bool:
     return is_matrix(name, weight) and hidden and "table" not in name and "projection" not in name
 
 
-def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torch.optim.Optimizer]:
-    depth = depths(named) if config.layer_decay != 1 else dict.fromkeys(named, 0)
+def _torch_optimizers(
+    trainable: dict[str, nn.Parameter], config: OptimizerConfig
+) -> list[torch.optim.Optimizer]:
+    depth = layer_depths(trainable) if config.layer_decay != 1 else dict.fromkeys(trainable, 0)
     if config.name == "muon":
-        hidden = {name: weight for name, weight in named.items() if is_hidden_matrix(name, weight)}
-        others = {name: weight for name, weight in named.items() if not is_hidden_matrix(name, weight)}
-        matrices, rest = _groups(hidden, depth, config), _groups(others, depth, config)
+        hidden = {name: weight for name, weight in trainable.items() if is_hidden_matrix(name, weight)}
+        others = {name: weight for name, weight in trainable.items() if not is_hidden_matrix(name, weight)}
+        matrices, rest = _parameter_groups(hidden, depth, config), _parameter_groups(others, depth, config)
         parts: list[torch.optim.Optimizer] = [_adamw(rest, config)] if rest else []
         return [_muon(matrices, config), *parts] if matrices else parts
-    groups = _groups(named, depth, config)
-    rate, epsilon = config.rate, config.epsilon
+    groups = _parameter_groups(trainable, depth, config)
+    rate, epsilon = config.lr, config.epsilon
     if config.name == "adamw":
         return [_adamw(groups, config)]
     if config.name == "adam":
@@ -147,23 +149,25 @@ def _rules(named: dict[str, nn.Parameter], config: OptimizerConfig) -> list[torc
     return [torch.optim.SGD(groups, lr=rate, momentum=momentum)]
 
 
-Groups = list[dict[str, Any]]
+ParameterGroups = list[dict[str, Any]]
 
 
-def _muon(groups: Groups, config: OptimizerConfig) -> torch.optim.Optimizer:
-    return Muon(groups, config.rate, config.momentum, config.weight_decay)
+def _muon(groups: ParameterGroups, config: OptimizerConfig) -> torch.optim.Optimizer:
+    return Muon(groups, config.lr, config.momentum, config.weight_decay)
 
 
-def _adamw(groups: Groups, config: OptimizerConfig) -> torch.optim.Optimizer:
+def _adamw(groups: ParameterGroups, config: OptimizerConfig) -> torch.optim.Optimizer:
     # Fused is 3.5 times as fast as the plain loop and 7 times as fast as foreach on a CPU (1M parameters).
     betas = (config.beta1, config.beta2)
-    return torch.optim.AdamW(groups, lr=config.rate, betas=betas, eps=config.epsilon, fused=True)
+    return torch.optim.AdamW(groups, lr=config.lr, betas=betas, eps=config.epsilon, fused=True)
 
 
-def _groups(named: dict[str, nn.Parameter], depth: dict[str, int], config: OptimizerConfig) -> Groups:
+def _parameter_groups(
+    trainable: dict[str, nn.Parameter], depth: dict[str, int], config: OptimizerConfig
+) -> ParameterGroups:
     """Parameters of one kind and depth together; `scale` is their share of the step's rate."""
     groups: dict[tuple[bool, int], list[nn.Parameter]] = {}
-    for name, weight in named.items():
+    for name, weight in trainable.items():
         groups.setdefault((is_matrix(name, weight), depth[name]), []).append(weight)
     return [
         {

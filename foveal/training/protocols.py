@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Bool
 from torch import Tensor
 
-from foveal.core.result import Result
+from foveal.core.result import ObjectiveOutput
 from foveal.core.state import State
 from foveal.training.plan import Plan
 
@@ -14,7 +14,7 @@ from foveal.training.plan import Plan
 @runtime_checkable
 class Batch(Protocol):
     @property
-    def fresh(self) -> Bool[Tensor, " B"] | None:
+    def stream_starts(self) -> Bool[Tensor, " B"] | None:
         """True for rows that begin a new stream; None if every row begins, so that nothing is carried."""
 
     @property
@@ -27,7 +27,7 @@ class Batches(Protocol):
     """Micro-batches as a pure function of (seed, epoch, index).
 
     With `training.accumulate = K`, micro-batch `index` belongs to slot `index % K` of a step: its rows
-    continue those of `index - K`. Where streams begin anew at an epoch, `fresh` says so.
+    continue those of `index - K`. Where streams begin anew at an epoch, `stream_starts` says so.
     """
 
     @property
@@ -38,8 +38,8 @@ class Batches(Protocol):
 
 
 @runtime_checkable
-class Task(Protocol):
-    def __call__(self, batch: Any, carry: State) -> tuple[Result, State]: ...
+class Objective(Protocol):
+    def __call__(self, batch: Any, carry: State) -> tuple[ObjectiveOutput, State]: ...
 
     def weights(self, batch: Any) -> dict[str, float]:
         """The weight of each term, from the batch alone."""
@@ -64,7 +64,7 @@ class Reporter(Protocol):
     def step(self, record: dict[str, Any]) -> None:
         """One update; `record` is the line in metrics.jsonl."""
 
-    def refused(self, record: dict[str, Any]) -> None:
+    def step_skipped(self, record: dict[str, Any]) -> None:
         """An update that was not applied; `record["culprit"]` says where the first bad number appeared."""
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:

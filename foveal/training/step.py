@@ -8,37 +8,37 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from foveal.core.result import Result, Totals
+from foveal.core.result import ObjectiveOutput, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
-from foveal.core.state import State, detach, finite_rows, map_state, reset
-from foveal.training.first_nonfinite import find_culprit
+from foveal.core.state import State, detach_state, finite_rows, map_state, reset_rows
+from foveal.training.first_nonfinite import find_first_nonfinite
 from foveal.training.optim import Optimizer
-from foveal.training.protocols import Batch, Task
+from foveal.training.protocols import Batch, Objective
 
 
 @dataclass(frozen=True)
-class Step:
+class StepResult:
     """What one update did. `norm` and `largest` are of the gradient before any clipping."""
 
     loss: float
     metrics: dict[str, float]
     norm: float
     largest: float
-    culprit: str | None
+    first_nonfinite: str | None
     """None if the update was applied, else where the first number that is not finite appeared."""
 
 
 def train_step(
     model: nn.Module,
-    task: Task,
+    objective: Objective,
     optimizer: Optimizer,
     batches: Sequence[Batch],
     carries: Sequence[State],
     *,
-    rate: float,
+    lr: float,
     seed: tuple[object, ...],
     precision: Precision = "float32",
-) -> tuple[Step, list[State]]:
+) -> tuple[StepResult, list[State]]:
     """Train on the micro-batches of one step, each with the carry of its own slot; returns the new carries.
 
     The objective is, over the terms, `coefficient * sum / total weight`; the total is taken over all
@@ -49,61 +49,63 @@ def train_step(
     model.train()
     optimizer.zero_grad()
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    totals = total_weights(task, batches)
+    totals = total_weights(objective, batches)
     metrics, losses, carried = Totals(), [], []
     device = next(model.parameters()).device
 
-    def forward(slot: int) -> tuple[Result, State]:
+    def forward(slot: int) -> tuple[ObjectiveOutput, State]:
         seed_everything(*seed, slot)
         with autocast(device, precision):
-            return task(batches[slot], begin(task, batches[slot], carries[slot]))
+            return objective(batches[slot], starting_carry(objective, batches[slot], carries[slot]))
 
     for slot, batch in enumerate(batches):
         result, carry = forward(slot)
-        loss = objective(result, totals)
+        loss = total_loss(result, totals)
         loss.backward()  # type: ignore[no-untyped-call]
         losses.append(loss.detach())
         metrics.add(result.metrics)
-        carried.append(None if batch.fresh is None else settle(carry))
+        carried.append(None if batch.stream_starts is None else detach_carry(carry))
 
     loss_value = float(torch.stack(losses).sum())
-    norm, largest = optimizer.measure()
+    norm, largest = optimizer.gradient_stats()
     if math.isfinite(loss_value) and math.isfinite(norm):
         culprit = None
-        optimizer.step(rate, norm)
+        optimizer.step(lr, norm)
     else:
-        culprit = find_culprit(model, forward, len(batches))
+        culprit = find_first_nonfinite(model, forward, len(batches))
         for buffer, value in buffers:
             buffer.copy_(value)
-        carried = [_mend(task, *pair) for pair in zip(batches, carried, strict=True)]
-    return Step(loss_value, metrics.means(), norm, largest, culprit), carried
+        carried = [_reset_nonfinite_rows(objective, *pair) for pair in zip(batches, carried, strict=True)]
+    return StepResult(loss_value, metrics.means(), norm, largest, culprit), carried
 
 
-def total_weights(task: Task, batches: Sequence[Batch]) -> dict[str, float]:
+def total_weights(objective: Objective, batches: Sequence[Batch]) -> dict[str, float]:
     """The weight of each term over all micro-batches."""
     totals: dict[str, float] = {}
     for batch in batches:
-        for name, weight in task.weights(batch).items():
+        for name, weight in objective.weights(batch).items():
             totals[name] = totals.get(name, 0.0) + weight
     return totals
 
 
-def objective(result: Result, totals: dict[str, float]) -> Tensor:
+def total_loss(result: ObjectiveOutput, totals: dict[str, float]) -> Tensor:
     """This micro-batch's part of the objective, a scalar."""
     parts = [term.coefficient * term.sum / (totals[name] or 1.0) for name, term in result.terms.items()]
     return torch.stack(parts).sum()
 
 
-def begin(task: Task, batch: Batch, carry: State) -> State:
+def starting_carry(objective: Objective, batch: Batch, carry: State) -> State:
     """The carry a batch starts from: rows that begin a stream are put back to the start."""
-    if batch.fresh is None:
+    if batch.stream_starts is None:
         return None
     if carry is None:
-        return task.start(batch)
-    return reset(carry, batch.fresh, task.start(batch)) if batch.fresh.any() else carry
+        return objective.start(batch)
+    return (
+        reset_rows(carry, batch.stream_starts, objective.start(batch)) if batch.stream_starts.any() else carry
+    )
 
 
-def settle(carry: State) -> State:
+def detach_carry(carry: State) -> State:
     """The carry cut off from its history, in storage of its own.
 
     A view would keep its whole chunk alive, and would lie in memory otherwise than after a resume, where
@@ -116,11 +118,11 @@ def settle(carry: State) -> State:
         alone = value.is_contiguous() and value.untyped_storage().nbytes() == value.nbytes
         return value if alone else value.clone(memory_format=torch.contiguous_format)
 
-    return map_state(leaf, detach(carry))
+    return map_state(leaf, detach_state(carry))
 
 
-def _mend(task: Task, batch: Batch, carry: State) -> State:
-    if batch.fresh is None or carry is None:
+def _reset_nonfinite_rows(objective: Objective, batch: Batch, carry: State) -> State:
+    if batch.stream_starts is None or carry is None:
         return None
-    bad = ~finite_rows(carry, len(batch.fresh))
-    return settle(reset(carry, bad, task.start(batch))) if bad.any() else carry
+    bad = ~finite_rows(carry, len(batch.stream_starts))
+    return detach_carry(reset_rows(carry, bad, objective.start(batch))) if bad.any() else carry

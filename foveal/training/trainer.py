@@ -15,24 +15,24 @@ from torch import nn
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
-from foveal.core.signals import Interrupted, Signals
+from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import checkpoint, durable, snapshot
-from foveal.store.metrics_log import Log
-from foveal.store.run import Run, held
-from foveal.store.sealed import seal_tensors, weights_of
+from foveal.store.metrics_log import JsonlLog
+from foveal.store.run import Run, run_lock
+from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.training.averaging import make_average
 from foveal.training.evaluate import evaluate
 from foveal.training.optim import Optimizer
 from foveal.training.plan import (
-    Pace,
     Plan,
-    counted_steps,
+    StepTimer,
+    budget_to_steps,
     evaluation_due,
+    lr_at,
     make_plan,
     parse_budget,
-    rate_at,
 )
-from foveal.training.protocols import Batches, Reporter, Task
+from foveal.training.protocols import Batches, Objective, Reporter
 from foveal.training.step import train_step
 
 
@@ -41,7 +41,7 @@ class FinishedError(UserError):
 
 
 class Trainer:
-    """Trains `model` through `task` on `batches` until the run's budget is spent.
+    """Trains `model` through `objective` on `batches` until the run's budget is spent.
 
     `valid` chooses the best weights and stops early; without it the last weights are kept.
     """
@@ -50,34 +50,34 @@ class Trainer:
         self,
         folder: Run,
         model: nn.Module,
-        task: Task,
+        objective: Objective,
         batches: Batches,
         valid: Batches | None,
         reporter: Reporter,
     ):
         self.folder, self.config = folder, folder.config.training
-        self.model, self.task, self.batches, self.valid = model, task, batches, valid
+        self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
         self.reporter = reporter
         self.budget = parse_budget(self.config.budget)
-        self.pace = Pace(self.budget.amount, folder.config.schedule)
-        self.state = snapshot.Training(
+        self.step_timer = StepTimer(self.budget.amount, folder.config.schedule)
+        self.state = snapshot.TrainingState(
             optimizer=Optimizer(model, folder.config.optimizer),
             average=make_average(model, self.config),
             carries=[None] * self.config.accumulate,
-            metrics=Log(folder.metrics),
-            samples=Log(folder.samples),
+            metrics=JsonlLog(folder.metrics),
+            samples=JsonlLog(folder.samples),
         )
         self._newest: Path | None = None
         self._saved_at = time.monotonic()
 
-    def run(self, signals: Signals) -> snapshot.Progress:
+    def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
         """Train to the end, from the newest checkpoint or from the beginning.
 
         Raises Interrupted after saving; RunFailed if too many steps in a row were refused or nothing can
         be written; UserError if the run is finished already or its checkpoints can't be used.
         """
         logs = closing(self.state.metrics), closing(self.state.samples)
-        with held(self.folder), logs[0], logs[1], signals.deferred():
+        with run_lock(self.folder), logs[0], logs[1], signals.deferred():
             self._resume()
             try:
                 self._loop(signals)
@@ -85,10 +85,10 @@ class Trainer:
                 if not signals.urgent:
                     self.save()
                 raise
-        return self.state.progress
+        return self.state.counters
 
-    def _loop(self, signals: Signals) -> None:
-        progress = self.state.progress
+    def _loop(self, signals: SignalHandler) -> None:
+        progress = self.state.counters
         while not progress.finished:
             signals.poll()
             self._decide_plan()
@@ -97,7 +97,7 @@ class Trainer:
                 self._look(signals)
             if self.state.plan and progress.step >= self.state.plan.total_steps:
                 progress.finished = "budget"
-            elif 0 < self.config.patience <= progress.stale:
+            elif 0 < self.config.patience <= progress.evals_without_improvement:
                 progress.finished = "patience"
             else:
                 self._train()
@@ -108,22 +108,22 @@ class Trainer:
 
     def _train(self) -> None:
         began = time.perf_counter()
-        state, progress, config = self.state, self.state.progress, self.config
+        state, progress, config = self.state, self.state.counters, self.config
         step = progress.step
         micros = range(step * config.accumulate, (step + 1) * config.accumulate)
         batches = [self.batches.batch(*divmod(micro, self.batches.per_epoch)) for micro in micros]
-        rate = rate_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.rate)
+        rate = lr_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.lr)
         done, state.carries = train_step(
             self.model,
-            self.task,
+            self.objective,
             state.optimizer,
             batches,
             state.carries,
-            rate=rate,
+            lr=rate,
             seed=(config.seed, step),
             precision=config.precision,
         )
-        if state.average and done.culprit is None:
+        if state.average and done.first_nonfinite is None:
             state.average.update(step)
         tokens = sum(batch.tokens for batch in batches)
         seconds = time.perf_counter() - began
@@ -132,10 +132,10 @@ class Trainer:
         progress.tokens += tokens
         progress.seconds += seconds
         if state.plan is None:
-            self.pace.times.append(seconds)
-        progress.refused = progress.refused + 1 if done.culprit else 0
+            self.step_timer.step_times.append(seconds)
+        progress.skipped_steps = progress.skipped_steps + 1 if done.first_nonfinite else 0
         record = {
-            "kind": "refused" if done.culprit else "step",
+            "kind": "refused" if done.first_nonfinite else "step",
             "step": progress.step,
             "epoch": progress.step * config.accumulate / self.batches.per_epoch,
             "tokens": progress.tokens,
@@ -147,40 +147,40 @@ class Trainer:
             "seconds": progress.seconds,
             "tokens_per_second": tokens / seconds,
         }
-        if done.culprit is None:
+        if done.first_nonfinite is None:
             state.metrics.write(record)
             self.reporter.step(record)
             return
-        record |= {"culprit": done.culprit, "in_a_row": progress.refused}
+        record |= {"culprit": done.first_nonfinite, "in_a_row": progress.skipped_steps}
         state.metrics.write(record)
-        self.reporter.refused(record)
-        if progress.refused >= config.bad_steps:
+        self.reporter.skipped_steps(record)
+        if progress.skipped_steps >= config.bad_steps:
             raise RunFailed(
-                f"{progress.refused} steps in a row gave numbers that are not finite, the last one step "
-                f"{progress.step} in {done.culprit}; try a lower optimizer.rate"
+                f"{progress.skipped_steps} steps in a row gave numbers that are not finite, the last one step "
+                f"{progress.step} in {done.first_nonfinite}; try a lower optimizer.rate"
             )
 
-    def _look(self, signals: Signals) -> None:
+    def _look(self, signals: SignalHandler) -> None:
         """Evaluate (not at step 0), keep the weights if they are the best, and sample; each once a step."""
-        state, progress = self.state, self.state.progress
+        state, progress = self.state, self.state.counters
         if state.average and progress.step:
-            state.average.look(progress.step)
-        with state.average.in_model() if state.average else nullcontext():
+            state.average.on_evaluation(progress.step)
+        with state.average.applied() if state.average else nullcontext():
             if self.valid and progress.evaluated < progress.step:
                 means = evaluate(
                     self.model,
-                    self.task,
+                    self.objective,
                     self.valid,
                     precision=self.config.precision,
-                    watch=lambda piece, pieces: signals.poll(),
+                    progress=lambda piece, pieces: signals.poll(),
                 )
                 progress.evaluated = progress.step
                 best = means["loss"] < (math.inf if progress.best_loss is None else progress.best_loss)
-                progress.stale = 0 if best else progress.stale + 1
+                progress.evals_without_improvement = 0 if best else progress.evals_without_improvement + 1
                 if best:
                     progress.best_step, progress.best_loss = progress.step, means["loss"]
                     state.best = self._sealed_weights("best", means["loss"])
-                    durable.replace_file(self.folder.weights, state.best)
+                    durable.atomic_write(self.folder.weights, state.best)
                 record = {"kind": "evaluation", "step": progress.step, **means}
                 state.metrics.write(record)
                 self.reporter.evaluated(record, progress.best_step)
@@ -193,11 +193,11 @@ class Trainer:
 
     def _preview(self) -> str | None:
         """What the model makes now, or why it makes nothing: whether training goes on the steps decide."""
-        seed_everything(self.config.seed, "preview", self.state.progress.step)
+        seed_everything(self.config.seed, "preview", self.state.counters.step)
         self.model.eval()
         with torch.no_grad():
             try:
-                return self.task.preview(self.state.progress.step)
+                return self.objective.preview(self.state.counters.step)
             except (RunFailed, UserError) as failure:
                 return f"no preview: {failure}"
 
@@ -205,43 +205,43 @@ class Trainer:
         """Write a checkpoint of this moment, which is between two steps."""
         state = self.state
         if state.best is None:
-            durable.replace_file(self.folder.weights, self._last_weights())
-        files = snapshot.to_files(state, self.model, self.folder.identity)
-        path = checkpoint.save(self.folder.checkpoints, state.progress.step, files, self._newest)
+            durable.atomic_write(self.folder.weights, self._last_weights())
+        files = snapshot.to_files(state, self.model, self.folder.fingerprint)
+        path = checkpoint.save(self.folder.checkpoints, state.counters.step, files, self._newest)
         self._newest, self._saved_at = path, time.monotonic()
-        self.reporter.saved(state.progress.step, path)
+        self.reporter.saved(state.counters.step, path)
 
     def _last_weights(self) -> bytes:
-        with self.state.average.in_model() if self.state.average else nullcontext():
+        with self.state.average.applied() if self.state.average else nullcontext():
             return self._sealed_weights("last", None)
 
     def _sealed_weights(self, which: str, loss: float | None) -> bytes:
         facts = {
             "which": f"{which} average" if self.state.average else which,
-            "step": self.state.progress.step,
+            "step": self.state.counters.step,
             "loss": loss,
         }
-        return seal_tensors(weights_of(self.model), facts)
+        return seal_tensors(unique_state_dict(self.model), facts)
 
     def _resume(self) -> None:
         state, folder = self.state, self.folder
         state.plan = folder.read_plan()
-        found, damaged = checkpoint.load_newest(folder.checkpoints)
+        found, damaged = checkpoint.load_latest(folder.checkpoints)
         if found:
-            snapshot.from_files(state, self.model, folder.identity, found.path, found.files)
+            snapshot.from_files(state, self.model, folder.fingerprint, found.path, found.files)
             self._newest = found.path
         else:
-            state.metrics.cut(0)
-            state.samples.cut(0)
+            state.metrics.truncate(0)
+            state.samples.truncate(0)
         weights = state.best or (self._last_weights() if found else b"")
         if weights and not (folder.weights.is_file() and folder.weights.read_bytes() == weights):
-            durable.replace_file(folder.weights, weights)
-        if state.progress.finished:
+            durable.atomic_write(folder.weights, weights)
+        if state.counters.finished:
             raise FinishedError(
-                f"{folder.path}: finished after {state.progress.step} steps; train a new run with --from "
+                f"{folder.path}: finished after {state.counters.step} steps; train a new run with --from "
                 f"{folder.path} to go further"
             )
-        self.reporter.started(state.progress.step, state.plan, damaged)
+        self.reporter.started(state.counters.step, state.plan, damaged)
 
     def _decide_plan(self) -> None:
         if self.state.plan is None and (plan := self._plan_now()):
@@ -251,7 +251,7 @@ class Trainer:
 
     def _plan_now(self) -> Plan | None:
         if self.budget.unit == "seconds":
-            return self.pace.plan(self.state.progress.step, self.state.progress.seconds)
+            return self.step_timer.plan(self.state.counters.step, self.state.counters.seconds)
         tokens = self.batches.batch(0, 0).tokens * self.config.accumulate
-        steps = counted_steps(self.budget, self.batches.per_epoch, self.config.accumulate, tokens)
+        steps = budget_to_steps(self.budget, self.batches.per_epoch, self.config.accumulate, tokens)
         return make_plan(steps, self.folder.config.schedule)

@@ -10,32 +10,32 @@ from rich.text import Text
 
 from foveal.core.errors import UserError
 
-ERROR = Console(stderr=True, highlight=False)
+STDERR = Console(stderr=True, highlight=False)
 """Everything but results goes to standard error."""
-OUTPUT = Console(highlight=False)
-PREVIEW = 144
+STDOUT = Console(highlight=False)
+PREVIEW_WIDTH = 144
 """Characters of a line of a preview on the screen, where it then takes two."""
 
 
-def say(message: str) -> None:
+def log(message: str) -> None:
     """One line that says what is being done or was decided."""
-    ERROR.print(Text(message, style="dim"), soft_wrap=True)
+    STDERR.print(Text(message, style="dim"), soft_wrap=True)
 
 
-def check_picture(out: Path | None) -> None:
+def check_png_path(out: Path | None) -> None:
     """Raise UserError for a name that can't be that of a drawing."""
     if out is not None and out.suffix.lower() != ".png":
         raise UserError(f"{out}: expected a name that ends in .png")
 
 
-def facts_table(rows: list[tuple[str, str]], console: Console = ERROR) -> None:
+def print_facts(rows: list[tuple[str, str]], console: Console = STDERR) -> None:
     """Names and values, aligned; lines are left whole, so that commands can be copied from them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         console.print(Text.assemble((name.ljust(width), "bold cyan"), "  ", value), soft_wrap=True)
 
 
-def result_line(result: dict[str, Any]) -> None:
+def print_json(result: dict[str, Any]) -> None:
     """The object that `--json` promises, on standard output."""
     import json
 
@@ -43,29 +43,29 @@ def result_line(result: dict[str, Any]) -> None:
     print(json.dumps(clean), file=sys.stdout, flush=True)
 
 
-def tell_each(run: Path, name: str, found: list[dict[str, Any]], out: Path | None, json: bool) -> None:
+def print_items(run: Path, name: str, items: list[dict[str, Any]], out: Path | None, json: bool) -> None:
     """A table for each of what was found in a run, where nothing is None, and where the picture of them lies;
     or one object with all of them under `name`."""
     if json:
-        result_line({"run": str(run), name: found} | ({} if out is None else {"picture": str(out)}))
+        print_json({"run": str(run), name: items} | ({} if out is None else {"picture": str(out)}))
         return
-    for one in found:
-        facts_table([(field, str(value)) for field, value in one.items() if value is not None], OUTPUT)
+    for one in items:
+        print_facts([(field, str(value)) for field, value in one.items() if value is not None], STDOUT)
     if out is not None:
-        facts_table([("picture", str(out))], OUTPUT)
+        print_facts([("picture", str(out))], STDOUT)
 
 
-def shortened(text: str, most: int) -> str:
+def truncate(text: str, max_length: int) -> str:
     """At most so many characters of a text."""
-    return text if len(text) <= most else f"{text[: most - 4]} ..."
+    return text if len(text) <= max_length else f"{text[: max_length - 4]} ..."
 
 
-def loss_of(scores: dict[str, Any], per: str = "") -> str:
+def format_loss(scores: dict[str, Any], per: str = "") -> str:
     """The loss with its unit: nats, each of what it is `per`; or what is missed of a reward of 1."""
     return f"{scores['loss']:.4f} {'of the reward missed' if 'reward' in scores else f'nats{per}'}"
 
 
-def besides(scores: dict[str, Any]) -> str:
+def format_extra_metrics(scores: dict[str, Any]) -> str:
     """What there is beside the loss, to be told behind it."""
     bits = scores.get("bits_per_character")
     told = "" if bits is None else f", {bits:.4f} bits per character"
@@ -73,7 +73,7 @@ def besides(scores: dict[str, Any]) -> str:
     return told + "".join(shares)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """`under 1 s`, `45 s`, `2:05`, `1:02:05`."""
     if 0 < seconds < 1:
         return "under 1 s"
@@ -84,7 +84,7 @@ def duration(seconds: float) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def size(count: int) -> str:
+def format_bytes(count: int) -> str:
     """`1.2 GB (1.1 GiB)`; both units, because they are mixed up so often."""
     for power, unit, binary in ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB")):
         if count >= 1000**power:

@@ -12,11 +12,18 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from foveal.training.plan import Plan
-from foveal.ui.console import ERROR, PREVIEW, besides, duration, loss_of, shortened
-from foveal.ui.progress_bar import Left
+from foveal.ui.console import (
+    PREVIEW_WIDTH,
+    STDERR,
+    format_duration,
+    format_extra_metrics,
+    format_loss,
+    truncate,
+)
+from foveal.ui.progress_bar import TimeLeftColumn
 
 
-def most_memory() -> int:
+def peak_memory() -> int:
     """The most bytes that this process has held so far: of a GPU's memory where it uses one."""
     if torch.cuda.is_available() and torch.cuda.max_memory_reserved():
         return torch.cuda.max_memory_reserved()
@@ -24,14 +31,14 @@ def most_memory() -> int:
     return most if sys.platform == "darwin" else 1024 * most
 
 
-class Screen:
+class TrainingScreen:
     """Reports a training run on standard error: live on a terminal, in plain lines elsewhere."""
 
     def __init__(self, budget_seconds: float | None, unit: str):
         self.budget, self.unit = budget_seconds, unit
         self.plan: Plan | None = None
         self.speed, self.valid = 0.0, math.nan
-        self._live = ERROR.is_terminal
+        self._live = STDERR.is_terminal
         self._last_line = time.monotonic()
         self._progress = Progress(
             TextColumn("step {task.fields[step]}"),
@@ -40,15 +47,15 @@ class Screen:
             TextColumn("held out [bold]{task.fields[valid]}[/]"),
             TextColumn("{task.fields[speed]}"),
             TextColumn("{task.fields[memory]}"),
-            Left(),
-            console=ERROR,
+            TimeLeftColumn(),
+            console=STDERR,
             transient=True,
         )
         self._bar = self._progress.add_task(
             "", total=1.0, step="0", loss="-", valid="-", speed="", memory="", left=""
         )
 
-    def __enter__(self) -> "Screen":
+    def __enter__(self) -> "TrainingScreen":
         if self._live:
             self._progress.start()
         return self
@@ -60,20 +67,20 @@ class Screen:
     def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
         self.plan = plan
         for line in damaged:
-            ERROR.print(Text(line, style="yellow"), soft_wrap=True)
+            STDERR.print(Text(line, style="yellow"), soft_wrap=True)
 
     def planned(self, plan: Plan) -> None:
         self.plan = plan
 
     def step(self, record: dict[str, Any]) -> None:
-        done, step = self._share(record)
+        done, step = self._fraction_done(record)
         self.speed = (
             record["tokens_per_second"]
             if not self.speed
             else (0.95 * self.speed + 0.05 * record["tokens_per_second"])
         )
-        left = "" if done is None else f"{duration(self._left(record, done))} left"
-        pace, memory = f"{self.speed:,.0f} {self.unit}/s", f"{most_memory() / 1e9:.1f} GB"
+        left = "" if done is None else f"{format_duration(self._seconds_left(record, done))} left"
+        pace, memory = f"{self.speed:,.0f} {self.unit}/s", f"{peak_memory() / 1e9:.1f} GB"
         if self._live:
             self._progress.update(
                 self._bar,
@@ -87,44 +94,44 @@ class Screen:
             )
         elif time.monotonic() > self._last_line + 10:
             self._last_line = time.monotonic()
-            ERROR.print(f"step {step}  loss {record['loss']:.3f}  {pace}  {memory}  {left}")
+            STDERR.print(f"step {step}  loss {record['loss']:.3f}  {pace}  {memory}  {left}")
 
-    def refused(self, record: dict[str, Any]) -> None:
-        ERROR.print(f"[red]step {record['step']}: not applied: {record['culprit']}")
+    def step_skipped(self, record: dict[str, Any]) -> None:
+        STDERR.print(f"[red]step {record['step']}: not applied: {record['culprit']}")
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.valid = record["loss"]
         better = best_step in (None, record["step"])
         mark = "" if better else f"  [yellow]not better since step {best_step}[/]"
-        told = f"held out {loss_of(record)}{besides(record)}{mark}"
-        ERROR.print(f"[bold]step {record['step']}[/]  {told}", soft_wrap=True)
+        told = f"held out {format_loss(record)}{format_extra_metrics(record)}{mark}"
+        STDERR.print(f"[bold]step {record['step']}[/]  {told}", soft_wrap=True)
 
     def sample(self, step: int, text: str) -> None:
         if step == 0:
-            ERROR.print("[bold]step 0[/]  before training")
+            STDERR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
-            ERROR.print(Text(f"    {_fitted(line)}", style="italic"), soft_wrap=True)
+            STDERR.print(Text(f"    {_fit_preview(line)}", style="italic"), soft_wrap=True)
 
     def saved(self, step: int, path: Path) -> None:
         pass
 
     def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
         if reason == "patience":
-            ERROR.print(f"stopped early at step {step}: no progress since step {best_step}")
+            STDERR.print(f"stopped early at step {step}: no progress since step {best_step}")
 
-    def _share(self, record: dict[str, Any]) -> tuple[float | None, str]:
+    def _fraction_done(self, record: dict[str, Any]) -> tuple[float | None, str]:
         step = record["step"]
         if self.plan is not None:
             return step / self.plan.total_steps, f"{step:,}/{self.plan.total_steps:,}"
         return (record["seconds"] / self.budget if self.budget else None), f"{step:,}"
 
-    def _left(self, record: dict[str, Any], done: float) -> float:
-        return float(record["seconds"] / done - record["seconds"]) if done else 0.0
+    def _seconds_left(self, record: dict[str, Any], fraction_done: float) -> float:
+        return float(record["seconds"] / fraction_done - record["seconds"]) if fraction_done else 0.0
 
 
-def _fitted(line: str) -> str:
+def _fit_preview(line: str) -> str:
     """A line of a preview; of one that is too long, each side of its arrow is cut."""
-    if len(line) <= PREVIEW:
+    if len(line) <= PREVIEW_WIDTH:
         return line
     sides = line.split(" -> ", 1)
-    return " -> ".join(shortened(side, PREVIEW // len(sides)) for side in sides)
+    return " -> ".join(truncate(side, PREVIEW_WIDTH // len(sides)) for side in sides)

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from foveal.data.images import image_rows
-from foveal.data.images.image_decoding import SUFFIXES
+from foveal.data.images.image_decoding import IMAGE_SUFFIXES
 from tests.commands.calling import call, predictions, refuse, succeed, tree
 from tests.commands.test_images import SMALL, write_images
 
@@ -114,7 +114,7 @@ def test_nothing_to_learn_from(made: Callable[[], None]) -> None:
 
 
 UNANSWERED: dict[Callable[[], None], str] = {
-    nothing: f"data: no pictures in it ({', '.join(SUFFIXES)}); give others, or rename them",
+    nothing: f"data: no pictures in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them",
     classes_of_nothing: "no pictures in it",
     texts: "a/1.jpg: no picture that can be read (JPEG, PNG, GIF, BMP, WEBP, TIFF, PPM); convert it",
     folders_called_pictures: "no pictures in it",
@@ -205,12 +205,12 @@ def test_more_pictures_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> Non
     """The machine would end the process without a word."""
     data = write_images(count=40)
     monkeypatch.setattr(image_rows, "LOOK", 12 * 12 * 3 * 10)
-    monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.SPARE - 1)
+    monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.MIN_FREE_BYTES - 1)
     told = refuse("train", data, *TWO)
     assert (
         "pictures up to it, which take 0.0 GB, memory is full; lower data.image.size=12, or give fewer"
         in told
     )
-    monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.SPARE)
+    monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.MIN_FREE_BYTES)
     succeed("train", data, *TWO)
     shutil.rmtree("runs")

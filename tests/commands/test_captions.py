@@ -16,16 +16,22 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from foveal.core.progress import unwatched
+from foveal.core.progress import no_progress
 from foveal.core.tap import capture
-from foveal.data.text.special_tokens import Marks
+from foveal.data.text.special_tokens import SpecialTokens
 from foveal.inspection.attention_maps import view
-from foveal.inspection.attention_maps.plot_image import DPI, GAP, SIDE, Looked, draw
+from foveal.inspection.attention_maps.plot_image import (
+    DPI,
+    GAP,
+    PANEL_SIZE,
+    ImageAttention,
+    plot_image_attention,
+)
 from foveal.metrics.cider import cider
-from foveal.objectives.sequence_to_sequence import SequenceTask
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.store.sealed import open_tensors
-from foveal.tasks.caption_scores import by_content
-from foveal.tasks.session import kind_of, load
+from foveal.tasks.caption_scores import cider_by_content
+from foveal.tasks.session import load, task_of
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
@@ -166,17 +172,17 @@ def test_where_it_looked_is_drawn(
 ) -> None:
     """A panel for the picture and for each word, with what the decoder reads as it writes token by token."""
     monkeypatch.chdir(learnt(form).folder)
-    drawn: list[Looked] = []
+    drawn: list[ImageAttention] = []
 
-    def noted(looks: list[Looked]) -> bytes:
+    def noted(looks: list[ImageAttention]) -> bytes:
         drawn.extend(looks)
-        return draw(looks)
+        return plot_image_attention(looks)
 
     monkeypatch.setattr(view, "draw", noted)
     given = ("generate", "run", "--input", "shapes/4.png", "--attention", tmp_path / "out.png")
     assert "out.png" in succeed(*given).err
     with Image.open(tmp_path / "out.png") as picture:
-        assert picture.width == round(4 * (SIDE + GAP) * DPI + GAP * DPI)
+        assert picture.width == round(4 * (PANEL_SIZE + GAP) * DPI + GAP * DPI)
     (look,) = drawn
     assert (look.words, look.grid) == (tuple(caption(4).split()), (3, 3))
     assert (look.pixels == np.asarray(Image.open("shapes/4.png"))).all()
@@ -192,14 +198,14 @@ def test_where_it_looked_is_drawn(
 def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.float32]:
     """How much of each of 9 places (T, 9) a run's decoder reads: the mean over the heads of its layer."""
     loaded = load(run)
-    model, inputs = loaded.model, loaded.inputs
+    model, inputs = loaded.model, loaded.processor
     statistics, size = inputs.statistics, inputs.target.size
     seen = (torch.tensor(pixels) - torch.tensor(statistics.mean)) / torch.tensor(statistics.deviation)
     steps = []
     with torch.inference_mode():
         memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
-        state = model.head.start(memory, 1)
-        for token in (Marks(size).start, *inputs.target.encode(text)[:-1]):
+        state = model.head.bos(memory, 1)
+        for token in (SpecialTokens(size).bos, *inputs.target.encode(text)[:-1]):
             with capture(model.head, "*/weights") as found:
                 _, state, _ = model.head(torch.tensor([[token]]), state)
             (weights,) = (one for several in found.values() for one in several if one.shape[3] == 9)
@@ -210,13 +216,18 @@ def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.fl
 def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
     """And each row gets what was told of its own."""
     run = load("run")
-    kind = kind_of(run.config)
-    part, _ = kind.prepare_held_out(run.config, "shapes", run.inputs, print)
+    kind = task_of(run.config)
+    part, _ = kind.prepare_held_out(run.config, "shapes", run.processor, print)
     rows = [7, 4, 7, 7, 4, 9]
     several = part.examples.some(rows)
-    once = kind.found(run.config, run.model, run.inputs, part.examples.some([7, 4, 9]), unwatched)
-    with patch.object(SequenceTask, "write", autospec=True, side_effect=SequenceTask.write) as write:
-        found = kind.found(run.config, run.model, run.inputs, several, unwatched)
+    once = kind.found(run.config, run.model, run.processor, part.examples.some([7, 4, 9]), no_progress)
+    with patch.object(
+        SequenceToSequenceObjective,
+        "write",
+        autospec=True,
+        side_effect=SequenceToSequenceObjective.beam_decode,
+    ) as write:
+        found = kind.found(run.config, run.model, run.processor, several, no_progress)
     assert found == [once[place] for place in (0, 1, 0, 0, 1, 2)]
     assert len({*once}) == 3
     assert [len(call.args[1].rows) for call in write.call_args_list] == [3]
@@ -236,7 +247,9 @@ def test_all_texts_of_a_picture_are_references_together() -> None:
     """Rows of a picture that is there three times, wherever they stand and whatever it is called."""
     texts = ["a dog runs home", "two red birds", "the dog is going home", "a cat", "a dog goes home"]
     contents = ["dog", "birds", "dog", "cat", "dog"]
-    found = by_content(contents, texts, ["A dog runs!", "two birds", "A dog runs!", "a cow", "A dog runs!"])
+    found = cider_by_content(
+        contents, texts, ["A dog runs!", "two birds", "A dog runs!", "a cow", "A dog runs!"]
+    )
     dogs = ["a dog runs home", "the dog is going home", "a dog goes home"]
     references = [[text.split() for text in dogs], [["two", "red", "birds"]], [["a", "cat"]]]
     expected = cider(references, [["a", "dog", "runs"], ["two", "birds"], ["a", "cow"]])

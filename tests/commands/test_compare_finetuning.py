@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import foveal
-from foveal.encoders.patches import regrid
+from foveal.encoders.patches import interpolate_positions
 from foveal.store.sealed import open_tensors
 from tests.commands.calling import call, refuse, succeed
 from tests.commands.strike import at
@@ -107,7 +107,7 @@ def test_images_of_another_size_have_positions_between_those_of_the_patches(here
     name = "encoder.stack.positioned.position.table"
     before, after = tensors("run")[name], tensors("more")[name]
     assert len(after) == 64 + 1 > len(before)
-    assert torch.equal(after, regrid(before, 65, 1))
+    assert torch.equal(after, interpolate_positions(before, 65, 1))
     assert torch.equal(tensors("more")["encoder.token"], tensors("run")["encoder.token"])
 
 

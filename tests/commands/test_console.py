@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from foveal.ui import training_screen
-from foveal.ui.console import duration
-from foveal.ui.training_screen import Screen
+from foveal.ui.console import format_duration
+from foveal.ui.training_screen import TrainingScreen
 
 
 def shown(text: str) -> list[str]:
     told = io.StringIO()
     with redirect_stderr(told):
-        Screen(None, "tokens").sample(1, text)
+        TrainingScreen(None, "tokens").sample(1, text)
     return told.getvalue().splitlines()
 
 
@@ -34,7 +34,7 @@ def test_a_long_preview_is_cut_on_both_sides() -> None:
 def test_an_evaluation_says_what_there_is_and_when_it_was_better() -> None:
     told = io.StringIO()
     with redirect_stderr(told):
-        screen = Screen(None, "tokens")
+        screen = TrainingScreen(None, "tokens")
         screen.evaluated({"step": 16, "loss": 0.5, "accuracy": 0.75}, 16)
         screen.evaluated({"step": 1032, "loss": 0.6, "bits_per_character": 1.5}, 16)
     assert told.getvalue().splitlines() == [
@@ -45,7 +45,7 @@ def test_an_evaluation_says_what_there_is_and_when_it_was_better() -> None:
 
 def test_durations() -> None:
     seconds = (0.0, 0.3, 1.2, 59.0, 125.0, 3725.0)
-    assert [duration(one) for one in seconds] == ["0 s", "under 1 s", "1 s", "59 s", "2:05", "1:02:05"]
+    assert [format_duration(one) for one in seconds] == ["0 s", "under 1 s", "1 s", "59 s", "2:05", "1:02:05"]
 
 
 def test_what_fits_is_left_whole() -> None:
@@ -59,7 +59,7 @@ def test_what_fits_is_left_whole() -> None:
 
 def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_screen, "most_memory", lambda: 2_340_000_000)
-    told, shown = io.StringIO(), Screen(10.0, "tokens")
+    told, shown = io.StringIO(), TrainingScreen(10.0, "tokens")
     monkeypatch.setattr(shown, "_last_line", -100.0)
     with redirect_stderr(told):
         shown.step({"step": 4, "loss": 1.5, "tokens_per_second": 1234.0, "seconds": 2.5})
@@ -67,6 +67,6 @@ def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPat
 
 
 def test_memory_is_of_this_process() -> None:
-    before = training_screen.most_memory()
+    before = training_screen.peak_memory()
     held = np.ones(1 << 25)
-    assert held.nbytes < training_screen.most_memory() < before + 2 * held.nbytes
+    assert held.nbytes < training_screen.peak_memory() < before + 2 * held.nbytes

@@ -54,9 +54,9 @@ def test_mask_then_classify() -> None:
     encoder = {name for name in after if name.startswith("encoder.")}
     assert encoder == {name for name in before if name.startswith("encoder.")}
     assert all(torch.equal(after[name], before[name]) for name in encoder)
-    head = build_model(foveal.load("head").config, foveal.load("head").inputs, torch.device("cpu")).head
+    head = build_model(foveal.load("head").config, foveal.load("head").processor, torch.device("cpu")).head
     assert not torch.equal(after["head.projection.weight"], head.projection.weight)
-    assert foveal.load("head").inputs.source.digest == foveal.load("first").inputs.digest
+    assert foveal.load("head").processor.source.digest == foveal.load("first").processor.digest
     result = finetune("--run", "all", "--budget", "60steps", "optimizer.rate=6e-3", "optimizer.name=adamw")
     assert result["accuracy"] > 0.9
     assert not torch.equal(tensors("all")["encoder.embedding.table"], before["encoder.embedding.table"])
@@ -120,8 +120,8 @@ def test_a_language_model_reads(mixer: str) -> None:
     )
     assert "the encoder of first; the head is new" in told.err
     first, read = foveal.load("first"), foveal.load("read")
-    assert read.inputs.source.digest == first.inputs.digest
-    tokens = torch.from_numpy(first.inputs.encode("the cat is mat").astype("int64"))[None]
+    assert read.processor.source.digest == first.processor.digest
+    tokens = torch.from_numpy(first.processor.encode("the cat is mat").astype("int64"))[None]
     features, _, _ = first.model.eval()(tokens)
     memory, _ = read.model.eval().encoder(tokens)
     torch.testing.assert_close(memory.vectors, features, rtol=1e-4, atol=1e-5)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from foveal.inspection.filmstrip.plot import RIGHT
-from foveal.metrics.cider import cider, words
+from foveal.inspection.filmstrip.plot import CORRECT_COLOR
+from foveal.metrics.cider import caption_words, cider
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 from tests.data.made_videos import film as video
@@ -104,7 +104,10 @@ def test_a_label_for_each_frame() -> None:
     rights = [" ".join(film(number)[1]) for number in range(8)]
     assert [one["right"] for one in json.loads(told.out)["clips"]] == rights
     succeed("inspect", "run", "filmstrip", "--query", "one.gif", "--out", "one.png")
-    assert [ImageColor.getrgb(RIGHT) in colours(name) for name in ("some.png", "one.png")] == [True, False]
+    assert [ImageColor.getrgb(CORRECT_COLOR) in colours(name) for name in ("some.png", "one.png")] == [
+        True,
+        False,
+    ]
 
 
 def test_one_label_by_3d_convolutions() -> None:
@@ -161,10 +164,10 @@ def test_a_text() -> None:
         text=[*films["text"], *["it moves"] * 60],
     )
     found = json.loads(succeed("evaluate", "run", "twice.npz", "--json").out)
-    outputs = [words(one["output"]) for one in predictions("run", "films.npz")]
+    outputs = [caption_words(one["output"]) for one in predictions("run", "films.npz")]
     references: dict[bytes, list[list[str]]] = {}
     for clip, *told in zip(films["clips"], films["text"], ["it moves"] * 60, strict=True):
-        references.setdefault(clip.tobytes(), []).extend(map(words, told))
+        references.setdefault(clip.tobytes(), []).extend(map(caption_words, told))
     written = dict(zip(map(bytes, films["clips"]), outputs, strict=True))
     assert len(written) < 60
     expected = cider([*references.values()], [*written.values()])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import foveal
-from foveal.data.text.special_tokens import Marks
+from foveal.data.text.special_tokens import SpecialTokens
 from tests.commands.calling import refuse, succeed
 
 SMALL = (
@@ -40,11 +40,11 @@ def test_the_likeliest_tokens(filler: Path) -> None:
     prompt = "the c[MASK]t and[MASK][MASK]he r"
     (found,) = filled(filler, "--prompt", prompt, "--best", "3")
     loaded = foveal.load(filler)
-    letters, marks = loaded.inputs.vocabulary, Marks(loaded.inputs.size)
+    letters, marks = loaded.inputs.vocab_size, SpecialTokens(loaded.inputs.size)
     places = [5, 11, 12]
     source = [marks.mask if i in places else letters.index(x) for i, x in enumerate("the c.t and..he r")]
     with torch.inference_mode():
-        memory, _ = loaded.model.encoder(torch.tensor([[*source, marks.stop]]))
+        memory, _ = loaded.model.encoder(torch.tensor([[*source, marks.eos]]))
         features, _ = loaded.model.head(memory, torch.ones(1, len(source) + 1, dtype=torch.bool))
         chances = loaded.model.head.project(features).softmax(1)[places, : marks.size]
     text = list("the c.t and..he r")

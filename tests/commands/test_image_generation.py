@@ -99,7 +99,7 @@ def test_drawings_made_in_several_goes_are_those_made_one_by_one(
 ) -> None:
     sets = []
     for together in (5, 1):
-        monkeypatch.setattr("foveal.tasks.draw.generate.TOGETHER", together)
+        monkeypatch.setattr("foveal.tasks.draw.generate.BATCH_SIZE", together)
         succeed("generate", run, "--samples", "12", "--out", f"by{together}")
         sets.append(np.stack([pixels(f"by{together}/{number:02}.png") for number in range(12)]))
     assert np.abs(sets[0] - sets[1]).max() <= 1

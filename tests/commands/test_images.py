@@ -14,7 +14,7 @@ from PIL import Image
 
 import foveal
 from foveal.data.core.batching import ExampleBatch
-from foveal.objectives.classification import ClassifyTask
+from foveal.objectives.classification import ClassificationObjective
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
@@ -179,9 +179,9 @@ def test_a_network_is_described() -> None:
 def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
     train(write_images(), steps=2)
     shapes = []
-    plain = ClassifyTask._logits
+    plain = ClassificationObjective._logits
     monkeypatch.setattr(
-        ClassifyTask,
+        ClassificationObjective,
         "_logits",
         lambda task, batch: shapes.append(batch.columns["source"].shape) or plain(task, batch),
     )
@@ -218,15 +218,15 @@ def test_a_network_by_its_name() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_loss_and_scores_are_of_one_pass_in_the_precision_of_the_training(monkeypatch, precision) -> None:
-    asked, rows, plain = set(), [], ClassifyTask._logits
+    asked, rows, plain = set(), [], ClassificationObjective._logits
 
-    def noted(self: ClassifyTask, batch: ExampleBatch) -> Any:
+    def noted(self: ClassificationObjective, batch: ExampleBatch) -> Any:
         asked.add(torch.is_autocast_enabled("cpu"))
         rows.append(len(batch.rows))
         return plain(self, batch)
 
     train(write_images(), f"training.precision={precision}", steps=1)
-    monkeypatch.setattr(ClassifyTask, "_logits", noted)
+    monkeypatch.setattr(ClassificationObjective, "_logits", noted)
     succeed("evaluate", "run")
     assert asked == {precision == "bfloat16"}
     assert sum(rows) == 12

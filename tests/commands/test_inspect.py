@@ -60,7 +60,7 @@ def test_a_run_and_other_data() -> None:
 
 def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, usual = [], view.fit_first
-    monkeypatch.setattr(view, "fit_first", lambda *given, taken: begun.append(usual(*given, taken)))
+    monkeypatch.setattr(view, "fit_first", lambda *given, reused: begun.append(usual(*given, reused)))
     small = ("data.image.size=16", "data.image.batch=16", "--initialization", "own,kaiming")
     looked("airbench", "activations", *small, "--data", write_images())
     assert begun == [True, True]

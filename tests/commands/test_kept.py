@@ -11,7 +11,7 @@ from foveal.commands import train
 from foveal.config import from_tables
 from foveal.config.files import to_toml
 from foveal.core.errors import UserError
-from foveal.core.runtime import choose_device
+from foveal.core.runtime import resolve_device
 from tests.commands.calling import TINY, refuse, succeed
 
 
@@ -32,8 +32,8 @@ def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None
         Path("runs/text-demo-1").mkdir(parents=True)
         announce(*given)
 
-    announce = train._announce
-    with patch("foveal.commands.train._announce", elsewhere):
+    announce = train._print_setup
+    with patch("foveal.commands.train._print_setup", elsewhere):
         told = succeed("train", "text.txt", *TINY, "--budget", "2steps")
     assert "another training has taken that place: this run is runs/text-demo-2" in told.err
     assert Path("runs/text-demo-2/model.safetensors").is_file()
@@ -84,12 +84,12 @@ def test_the_tokens_of_a_run_to_begin_from_stay(finished: Path, setting: str) ->
 
 def test_a_device_that_no_model_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="models run on cpu or cuda"):
-        choose_device("meta")
+        resolve_device("meta")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert choose_device("cuda:1").index == 1
+    assert resolve_device("cuda:1").index == 1
     with pytest.raises(UserError, match="CUDA devices here are 0 to 1"):
-        choose_device("cuda:2")
+        resolve_device("cuda:2")
 
 
 def test_words_are_not_exported(here: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from foveal.tasks.navigation.generated_episodes import an_errand
+from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.grid_world import THINGS
 from tests.commands.calling import TINY, call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -27,7 +27,7 @@ SMALL = (
 
 def write_maps(path: str = "maps.jsonl", count: int = 50) -> list[dict[str, Any]]:
     chance = Random(0)
-    rows = [an_errand(chance) for _ in range(count)]
+    rows = [random_episode(chance) for _ in range(count)]
     Path(path).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return rows
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from foveal.ui import progress_bar
-from foveal.ui.progress_bar import Meter
+from foveal.ui.progress_bar import ProgressBar
 
 
 class Clock:
@@ -24,7 +24,7 @@ def screen(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> tuple[Clock, io.S
 
 
 def work(clock: Clock, pieces: int, seconds: float) -> None:
-    with Meter("test loss") as watch:
+    with ProgressBar("test loss") as watch:
         for piece in range(pieces):
             watch(piece, pieces)
             clock.now += seconds
@@ -42,7 +42,7 @@ def test_without_a_terminal_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyP
 
 def test_pieces_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, shown = screen(monkeypatch, terminal=False)
-    with Meter("images seen") as watch:
+    with ProgressBar("images seen") as watch:
         for pieces in (5, 20):
             for piece in range(pieces):
                 watch(piece, pieces)

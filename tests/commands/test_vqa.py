@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from foveal.store.sealed import open_tensors
-from foveal.tasks.session import kind_of, load
-from foveal.tasks.vqa.answer_formats import UNSEEN
+from foveal.tasks.session import load, task_of
+from foveal.tasks.vqa.answer_formats import IGNORE_INDEX
 from foveal.training.evaluate import evaluate
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
@@ -199,9 +199,9 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
     train("shapes", steps=2)
     assert "others: no answer is one of training" in refuse("evaluate", "run", "others")
     run = load("run")
-    part, _ = kind_of(run.config).prepare_held_out(run.config, "shapes", run.inputs, print)
-    part.examples.columns["label"][:] = UNSEEN
-    found = evaluate(run.model, run.task, kind_of(run.config).once(run.config, part.examples))
+    part, _ = task_of(run.config).prepare_held_out(run.config, "shapes", run.processor, print)
+    part.examples.columns["label"][:] = IGNORE_INDEX
+    found = evaluate(run.model, run.objective, task_of(run.config).once(run.config, part.examples))
     assert math.isnan(found["loss"])
     assert found["accuracy"] == 0
 
@@ -211,10 +211,10 @@ def test_experts_that_read_the_choices_are_balanced_too() -> None:
     write_questions("shapes", "choices", count=20)
     train("shapes", "--task", "choose", "model.question.feedforward=experts", steps=1)
     run = load("run")
-    part, _ = kind_of(run.config).prepare_held_out(run.config, "shapes", run.inputs, print)
-    batch = kind_of(run.config).once(run.config, part.examples).batch(0, 0)
+    part, _ = task_of(run.config).prepare_held_out(run.config, "shapes", run.processor, print)
+    batch = task_of(run.config).once(run.config, part.examples).batch(0, 0)
     with torch.no_grad():
-        found = run.task(batch, None)[0].terms["balance"]
+        found = run.objective(batch, None)[0].terms["balance"]
         _, asked = run.model.encode(batch.columns, batch.lengths)
         _, chosen = run.model.choices(batch.columns["choice"], batch.lengths["choice"])
     rows = zip(batch.columns["choices"].tolist(), batch.lengths["choices"].tolist(), strict=True)

@@ -8,16 +8,16 @@ from torch.nn import functional as F
 
 from foveal.config import OptimizerConfig
 from foveal.core.memory import Memory
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.generation.beam_search import beam_search
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
-from foveal.ops.padding import present
+from foveal.ops.padding import sequence_mask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -34,7 +34,7 @@ class Reader(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Memory:
         vectors, _ = self.mixer(self.embedding(tokens), lengths=lengths)
-        mask = present(lengths, tokens.shape[1])
+        mask = sequence_mask(lengths, tokens.shape[1])
         return Memory(vectors, mask, vectors.sum(1) / lengths[:, None].clamp(min=1))
 
 
@@ -44,15 +44,15 @@ class Reversal(nn.Module):
     def __init__(self, width: int = 32):
         super().__init__()
         self.reader = Reader(width)
-        stack = Stack([Block(Attentive("gru", width, width, width, "additive"))])
-        self.head = Generator(Embedding(2 + LETTERS, width), stack, width)
+        stack = Stack([Block(AttentionRNN("gru", width, width, width, "additive"))])
+        self.head = DecoderLM(Embedding(2 + LETTERS, width), stack, width)
 
 
 @dataclass(frozen=True)
 class Pairs:
     sources: Tensor
     lengths: Tensor
-    fresh: None = None
+    stream_starts: None = None
 
     @property
     def tokens(self) -> int:
@@ -61,7 +61,7 @@ class Pairs:
 
 def pairs(rows: int) -> Pairs:
     lengths = torch.randint(1, LONGEST + 1, (rows,))
-    sources = torch.randint(2, 2 + LETTERS, (rows, LONGEST)).masked_fill(~present(lengths, LONGEST), 0)
+    sources = torch.randint(2, 2 + LETTERS, (rows, LONGEST)).masked_fill(~sequence_mask(lengths, LONGEST), 0)
     return Pairs(sources, lengths)
 
 
@@ -81,7 +81,7 @@ class ReversalTask:
     def start(self, batch: Pairs) -> None:
         return None
 
-    def __call__(self, batch: Pairs, carry: object) -> tuple[Result, None]:
+    def __call__(self, batch: Pairs, carry: object) -> tuple[ObjectiveOutput, None]:
         rows = [torch.tensor(answer(batch, row)) for row in range(len(batch.lengths))]
         targets = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=END)
         inputs = F.pad(targets[:, :-1], (1, 0), value=START)
@@ -89,8 +89,8 @@ class ReversalTask:
         state = self.model.head.start(memory, len(rows))
         features, _, _ = self.model.head(inputs, state, batch.lengths + 1)
         nats = F.cross_entropy(self.model.head.project(features).transpose(1, 2), targets, reduction="none")
-        loss = nats.where(present(batch.lengths + 1, targets.shape[1]), 0.0).sum()
-        return Result({"loss": Term(loss, self.weights(batch)["loss"])}), None
+        loss = nats.where(sequence_mask(batch.lengths + 1, targets.shape[1]), 0.0).sum()
+        return ObjectiveOutput({"loss": Term(loss, self.weights(batch)["loss"])}), None
 
     def preview(self, step: int) -> None:
         return None
@@ -101,19 +101,19 @@ def test_beam_search_reverses():
     model = Reversal()
     task, optimizer = ReversalTask(model), Optimizer(model, OptimizerConfig(name="adam", clip_norm=1.0))
     for step in range(150):
-        train_step(model, task, optimizer, [pairs(48)], [None], rate=1e-2, seed=(0, step))
+        train_step(model, task, optimizer, [pairs(48)], [None], lr=1e-2, seed=(0, step))
     model.eval()
     torch.manual_seed(5)
     batch = pairs(30)
     with torch.no_grad():
         memory = model.reader(batch.sources, batch.lengths)
     prompts = [[START]] * len(batch.lengths)
-    found = beam_search(model.head, prompts, LONGEST + 2, beam=4, best=2, memory=memory, end=[END])
+    found = beam_search(model.head, prompts, LONGEST + 2, beam=4, best=2, memory=memory, end_tokens=[END])
     right = [list(best.tokens) == answer(batch, row) for row, (best, _) in enumerate(found)]
     assert sum(right) >= 26
     assert all(best.log_probability >= second.log_probability for best, second in found)
     # Batched over ragged memories it finds what each row alone finds.
     for row in range(3):
         one = Memory(memory.vectors[row : row + 1], memory.mask[row : row + 1], memory.summary[row : row + 1])
-        (alone,) = beam_search(model.head, [[START]], LONGEST + 2, beam=4, memory=one, end=[END])
+        (alone,) = beam_search(model.head, [[START]], LONGEST + 2, beam=4, memory=one, end_tokens=[END])
         assert alone[0].tokens == found[row][0].tokens

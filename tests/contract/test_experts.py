@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.data.core.batching import TokenBatch
 from foveal.data.text.tokenizers import CharacterTokenizer
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
@@ -17,10 +17,10 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.objectives.language_model import LanguageTask
+from foveal.objectives.language_model import LanguageModelObjective
 from foveal.ops.jit.dispatch import reference_only
 from foveal.training.optim import Optimizer
-from foveal.training.step import objective, total_weights, train_step
+from foveal.training.step import total_loss, total_weights, train_step
 
 B, T, D, E = 3, 6, 8, 4
 
@@ -41,10 +41,10 @@ def experts_stack() -> Stack:
     )
 
 
-def language(dtype: torch.dtype = torch.float64) -> LanguageTask:
+def language(dtype: torch.dtype = torch.float64) -> LanguageModelObjective:
     tokenizer = CharacterTokenizer("abcdefgh")
-    model = Generator(Embedding(8, D), experts_stack(), D)
-    return LanguageTask(grown(model).to(dtype), tokenizer, carry=False)
+    model = DecoderLM(Embedding(8, D), experts_stack(), D)
+    return LanguageModelObjective(grown(model).to(dtype), tokenizer, carry=False)
 
 
 def tokens(rows: int, lengths: list[int] | None = None) -> TokenBatch:
@@ -114,7 +114,7 @@ def test_balance_reaches_the_objective(lengths):
 
     def gradient(batches: list[TokenBatch]) -> list[Tensor]:
         totals = total_weights(task, batches)
-        loss = torch.stack([objective(task(part, None)[0], totals) for part in batches]).sum()
+        loss = torch.stack([total_loss(task(part, None)[0], totals) for part in batches]).sum()
         return torch.autograd.grad(loss, parameters)
 
     halves = [
@@ -139,7 +139,7 @@ def test_training_spreads_the_load():
     optimizer, batch = Optimizer(task.model, OptimizerConfig(name="adam")), tokens(16)
     before = task(batch, None)[0].terms["balance"].sum.item() / 16
     for step in range(60):
-        train_step(task.model, task, optimizer, [batch], [None], rate=0.02, seed=(0, step))
+        train_step(task.model, task, optimizer, [batch], [None], lr=0.02, seed=(0, step))
     after = task(batch, None)[0].terms["balance"].sum.item() / 16
     assert before > 22
     assert after < 21

@@ -8,36 +8,36 @@ from torch import Tensor, nn
 
 from foveal.config import Config, from_tables
 from foveal.core.errors import UserError
-from foveal.core.result import Result
+from foveal.core.result import ObjectiveOutput
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.text.length_limit import Room
-from foveal.data.text.special_tokens import Marks
+from foveal.data.text.length_limit import LengthLimit
+from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.image import ImageEncoder
-from foveal.encoders.video import FrameEncoder, VolumeEncoder
-from foveal.heads.classification import Classifier
-from foveal.heads.tagging import Tagger
-from foveal.layers.data_dependent_init import Fitted
-from foveal.layers.vision.attention2d import GridAttention
-from foveal.layers.vision.conv2d import NormedConv
-from foveal.layers.vision.convnext import ConvNext
-from foveal.layers.vision.handcrafted_features import OrientedGradients, Standardised
-from foveal.layers.vision.inverted_residual import Inverted
-from foveal.layers.vision.residual import Residual, basic
+from foveal.encoders.video import Conv3dEncoder, FrameEncoder
+from foveal.heads.classification import ClassificationHead
+from foveal.heads.tagging import TaggingHead
+from foveal.layers.data_dependent_init import DataDependentInit
+from foveal.layers.vision.attention2d import SelfAttention2d
+from foveal.layers.vision.conv2d import ConvNormAct
+from foveal.layers.vision.convnext import ConvNeXtBlock
+from foveal.layers.vision.handcrafted_features import HistogramOfOrientedGradients, StandardizedFeatures
+from foveal.layers.vision.inverted_residual import InvertedResidual
+from foveal.layers.vision.residual import ResidualBlock, basic_block
 from foveal.layers.vision.visual_words import VisualWords
 from foveal.models.decoder import decoder
 from foveal.models.encoder import (
-    Encoded,
-    EncoderMixers,
+    EncoderMixerFactory,
+    EncoderWithHead,
     audio_encoder,
     patch_encoder,
+    series_encoder,
     text_encoder,
-    vector_encoder,
 )
 from foveal.models.stack import make_stack
-from foveal.objectives.classification import ClassifyTask
-from foveal.objectives.sequence_to_sequence import SequenceTask
-from foveal.objectives.tagging import TagTask
-from foveal.ops.padding import present
+from foveal.objectives.classification import ClassificationObjective
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.objectives.tagging import TaggingObjective
+from foveal.ops.padding import sequence_mask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -136,45 +136,53 @@ def config_of(encoder: str, head: str) -> Config:
 def made(encoder: str, head: str, seed: int = 0) -> Any:
     """The task, its model in float64."""
     torch.manual_seed(seed)
-    config, marks = config_of(encoder, head), Marks(WORDS)
+    config, marks = config_of(encoder, head), SpecialTokens(WORDS)
     if encoder == "vectors":
-        reader: Any = vector_encoder(config.model.encoder, CHANNELS, LONGEST)
+        reader: Any = series_encoder(config.model.encoder, CHANNELS, LONGEST)
     elif encoder in SOUNDS:
         reader = audio_encoder(config.model.encoder.model_copy(update={"kind": SOUNDS[encoder]}), CHANNELS)
     elif encoder == "frames":
-        network = ImageEncoder([NormedConv(CHANNELS, WIDTH, 3, 2)], WIDTH)
-        stack = make_stack(EncoderMixers(config.model.encoder), WIDTH, LONGEST)
+        network = ImageEncoder([ConvNormAct(CHANNELS, WIDTH, 3, 2)], WIDTH)
+        stack = make_stack(EncoderMixerFactory(config.model.encoder), WIDTH, LONGEST)
         reader = FrameEncoder(network, WIDTH * FRAME * FRAME // 4, stack, WIDTH)
     elif encoder == "volume":
-        reader = VolumeEncoder(CHANNELS, WIDTH, 2, FRAME)
+        reader = Conv3dEncoder(CHANNELS, WIDTH, 2, FRAME)
     elif encoder in ("patches", "class token"):
         reader = patch_encoder(config.model.encoder, CHANNELS, SIDE)
     elif encoder in ("edges", "visual words"):
-        feature = OrientedGradients(WIDTH) if encoder == "edges" else VisualWords(CHANNELS, WIDTH, side=4)
-        reader = ImageEncoder([Standardised(feature, WIDTH)], WIDTH)
+        feature = (
+            HistogramOfOrientedGradients(WIDTH)
+            if encoder == "edges"
+            else VisualWords(CHANNELS, WIDTH, side=4)
+        )
+        reader = ImageEncoder([StandardizedFeatures(feature, WIDTH)], WIDTH)
     elif encoder in IMAGES:
-        reader = ImageEncoder([NormedConv(CHANNELS, WIDTH, 3, 2), *blocks_of(encoder)], WIDTH)
+        reader = ImageEncoder([ConvNormAct(CHANNELS, WIDTH, 3, 2), *blocks_of(encoder)], WIDTH)
     else:
-        reader = text_encoder(config.model.encoder, marks.vocabulary, LONGEST)
+        reader = text_encoder(config.model.encoder, marks.vocab_size, LONGEST)
     if head in DECODERS:
-        writer = decoder(config.model, marks.vocabulary, LONGEST, reader.width)
-        return SequenceTask(Encoded(reader, writer).double(), marks, Room(LONGEST))
+        writer = decoder(config.model, marks.vocab_size, LONGEST, reader.width)
+        return SequenceToSequenceObjective(
+            EncoderWithHead(reader, writer).double(), marks, LengthLimit(LONGEST)
+        )
     if head == "tag":
-        return TagTask(Encoded(reader, Tagger(reader.width, CLASSES)).double(), ("a", "b", "c"))
+        return TaggingObjective(
+            EncoderWithHead(reader, TaggingHead(reader.width, CLASSES)).double(), ("a", "b", "c")
+        )
     pooling: Any = head.split()[1]
-    classes = Classifier(reader.width, CLASSES, pooling)
-    return ClassifyTask(Encoded(reader, classes).double(), ("a", "b", "c"))
+    classes = ClassificationHead(reader.width, CLASSES, pooling)
+    return ClassificationObjective(EncoderWithHead(reader, classes).double(), ("a", "b", "c"))
 
 
 def blocks_of(encoder: str) -> list[nn.Module]:
     """Behind a first convolution, over a grid of 6x6."""
     if encoder == "convolutions":
-        return [Residual(basic(WIDTH, WIDTH, 2), WIDTH, WIDTH, 2, "projection")]
+        return [ResidualBlock(basic_block(WIDTH, WIDTH, 2), WIDTH, WIDTH, 2, "projection")]
     if encoder == "filters":
-        return [ConvNext(WIDTH), Inverted(WIDTH, WIDTH, 3, 2, expansion=2)]
-    attention = GridAttention(WIDTH)
+        return [ConvNeXtBlock(WIDTH), InvertedResidual(WIDTH, WIDTH, 3, 2, expansion=2)]
+    attention = SelfAttention2d(WIDTH)
     nn.init.ones_(attention.gamma)
-    return [attention, NormedConv(WIDTH, WIDTH, 3, 2)]
+    return [attention, ConvNormAct(WIDTH, WIDTH, 3, 2)]
 
 
 def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float64) -> ExampleBatch:
@@ -182,19 +190,19 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
     torch.manual_seed(1)
     sources, targets = torch.tensor([5, 6, 7, 1])[:rows], torch.tensor([2, 6, 4, 1])[:rows]
     columns = {
-        "source": torch.randint(WORDS, (rows, int(sources.max()))).where(present(sources, 7), 0),
-        "target": torch.randint(CLASSES, (rows, int(targets.max()))).where(present(targets, 6), 0),
+        "source": torch.randint(WORDS, (rows, int(sources.max()))).where(sequence_mask(sources, 7), 0),
+        "target": torch.randint(CLASSES, (rows, int(targets.max()))).where(sequence_mask(targets, 6), 0),
         "label": torch.arange(rows) % CLASSES,
     }
     if encoder in VECTORS:
         steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
-        columns["source"] = steps.where(present(sources, 7)[:, :, None], 0)
+        columns["source"] = steps.where(sequence_mask(sources, 7)[:, :, None], 0)
     if encoder in ("frames", "volume"):
         frames = torch.randn(*columns["source"].shape, CHANNELS, FRAME, FRAME, dtype=dtype)
-        columns["source"] = frames.where(present(sources, 7)[:, :, None, None, None], 0)
+        columns["source"] = frames.where(sequence_mask(sources, 7)[:, :, None, None, None], 0)
     if encoder in IMAGES:
         columns["source"] = torch.randn(rows, CHANNELS, SIDE, SIDE, dtype=dtype)
-    columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(present(targets, 6), 0)
+    columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(sequence_mask(targets, 6), 0)
     lengths = {"source": sources, "target": targets, "places": targets}
     if columns["source"].dim() == 4:
         del lengths["source"]  # images are whole
@@ -209,8 +217,8 @@ def alone(batch: ExampleBatch, row: int) -> ExampleBatch:
     return ExampleBatch(batch.rows[row : row + 1], columns, lengths, int(lengths["target"].sum()))
 
 
-def loss_of(task: Any, batch: ExampleBatch) -> Tensor:
-    result: Result = task(batch, None)[0]
+def loss_of(objective: Any, batch: ExampleBatch) -> Tensor:
+    result: ObjectiveOutput = objective(batch, None)[0]
     return result.terms["loss"].sum
 
 
@@ -226,7 +234,7 @@ def test_laws(encoder: str, head: str) -> None:
     gradients = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
     dirty = batch_of(encoder)
     for name in {"source", "target"} & dirty.lengths.keys():
-        padding = ~present(dirty.lengths[name], dirty.columns[name].shape[1])
+        padding = ~sequence_mask(dirty.lengths[name], dirty.columns[name].shape[1])
         dirty.columns[name][padding] = 1
     again = loss_of(task, dirty)
     assert torch.equal(again, loss)
@@ -244,7 +252,7 @@ def test_laws(encoder: str, head: str) -> None:
 @pytest.mark.parametrize(
     ("encoder", "head"),
     [
-        pair if pair in SOME else pytest.param(*pair, marks=pytest.mark.slow)
+        pair if pair in SOME else pytest.param(*pair, special_tokens=pytest.mark.slow)
         for pair in PAIRS
         if pair != FORGETFUL
     ],
@@ -260,18 +268,18 @@ def test_learns(encoder: str, head: str) -> None:
     pytest.fail(f"shares of the first loss that are left: {lowest}")
 
 
-def learned(encoder: str, head: str, seed: int, batch: ExampleBatch, rate: float, steps: int) -> float:
+def learned(encoder: str, head: str, seed: int, batch: ExampleBatch, lr: float, steps: int) -> float:
     """The least share of the first loss that is left, of at most so many `steps`."""
     task = made(encoder, head, seed)
     nn.Module.float(task.model)
     reader = task.model.encoder
-    if isinstance(reader, ImageEncoder) and isinstance(reader.blocks[0], Fitted):
+    if isinstance(reader, ImageEncoder) and isinstance(reader.blocks[0], DataDependentInit):
         reader.blocks[0].fit(batch.columns["source"])
     optimizer = Optimizer(task.model, from_tables({"optimizer": {"name": "adam"}}).optimizer)
     losses: list[float] = []
     while len(losses) < steps and (not losses or losses[-1] > 0.25 * losses[0]):
         step = (0, len(losses))
-        losses.append(train_step(task.model, task, optimizer, [batch], [None], rate=rate, seed=step)[0].loss)
+        losses.append(train_step(task.model, task, optimizer, [batch], [None], lr=lr, seed=step)[0].loss)
     return min(losses) / losses[0]
 
 
@@ -280,9 +288,9 @@ def test_written_alone_as_in_a_batch(head: str) -> None:
     """Beam search over ragged memories finds what each row alone finds; a beam of 1 is greedy."""
     task, batch = made("bi-gru", head), batch_of()
     task.model.eval()
-    found = task.write(batch, beam=3, best=2, alpha=1.0)
+    found = task.beam_decode(batch, beam=3, best=2, alpha=1.0)
     for row in range(4):
-        (single,) = task.write(alone(batch, row), beam=3, best=2, alpha=1.0)
+        (single,) = task.beam_decode(alone(batch, row), beam=3, best=2, alpha=1.0)
         assert [one.tokens for one in single] == [one.tokens for one in found[row]]
 
 
@@ -292,7 +300,7 @@ def test_attention_is_shown_exactly() -> None:
         task, batch = made("bi-gru", head), batch_of()
         task.model.eval()
         written = [[1], [0, 2, 1], [3], [2, 2]]
-        names, shown = task.alignment(batch, written)
+        names, shown = task.attention_maps(batch, written)
         assert names == heads
         for weights, tokens, length in zip(shown, written, batch.lengths["source"].tolist(), strict=True):
             assert weights.shape == (len(heads), len(tokens), length)
@@ -302,4 +310,4 @@ def test_attention_is_shown_exactly() -> None:
 def test_a_summary_has_nothing_to_show() -> None:
     task = made("bi-gru", "gru summary")
     with pytest.raises(UserError, match="no attention to show"):
-        task.alignment(batch_of(), [[1]] * 4)
+        task.attention_maps(batch_of(), [[1]] * 4)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foveal.core.allocator import GROUPS, MACHINE, free_memory
+from foveal.core.allocator import CGROUPS, MEMINFO, free_memory
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -15,14 +15,14 @@ def write(root: Path, name: str, text: str) -> None:
 
 def test_nothing_is_known_where_nothing_is_said(tmp_path):
     assert free_memory(tmp_path) is None
-    write(tmp_path, MACHINE, "MemTotal:       24684084 kB\n")
+    write(tmp_path, MEMINFO, "MemTotal:       24684084 kB\n")
     assert free_memory(tmp_path) is None
 
 
-@pytest.mark.parametrize("names", GROUPS)
+@pytest.mark.parametrize("names", CGROUPS)
 def test_the_least_of_machine_and_container(tmp_path, names):
     limit, use, stat = names
-    write(tmp_path, MACHINE, "MemTotal:       24684084 kB\nMemFree:   1000 kB\nMemAvailable:   4000 kB\n")
+    write(tmp_path, MEMINFO, "MemTotal:       24684084 kB\nMemFree:   1000 kB\nMemAvailable:   4000 kB\n")
     write(tmp_path, limit, "max\n")
     write(tmp_path, use, "1000000\n")
     write(tmp_path, stat, "anon 900000\nfile 100000\ninactive_file 50000\nactive_file 50000\n")

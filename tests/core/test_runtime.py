@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from foveal.config import load_config
-from foveal.core.runtime import autocast, fast_bfloat16
-from foveal.tasks.session import settle
+from foveal.core.runtime import autocast, has_fast_bfloat16
+from foveal.tasks.session import resolve_config
 
 CPU = torch.device("cpu")
 
@@ -21,8 +21,8 @@ CPU = torch.device("cpu")
 )
 def test_auto_asks_the_machine(monkeypatch: pytest.MonkeyPatch, found: dict[str, object], fast: bool):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: found)
-    assert fast_bfloat16(CPU) is fast
-    config = settle(load_config("attention"), CPU)
+    assert has_fast_bfloat16(CPU) is fast
+    config = resolve_config(load_config("attention"), CPU)
     assert config.training.precision == ("bfloat16" if fast else "float32")
     with autocast(CPU, "auto"):
         assert torch.is_autocast_enabled("cpu") is fast
@@ -31,7 +31,7 @@ def test_auto_asks_the_machine(monkeypatch: pytest.MonkeyPatch, found: dict[str,
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_what_was_asked_for_is_kept(precision: str):
     config = load_config("attention", [f"training.precision={precision}"])
-    assert settle(config, CPU) == config
+    assert resolve_config(config, CPU) == config
 
 
 def test_the_capabilities_are_known_by_these_names():

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from foveal.core.signals import Interrupted, Signals
+from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import durable
-from foveal.store.checkpoint import load_newest
+from foveal.store.checkpoint import load_latest
 from tests.training.same import differences, fingerprint
 from tests.training.toy import ToyTask, toy_config, toy_trainer, train
 
@@ -22,7 +22,7 @@ def strike(number: int) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_outside_the_loop_it_ends_at_once(number: int) -> None:
     before = signal.getsignal(number)
-    with pytest.raises(Interrupted) as caught, Signals():
+    with pytest.raises(Interrupted) as caught, SignalHandler():
         strike(number)
     assert caught.value.exit_code == 128 + number
     assert signal.getsignal(number) is before
@@ -31,20 +31,20 @@ def test_outside_the_loop_it_ends_at_once(number: int) -> None:
 def test_inside_the_loop_it_waits_for_the_next_poll() -> None:
     reached = []
 
-    def work(signals: Signals) -> None:
+    def work(signals: SignalHandler) -> None:
         with signals.deferred():
             strike(signal.SIGTERM)
             reached.append("after the signal")
             signals.poll()
             reached.append("after the poll")
 
-    with Signals() as signals, pytest.raises(Interrupted):
+    with SignalHandler() as signals, pytest.raises(Interrupted):
         work(signals)
     assert reached == ["after the signal"]
 
 
 def test_one_that_waits_at_the_end_of_the_loop_is_not_lost() -> None:
-    with pytest.raises(Interrupted), Signals() as signals, signals.deferred():
+    with pytest.raises(Interrupted), SignalHandler() as signals, signals.deferred():
         strike(signal.SIGTERM)
 
 
@@ -69,7 +69,7 @@ def in_phase(phase: str, monkeypatch: pytest.MonkeyPatch, number: int, trainer: 
     elif phase == "data":
         trainer.batches = Wrapped(trainer.batches, lambda: once(progress() == 6))
     elif phase == "save":
-        real = durable.write_new
+        real = durable.write_synced
 
         def slow(path: Path, content: bytes) -> None:
             real(path, content)
@@ -106,10 +106,10 @@ def test_a_signal_in_any_phase_saves_and_resumes_bit_for_bit(
     trainer = toy_trainer(path, config)
     with monkeypatch.context() as patch:
         in_phase(phase, patch, number, trainer)
-        with pytest.raises(Interrupted) as caught, Signals() as signals:
+        with pytest.raises(Interrupted) as caught, SignalHandler() as signals:
             trainer.run(signals)
     assert caught.value.exit_code == 128 + number
-    found, damaged = load_newest(path / "checkpoints")
+    found, damaged = load_latest(path / "checkpoints")
     assert found
     assert not damaged
     step = trainer.state.progress.step
@@ -130,7 +130,7 @@ def test_a_signal_during_the_evaluation_does_not_wait_for_its_end(tmp_path: Path
             strike(signal.SIGTERM)
 
     trainer.task.hook = hook
-    with pytest.raises(Interrupted), Signals() as signals:
+    with pytest.raises(Interrupted), SignalHandler() as signals:
         trainer.run(signals)
     assert seen.count("evaluate") == 1, "the second batch was evaluated, too"
     assert trainer.state.progress.evaluated == 0
@@ -146,10 +146,10 @@ def test_a_second_signal_ends_at_once_and_saves_nothing(tmp_path: Path) -> None:
             raise AssertionError("it went on")
 
     trainer.task.hook = hook
-    with pytest.raises(Interrupted) as caught, Signals() as signals:
+    with pytest.raises(Interrupted) as caught, SignalHandler() as signals:
         trainer.run(signals)
     assert caught.value.exit_code == 143
-    assert load_newest(tmp_path / "run" / "checkpoints") == (None, [])
+    assert load_latest(tmp_path / "run" / "checkpoints") == (None, [])
 
 
 def test_a_signal_before_the_first_step_is_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_signal_before_the_first_step_is_saved_too(tmp_path: Path, monkeypatch
     trainer = toy_trainer(tmp_path / "run")
     real = trainer.folder.write_plan
     object.__setattr__(trainer.folder, "write_plan", lambda plan: (real(plan), strike(signal.SIGTERM)))
-    with pytest.raises(Interrupted), Signals() as signals:
+    with pytest.raises(Interrupted), SignalHandler() as signals:
         trainer.run(signals)
     again = train(tmp_path / "run")
     assert differences(fingerprint(again), whole) == []
@@ -166,10 +166,10 @@ def test_a_signal_before_the_first_step_is_saved_too(tmp_path: Path, monkeypatch
 def test_a_signal_while_the_end_is_saved_ends_the_command_but_the_run_is_finished(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "run")
     trainer.reporter.on_save = lambda step: strike(signal.SIGTERM)
-    with pytest.raises(Interrupted), Signals() as signals:
+    with pytest.raises(Interrupted), SignalHandler() as signals:
         trainer.run(signals)
     assert trainer.reporter.end[:2] == (12, "budget")
-    found, _ = load_newest(tmp_path / "run" / "checkpoints")
+    found, _ = load_latest(tmp_path / "run" / "checkpoints")
     assert found
     assert b'"finished": "budget"' in found.files["state.json"]
 

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from foveal.core.state import detach, finite_rows, map_state, pack, reorder, reset, select, unpack
+from foveal.core.state import (
+    detach_state,
+    finite_rows,
+    map_state,
+    pack,
+    reorder,
+    reset_rows,
+    select_rows,
+    unpack,
+)
 
 B = 3
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
@@ -71,13 +80,13 @@ def test_reorder_leaves_what_is_of_a_memory():
 
 @given(trees, st.lists(st.integers(0, B - 1), min_size=1, max_size=5))
 def test_select(tree, rows):
-    chosen = select(tree, torch.tensor(rows))
+    chosen = select_rows(tree, torch.tensor(rows))
     assert alike(chosen, map_state(lambda leaf: leaf[rows] if isinstance(leaf, Tensor) else leaf, tree))
 
 
 def test_select_is_fresh_storage_even_of_every_row():
     tree = {"h": torch.randn(B, 2), "filled": 4}
-    chosen = select(tree, torch.arange(B))
+    chosen = select_rows(tree, torch.arange(B))
     chosen["h"].zero_()
     assert tree["h"].ne(0).all()
     assert chosen["filled"] == 4
@@ -85,7 +94,7 @@ def test_select_is_fresh_storage_even_of_every_row():
 
 def test_detach():
     weight = torch.randn(B, 2, requires_grad=True)
-    state = detach({"h": weight * 2, "parts": [weight.tanh(), None], "filled": 1})
+    state = detach_state({"h": weight * 2, "parts": [weight.tanh(), None], "filled": 1})
     assert not any(leaf.requires_grad for leaf in leaves(state))
     assert torch.equal(state["h"], weight * 2)
 
@@ -95,7 +104,7 @@ def test_reset():
     learned = torch.randn(2, requires_grad=True)
     now = torch.randn(B, 2, requires_grad=True)
     rows = torch.tensor([True, False, True])
-    after = reset({"h": now, "none": None}, rows, {"h": learned.expand(B, -1), "none": None})
+    after = reset_rows({"h": now, "none": None}, rows, {"h": learned.expand(B, -1), "none": None})
     assert torch.equal(after["h"][1], now[1])
     assert torch.equal(after["h"][[0, 2]], learned.expand(2, -1))
     after["h"].sum().backward()
@@ -105,7 +114,7 @@ def test_reset():
 
 def test_reset_stands_numbers_that_are_not_finite():
     now = torch.full((B, 2), torch.nan)
-    after = reset(now, torch.tensor([True, True, False]), torch.zeros(B, 2))
+    after = reset_rows(now, torch.tensor([True, True, False]), torch.zeros(B, 2))
     assert after[:2].eq(0).all()
 
 
@@ -113,19 +122,19 @@ def test_reset_of_a_cache():
     """A start with less capacity is extended by zeros; the bound on what is in use stays a bound."""
     now = {"keys": torch.randn(B, 5, 2, 4), "count": torch.tensor([3, 5, 2]), "filled": 5}
     start = {"keys": torch.ones(B, 1, 2, 4), "count": torch.zeros(B, dtype=torch.long), "filled": 0}
-    after = reset(now, torch.tensor([False, True, False]), start)
+    after = reset_rows(now, torch.tensor([False, True, False]), start)
     assert torch.equal(after["keys"][[0, 2]], now["keys"][[0, 2]])
     assert after["keys"][1, 0].eq(1).all()
     assert after["keys"][1, 1:].eq(0).all()
     assert after["count"].tolist() == [3, 0, 2]
     assert after["filled"] == 5
-    none = reset(now["keys"], torch.tensor([True] * 3), torch.zeros(B, 0, 2, 4))
+    none = reset_rows(now["keys"], torch.tensor([True] * 3), torch.zeros(B, 0, 2, 4))
     assert none.shape == now["keys"].shape
     assert none.eq(0).all()
 
 
 def test_reset_keeps_the_dtype():
-    after = reset(torch.zeros(B, 2, dtype=torch.bfloat16), torch.tensor([True] * B), torch.ones(B, 2))
+    after = reset_rows(torch.zeros(B, 2, dtype=torch.bfloat16), torch.tensor([True] * B), torch.ones(B, 2))
     assert after.dtype == torch.bfloat16
 
 

@@ -4,17 +4,17 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.core.tap import SITES, Tapped, capture
+from foveal.core.tap import TAP_SITES, TappedModule, capture
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.ops.jit.dispatch import recorded_paths
+from foveal.ops.jit.dispatch import record_paths
 
 B, T, D = 2, 5, 8
 
 
-class Layer(Tapped):
+class Layer(TappedModule):
     def __init__(self):
         super().__init__()
         self.made = 0
@@ -67,7 +67,7 @@ def test_names_and_sites():
         "blocks.1.mixer/hidden",
         "blocks.1/features",
     ]
-    assert {name.split("/")[1] for name in seen} <= set(SITES)
+    assert {name.split("/")[1] for name in seen} <= set(TAP_SITES)
     assert seen["blocks.0.mixer/weights"][0].shape == (B, 2, T, T)
     assert seen["blocks.1.mixer/hidden"][0].shape == (B, T, D)
     assert not any(value.requires_grad for values in seen.values() for value in values)
@@ -84,7 +84,7 @@ def test_weights_are_the_softmax_that_was_used(window, ragged):
     state = (
         layer(torch.randn(B, 4, D, dtype=torch.float64), lengths=torch.tensor([4, 2]))[1] if ragged else None
     )
-    with capture(layer) as seen, recorded_paths() as ran:
+    with capture(layer) as seen, record_paths() as ran:
         y, after = layer(x, state)
     assert "attention:fused" in ran
     (weights,) = seen["/weights"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from foveal.data.images.image_decoding import FORMATS
+from foveal.data.images.image_decoding import IMAGE_FORMATS
 from tests.data.made_pictures import CHANNELS, chunk, luma, scene, segment, tiff, written, zeros
 
 SIDE = 36
@@ -68,7 +68,7 @@ def whole() -> Iterator[tuple[str, bytes, Shown]]:
     """Names, files, and what they show: (H, W, 3)."""
     yield from _in_modes()
     yield from _turned()
-    for form in FORMATS:
+    for form in IMAGE_FORMATS:
         content, other = written(TALL, form), Image.fromarray(255 - TALL)
         yield f"behind it.{SUFFIX[form]}", content + b"\xff\xda" * 99, TALL
         for suffix in SUFFIX.values():
@@ -86,7 +86,7 @@ def damaged() -> Iterator[tuple[str, bytes, bytes]]:
     """Names, files, and what they were."""
     draw = random.Random(0)
     packed = [("TIFF", settings) for settings in PACKINGS["TIFF"][:2]]
-    for form, settings in [*((form, {}) for form in FORMATS), *packed]:
+    for form, settings in [*((form, {}) for form in IMAGE_FORMATS), *packed]:
         content = written(scene(SIDE, SIDE), form, **settings)
         suffix = "-".join(["", *settings.values()]) + "." + SUFFIX[form]
         for percent in range(100):
@@ -101,7 +101,7 @@ def damaged() -> Iterator[tuple[str, bytes, bytes]]:
 def _in_modes() -> Iterator[tuple[str, bytes, Shown]]:
     only = {"jpeg": JPEG_MODES, **dict.fromkeys(FAX, "1")}
     for mode in MODES:
-        for form in FORMATS:
+        for form in IMAGE_FORMATS:
             if mode[0] == "I" and form in ("GIF", "WEBP"):
                 continue  # Pillow writes the wrong 8 bits of it
             for number, settings in enumerate([{}, *PACKINGS.get(form, [])]):

@@ -10,7 +10,11 @@ import pytest
 from foveal.config import Config, ConfigError, load_config
 from foveal.core.errors import UserError
 from foveal.data.infer_task import infer_task
-from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame, TextOfClip
+from foveal.data.video.clip_examples import (
+    FrameTaggingFormat,
+    VideoCaptioningFormat,
+    VideoClassificationFormat,
+)
 from tests.data.images.test_image_examples import PLACES, SIDE, png, write
 from tests.data.video.test_clip_examples import (
     CONFIG,
@@ -31,7 +35,7 @@ def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
         [*form.read(data, CONFIG.model_copy(update=settings), aside)]
     except UserError:
         assert aside
-    return [(row.place.removeprefix(data).strip("/, "), row.why) for row in aside]
+    return [(row.location.removeprefix(data).strip("/, "), row.why) for row in aside]
 
 
 @pytest.mark.parametrize(
@@ -49,27 +53,27 @@ def test_arrays_that_do_not_fit(tmp_path: Path, more: dict[str, Any], why: str) 
     given: dict[str, Any] = {"clips": clips, "label": np.zeros(8)} | more
     np.savez(tmp_path / "a.npz", **given)
     with pytest.raises(UserError, match=why):
-        prepared(LabelOfClip(), str(tmp_path / "a.npz"))
+        prepared(VideoClassificationFormat(), str(tmp_path / "a.npz"))
 
 
 def test_an_array_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no array 'digit' among clips, label, labels, lengths, text"):
-        prepared(LabelOfClip(), arrays(tmp_path / "a.npz"), label="digit")
+        prepared(VideoClassificationFormat(), arrays(tmp_path / "a.npz"), label="digit")
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_frame_that_can_not_be_read_is_named_and_the_others_used(tmp_path: Path, place: str) -> None:
+def test_a_frame_that_can_not_be_read_is_named_and_the_others_used(tmp_path: Path, location: str) -> None:
     files = folder_of("c", clip(0, 5)) | folder_of("d", clip(1, 5))
     files["c/frame3.png"] = files["c/frame3.png"][:-60]
     rows = [{"file_name": name, "labels": list("vwxyz")} for name in "cd"]
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
-    data = write(tmp_path / place, files)
+    data = write(tmp_path / location, files)
     aside: list[Any] = []
-    found = [*LabelOfFrame().read(data, CONFIG, aside)]
+    found = [*FrameTaggingFormat().read(data, CONFIG, aside)]
     assert [row.fields["label"] for row in found] == [["v", "w", "y", "z"], list("vwxyz")]
     assert (found[0].fields["frames"] == clip(0, 5)[[0, 1, 3, 4]]).all()
     (lost,) = aside
-    assert lost.place == f"{data}/metadata.jsonl, line 1, frame3.png"
+    assert lost.location == f"{data}/metadata.jsonl, line 1, frame3.png"
     assert lost.why.startswith("damaged or cut off")
     assert lost.why.endswith("; the other frames are used")
 
@@ -85,12 +89,14 @@ def test_a_frame_of_an_array_that_can_not_be_used_is_named(tmp_path: Path, chann
     np.savez(tmp_path / "a.npz", clips=clips, labels=labels, lengths=[5, 5, 4])
     aside: list[Any] = []
     image = CONFIG.image.model_copy(update={"channels": channels})
-    found = [*LabelOfFrame().read(str(tmp_path / "a.npz"), CONFIG.model_copy(update={"image": image}), aside)]
+    found = [
+        *FrameTaggingFormat().read(str(tmp_path / "a.npz"), CONFIG.model_copy(update={"image": image}), aside)
+    ]
     assert [row.fields["label"] for row in found] == [list("vwyz"), list("vwxyz"), list("vwxy")]
     for row, frames in zip(found, (levels[0, [0, 1, 3, 4]], levels[1], levels[2, :4]), strict=True):
         assert (row.fields["frames"] == frames).all()
     (lost,) = aside
-    assert lost.place == f"{tmp_path}/a.npz, clip 1, frame 3"
+    assert lost.location == f"{tmp_path}/a.npz, clip 1, frame 3"
     assert lost.why == "its values go from nan to nan; save it with 8 or 16 bits; the other frames are used"
 
 
@@ -103,7 +109,7 @@ def test_an_animation_that_breaks_off_is_used_up_to_there(tmp_path: Path) -> Non
     }
     data = write(tmp_path / "a", files)
     aside: list[Any] = []
-    found = [*LabelOfClip().read(data, CONFIG, aside)]
+    found = [*VideoClassificationFormat().read(data, CONFIG, aside)]
     assert [len(row.fields["frames"]) for row in found][0::2] == [6, 3]
     assert 2 <= len(found[1].fields["frames"]) < 6
     assert (found[1].fields["frames"] == clip(0, 6)[: len(found[1].fields["frames"])]).all()
@@ -114,7 +120,7 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
     tall, wide = np.full((20, 10, 3), 50, np.uint8), np.full((SIDE, 30, 3), 70, np.uint8)
     files = {"a/c/1.png": png(tall), "a/c/2.png": png(wide), "a/c/3.jpeg": png(clip(0)[0])}
     data = write(tmp_path / "a", files)
-    (row,) = LabelOfClip().read(data, CONFIG, [])
+    (row,) = VideoClassificationFormat().read(data, CONFIG, [])
     frames = row.fields["frames"]
     assert frames.shape == (3, SIDE, SIDE, 3)
     assert [frames[0].max(), frames[1].max()] == [50, 70]
@@ -122,11 +128,11 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
+def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
     files = by_class(2) | folder_of("a/long", clip(0, 13)) | folder_of("a/one", clip(0, 1))
     files |= {"a/film.mp4": b"", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
     files |= {"still.png": png(clip(0)[0])}
-    found = dict(asides(LabelOfClip(), write(tmp_path / place, files)))
+    found = dict(asides(VideoClassificationFormat(), write(tmp_path / location, files)))
     alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
     assert found == {
         "a/film.mp4": "empty; get the file anew",
@@ -139,29 +145,29 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_folders_without_frames_are_clips_of_none(tmp_path: Path, place: str) -> None:
+def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str) -> None:
     files = by_class(4) | {"a/notes/read.txt": b"text", "b/deep/er/list.txt": b"text", "c/list.txt": b"text"}
     files |= folder_of("a/more/clip9", clip(0, 3)) | {"a/more/none/list.txt": b"text"}
-    data = write(tmp_path / place, files)
-    if place == PLACES[0]:
-        (tmp_path / place / "b/nothing").mkdir()
+    data = write(tmp_path / location, files)
+    if location == PLACES[0]:
+        (tmp_path / location / "b/nothing").mkdir()
     why = "0 frames, and a clip needs 2; give all of its frames"
-    empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][place != PLACES[0] :], "c"]
-    assert asides(LabelOfClip(), data) == [(name, why) for name in empty]
+    empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
+    assert asides(VideoClassificationFormat(), data) == [(name, why) for name in empty]
     assert infer_task(data, {}) == "clips"
     aside: list[Any] = []
-    assert len([*LabelOfClip().read_questions(data, CONFIG, aside)]) == 5
-    assert [(row.place, row.why) for row in aside] == [(f"{data}/{name}", why) for name in empty]
+    assert len([*VideoClassificationFormat().read_unlabeled(data, CONFIG, aside)]) == 5
+    assert [(row.location, row.why) for row in aside] == [(f"{data}/{name}", why) for name in empty]
 
 
-@pytest.mark.parametrize("form", [LabelOfClip(), LabelOfFrame(), TextOfClip()])
+@pytest.mark.parametrize("form", [VideoClassificationFormat(), FrameTaggingFormat(), VideoCaptioningFormat()])
 def test_a_clip_of_no_length_is_set_aside(tmp_path: Path, form: Any) -> None:
     data = arrays(tmp_path / "a.npz", lengths=np.array([5, 0, 2, 2, 3, 4, 5, 5]))
     assert asides(form, data) == [("clip 2", "0 frames, and a clip needs 2; give all of its frames")]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, place: str) -> None:
+def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> None:
     files = folder_of("c", clip(0)) | {
         "empty/notes.txt": b"",
         "film.mov": b"",
@@ -172,7 +178,9 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, place: str) -> Non
         {"file_name": name, "text": "" if number == 5 else "it moves"} for number, name in enumerate(names)
     ]
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
-    whys = [why.split(";")[0] for _, why in asides(TextOfClip(), write(tmp_path / place, files))]
+    whys = [
+        why.split(";")[0] for _, why in asides(VideoCaptioningFormat(), write(tmp_path / location, files))
+    ]
     assert whys[:5] == [
         "no such file or folder: none",
         "no frames in empty (.jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm, .pnm)",
@@ -187,11 +195,11 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, place: str) -> Non
 def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3))
     files["metadata.csv"] = table("labels", [("c", "x y"), ("c", "x y x")])
-    ((place, why),) = asides(LabelOfFrame(), write(tmp_path / "a", files))
+    ((place, why),) = asides(FrameTaggingFormat(), write(tmp_path / "a", files))
     assert (place, why) == ("metadata.csv, line 2", "2 labels, and 3 frames; give each frame one")
     files.pop("metadata.csv")
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": []}).encode()
-    assert [why for _, why in asides(LabelOfFrame(), write(tmp_path / "b", files))] == [
+    assert [why for _, why in asides(FrameTaggingFormat(), write(tmp_path / "b", files))] == [
         "0 labels, and 3 frames; give each frame one"
     ]
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from foveal.data.images.image_decoding import Pixels, eight_bits, read_picture, white_of
+from foveal.data.images.image_decoding import Pixels, decode_image, to_uint8, white_level
 from tests.data.made_pictures import SIDE, written
 
 LEVELS = np.array([[0, 1, 254, 255]], np.uint8)
@@ -18,21 +18,21 @@ DARK = np.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 256
 
 def test_each_kind_of_numbers() -> None:
     for values in (LEVELS, LEVELS / 255, LEVELS.astype(float), LEVELS * np.uint16(257), LEVELS * 257.0):
-        assert (eight_bits(values) == LEVELS).all()
+        assert (to_uint8(values) == LEVELS).all()
     for values in ([[-1, 2]], [[0, 70_000]], [[np.nan, 1.0]], [[np.inf, 1.0]]):
-        assert "save it with 8 or 16 bits" in str(eight_bits(np.array(values)))
-    assert "save it with 8 bits" in str(eight_bits(np.array([["a"]])))
+        assert "save it with 8 or 16 bits" in str(to_uint8(np.array(values)))
+    assert "save it with 8 bits" in str(to_uint8(np.array([["a"]])))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
 def test_whole_numbers_that_8_bits_hold_stay(kind: type) -> None:
     levels = LEVELS // 2 if kind == np.int8 else LEVELS
-    found = eight_bits(levels.astype(kind))
+    found = to_uint8(levels.astype(kind))
     assert isinstance(found, np.ndarray)
     assert found.dtype == np.uint8
     assert (found == levels).all()
     if np.iinfo(kind).max > 65_535:
-        assert (eight_bits(levels.astype(kind) * kind(257)) == levels).all()
+        assert (to_uint8(levels.astype(kind) * kind(257)) == levels).all()
 
 
 def test_a_dark_picture_is_one_of_its_set() -> None:
@@ -49,15 +49,15 @@ def test_a_dark_picture_is_one_of_its_set() -> None:
     ]
     for values, white in sets:
         pictures = np.array(values)[:, None, None].repeat(2, 2)
-        assert white_of([pictures]) == white_of(pictures[:, None]) == white
-    assert white_of([LEVELS[None]]) == white_of([np.array([["a"]])]) == 255
-    assert white_of([np.zeros((0, 4, 4))]) == white_of([]) == 1
-    assert (eight_bits(np.array([[0.4, 1.0]]), 255) == [[0, 1]]).all()
-    assert (eight_bits(np.array([[200, 255]]), 65_535) == [[0, 0]]).all()
+        assert white_level([pictures]) == white_level(pictures[:, None]) == white
+    assert white_level([LEVELS[None]]) == white_level([np.array([["a"]])]) == 255
+    assert white_level([np.zeros((0, 4, 4))]) == white_level([]) == 1
+    assert (to_uint8(np.array([[0.4, 1.0]]), 255) == [[0, 1]]).all()
+    assert (to_uint8(np.array([[200, 255]]), 65_535) == [[0, 0]]).all()
 
 
 def of_file(content: bytes) -> Pixels:
-    found = read_picture(content, SIDE, 1)
+    found = decode_image(content, SIDE, 1)
     assert not isinstance(found, str), found
     return found.pixels[..., 0]
 

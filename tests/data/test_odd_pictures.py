@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 
 from foveal.config import DataConfig, ImageConfig
 from foveal.data import prepare_examples
-from foveal.data.core.rows import Aside, Row
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_decoding import LONG, enlarged, read_picture
-from foveal.data.images.image_examples import ImageForm, ImageInputs
+from foveal.data.images.image_decoding import MAX_ASPECT_RATIO, decode_image, upscale
+from foveal.data.images.image_examples import ImageClassificationFormat, ImageClassificationProcessor
 from tests.data.made_pictures import luma
 from tests.data.odd_pictures import SIDE, damaged, whole
 
 SIZE = 18
-FORM = ImageForm()
+FORM = ImageClassificationFormat()
 WHOLE = {name: (content, shown) for name, content, shown in whole()}
 DAMAGED = {name: (content, before) for name, content, before in damaged()}
 LIBTIFF = re.compile(r"changed .*-.*\.tif")
 """Of a packed TIFF with other bytes libtiff tells on standard error, before Pillow hears of it."""
 
 
-def blocks(picture: NDArray[Any], count: int = 6) -> NDArray[np.float64]:
+def blocks(pixels: NDArray[Any], count: int = 6) -> NDArray[np.float64]:
     """The mean brightness of count x count parts of it."""
-    rows = np.array_split(luma(picture.astype(float)), min(count, len(picture)), 0)
+    rows = np.array_split(luma(pixels.astype(float)), min(count, len(pixels)), 0)
     return np.array(
         [[part.mean() for part in np.array_split(row, min(count, row.shape[1]), 1)] for row in rows]
     )
@@ -41,7 +41,7 @@ def test_there_are_many() -> None:
 def test_whole_ones_look_as_they_should(capfd: pytest.CaptureFixture[str]) -> None:
     """Upright, of the right levels; black and white is dithered."""
     for name, (content, shown) in WHOLE.items():
-        found = read_picture(content, SIDE, 3)
+        found = decode_image(content, SIDE, 3)
         assert not isinstance(found, str), (name, found)
         if shown.shape[0] > 1:
             assert found.pixels.shape == shown.shape, name
@@ -53,9 +53,9 @@ def test_whole_ones_look_as_they_should(capfd: pytest.CaptureFixture[str]) -> No
 def test_damaged_ones_are_whole_or_refused(capfd: pytest.CaptureFixture[str]) -> None:
     """What is cut off is never half a picture."""
     for name, (content, before) in DAMAGED.items():
-        found = read_picture(content, SIDE, 3)
+        found = decode_image(content, SIDE, 3)
         if not isinstance(found, str) and name.startswith("cut"):
-            whole = read_picture(before, SIDE, 3)
+            whole = decode_image(before, SIDE, 3)
             assert not isinstance(whole, str)
             assert (found.pixels == whole.pixels).all(), name
         assert isinstance(found, str) or not name.startswith(("zeros", "name")), name
@@ -78,23 +78,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) -> None:
     """Bit for bit; and what can't be read is set aside by name, for one reason in one line."""
     config = DataConfig(image=ImageConfig(size=SIZE, channels=channels))
-    aside: list[Aside] = []
+    aside: list[SkippedRow] = []
     rows = list(FORM.read(str(folder), config, aside))
     files = len(WHOLE) + len(DAMAGED)
     assert len(rows) + len(aside) == files
     assert len(rows) > len(WHOLE)
     for why in aside:
-        label, name = why.place.removeprefix(f"{folder}, ").split("/")
+        label, name = why.location.removeprefix(f"{folder}, ").split("/")
         assert (label in "ab", name in DAMAGED) == (True, True)
-        assert why.why
-        assert "\n" not in why.why
-    shown = [enlarged(row.fields["picture"], SIZE) for row in rows]
+        assert why.reason
+        assert "\n" not in why.reason
+    shown = [upscale(row.fields["picture"], SIZE) for row in rows]
     for picture in shown:
         check_shape(picture, channels)
-    inputs = ImageInputs(Statistics((0.0,) * channels, (1.0,) * channels), ("a", "b"), SIZE)
+    inputs = ImageClassificationProcessor(Statistics((0.0,) * channels, (1.0,) * channels), ("a", "b"), SIZE)
     told: list[str] = []
-    part, facts = prepare_examples.prepare_held_out(FORM, str(folder), config, inputs, told.append)
-    asked, questions, unasked = prepare_examples.read_questions(
+    part, facts = prepare_examples.prepare_eval_examples(FORM, str(folder), config, inputs, told.append)
+    asked, questions, unasked = prepare_examples.read_unlabeled(
         FORM, str(folder), inputs, config, told.append
     )
     assert facts["set_aside"] == len(aside) == len(unasked)
@@ -102,23 +102,23 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
     assert counts == [f"{len(aside):,}"] * 2
     assert [row.fields["source"] for row in asked] == part.sources == [row.fields["name"] for row in rows]
     for number, (row, picture) in enumerate(zip(rows, shown, strict=True)):
-        assert np.array_equal(part.examples[number], picture), row.place
-        assert np.array_equal(questions[number], picture), row.place
+        assert np.array_equal(part.examples[number], picture), row.location
+        assert np.array_equal(questions[number], picture), row.location
 
 
-def check_shape(picture: NDArray[np.uint8], channels: int) -> None:
-    assert picture.dtype == np.uint8
-    assert picture.shape[2] == channels
-    short, long = sorted(picture.shape[:2])
+def check_shape(pixels: NDArray[np.uint8], channels: int) -> None:
+    assert pixels.dtype == np.uint8
+    assert pixels.shape[2] == channels
+    short, long = sorted(pixels.shape[:2])
     assert SIZE <= short <= SIZE * 8 // 7
-    assert long <= LONG * short
+    assert long <= MAX_ASPECT_RATIO * short
 
 
 def test_one_by_one_as_all_together(folder: Path) -> None:
     config = DataConfig(image=ImageConfig(size=SIZE))
-    together = {row.place: row for row in FORM.read_questions(str(folder), config, [])}
+    together = {row.location: row for row in FORM.read_unlabeled(str(folder), config, [])}
     for name in ("turn 6.jpg", "P-0.gif", "I;16-0.tif", "12 bits.tif"):
         (place,) = (place for place in together if place.endswith(f"/{name}"))
-        (row,) = FORM.read_questions(place, config, [])
+        (row,) = FORM.read_unlabeled(place, config, [])
         assert isinstance(row, Row)
         assert np.array_equal(row.fields["picture"], together[place].fields["picture"])

@@ -8,7 +8,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.infer_task import infer_task
-from foveal.data.prepare_examples import part_files
+from foveal.data.prepare_examples import split_paths
 from foveal.data.text import text_pairs
 
 
@@ -23,7 +23,7 @@ def write(folder: Path, *names: str) -> Path:
 def examples(data: Path, valid: Path | None = None, test: Path | None = None) -> dict[str, list[str]]:
     """The first words of the sources in each part: the name of the file."""
     given = [None if path is None else str(path) for path in (valid, test)]
-    found = prepare_examples.prepare(
+    found = prepare_examples.prepare_examples(
         text_pairs, str(data), *given, DataConfig(tokenizer="word", valid=0.2, test=0.2), print
     )
     every = {"train": found.train, "valid": found.valid, "test": found.test}
@@ -67,8 +67,10 @@ def test_what_is_given_goes_before_what_the_folder_has(tmp_path: Path) -> None:
 def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "train.tsv", "valid.tsv", "test.tsv")
     config = DataConfig(tokenizer="word")
-    found = prepare_examples.prepare(text_pairs, str(folder), None, None, config, print)
-    measured, _ = prepare_examples.prepare_held_out(text_pairs, str(folder), config, found.inputs, print)
+    found = prepare_examples.prepare_examples(text_pairs, str(folder), None, None, config, print)
+    measured, _ = prepare_examples.prepare_eval_examples(
+        text_pairs, str(folder), config, found.processor, print
+    )
     assert {text.split()[0] for text in measured.sources} == {"test.tsv"}
 
 
@@ -80,5 +82,5 @@ def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
 
 def test_several_forms_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"test\.tsv, train\.csv, train\.tsv are of several forms"):
-        part_files(str(write(tmp_path / "a", "train.tsv", "train.csv", "test.tsv")))
-    assert part_files(str(write(tmp_path / "b", "valid.csv", "test.tsv"))) == {"train": str(tmp_path / "b")}
+        split_paths(str(write(tmp_path / "a", "train.tsv", "train.csv", "test.tsv")))
+    assert split_paths(str(write(tmp_path / "b", "valid.csv", "test.tsv"))) == {"train": str(tmp_path / "b")}

@@ -13,7 +13,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_corpus as module
 from foveal.data.datasets import dataset_cache
-from foveal.data.prepare_corpus import Text, prepare, prepare_held_out
+from foveal.data.prepare_corpus import PreparedCorpus, prepare_corpus, prepare_eval_corpus
 from foveal.data.text import token_store as tokens_module
 from foveal.data.text.tokenizers import CharacterTokenizer
 
@@ -27,25 +27,25 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.txt"
 
 
-def prepared(data: Path | str, **config: Any) -> Text:
-    return prepare(str(data), DataConfig(**config), None, None, print)
+def prepared(data: Path | str, **config: Any) -> PreparedCorpus:
+    return prepare_corpus(str(data), DataConfig(**config), None, None, print)
 
 
-def text_of(found: Text, part: str) -> str:
-    return found.inputs.decode(getattr(found, part))
+def text_of(found: PreparedCorpus, split: str) -> str:
+    return found.processor.decode(getattr(found, split))
 
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the corpus was read for."""
     seen: list[str] = []
-    init = tokens_module.Reading.__init__
+    init = tokens_module.CorpusReader.__init__
 
-    def counted(self: Any, documents: Any, doing: str, say: Any) -> None:
-        seen.append(doing)
-        init(self, documents, doing, say)
+    def counted(self: Any, documents: Any, activity: str, log: Any) -> None:
+        seen.append(activity)
+        init(self, documents, activity, log)
 
-    monkeypatch.setattr(tokens_module.Reading, "__init__", counted)
+    monkeypatch.setattr(tokens_module.CorpusReader, "__init__", counted)
     return seen
 
 
@@ -78,11 +78,11 @@ def test_documents_are_joined_by_a_blank_line(tmp_path: Path) -> None:
 
 def test_nothing_is_cut_where_a_part_is_given(path: Path, tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("line 9 of the text\n")
-    only_valid = prepare(str(path), DataConfig(), str(tmp_path / "b.txt"), None, print)
+    only_valid = prepare_corpus(str(path), DataConfig(), str(tmp_path / "b.txt"), None, print)
     assert text_of(only_valid, "train") == TEXT
     assert text_of(only_valid, "valid") == "line 9 of the text\n"
     assert only_valid.test is None
-    only_test = prepare(str(path), DataConfig(), None, str(tmp_path / "b.txt"), print)
+    only_test = prepare_corpus(str(path), DataConfig(), None, str(tmp_path / "b.txt"), print)
     assert text_of(only_test, "train") == TEXT
     assert text_of(only_test, "test") == "line 9 of the text\n"
     assert only_test.valid is None
@@ -111,10 +111,10 @@ def test_what_changed_is_made_anew(path: Path) -> None:
 
 def test_other_settings_have_stores_of_their_own(path: Path) -> None:
     assert len(prepared(path).train) != len(prepared(path, valid=0.2).train)
-    assert prepared(path, tokenizer="byte").inputs.size == 256
-    assert prepared(path, tokenizer="bpe", vocabulary=270).inputs.size == 270
-    assert prepared(path, tokenizer="bpe", vocabulary=280).inputs.size == 280
-    assert prepared(path).inputs.size < 256
+    assert prepared(path, tokenizer="byte").processor.size == 256
+    assert prepared(path, tokenizer="bpe", vocabulary=270).processor.size == 270
+    assert prepared(path, tokenizer="bpe", vocabulary=280).processor.size == 280
+    assert prepared(path).processor.size < 256
 
 
 def stored(cache: Path, name: str) -> Path:
@@ -183,7 +183,7 @@ def test_a_text_that_changes_while_it_is_read_is_refused(
 def test_characters_the_training_text_lacks_are_left_out_and_said(path: Path, tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("line é9é日\n")
     said: Said = []
-    found = prepare(str(path), DataConfig(), str(tmp_path / "b.txt"), None, said.append)
+    found = prepare_corpus(str(path), DataConfig(), str(tmp_path / "b.txt"), None, said.append)
     assert text_of(found, "valid") == "line 9\n"
     facts = found.facts["parts"]["valid"]
     assert facts["left_out"] == {"é": 2, "日": 1}
@@ -195,8 +195,8 @@ def test_characters_the_training_text_lacks_are_left_out_and_said(path: Path, tm
 
 def test_a_given_tokenizer_is_used(path: Path) -> None:
     tokenizer = CharacterTokenizer(set(TEXT) | {"Z"})
-    found = prepare(str(path), DataConfig(), None, None, print, tokenizer)
-    assert found.inputs.digest == tokenizer.digest
+    found = prepare_corpus(str(path), DataConfig(), None, None, print, tokenizer)
+    assert found.processor.digest == tokenizer.digest
 
 
 def test_skipped_files_are_said_also_the_second_time(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_skipped_files_are_said_also_the_second_time(tmp_path: Path) -> None:
     (tmp_path / "image.png").write_bytes(b"\x89PNG\0\0")
     for _ in range(2):
         said: Said = []
-        found = prepare(str(tmp_path), DataConfig(), None, None, said.append)
+        found = prepare_corpus(str(tmp_path), DataConfig(), None, None, said.append)
         assert "skipped 1 file(s)" in said[0]
         assert "image.png" in said[0]
         assert len(found.facts["skipped"]) == 1
@@ -214,7 +214,7 @@ def test_skipped_files_are_said_also_the_second_time(tmp_path: Path) -> None:
 def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("body\none é\ntwo\n")
     said: Said = []
-    tokens, facts = prepare_held_out(
+    tokens, facts = prepare_eval_corpus(
         str(tmp_path / "rows.csv"), "body", CharacterTokenizer("enotw \n"), said.append
     )
     assert CharacterTokenizer("enotw \n").decode(tokens) == "one \n\ntwo"
@@ -223,13 +223,13 @@ def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
     assert facts["left_out"] == {"é": 1}
     assert any("rows.csv" in line for line in said)
     with pytest.raises(UserError, match="none of its characters"):
-        prepare_held_out(str(path), "text", CharacterTokenizer("日本"), print)
+        prepare_eval_corpus(str(path), "text", CharacterTokenizer("日本"), print)
 
 
 def test_a_catalogue_name_is_found_and_an_unknown_one_refused(
     tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dataset_cache, "get", lambda name, say: path)
+    monkeypatch.setattr(dataset_cache, "get", lambda name, log: path)
     monkeypatch.chdir(tmp_path)
     assert text_of(prepared("shakespeare", valid=0, test=0), "train") == TEXT
     (tmp_path / "shakespeare").write_text("a path comes first\n" * 20)
@@ -297,6 +297,6 @@ def test_memory_stays_flat(kind: str, tmp_path: Path) -> None:
 def test_long_work_says_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens_module, "BEAT", 0)
     said: Said = []
-    prepare(str(path), DataConfig(), None, None, said.append)
+    prepare_corpus(str(path), DataConfig(), None, None, said.append)
     assert any(line.startswith("reading: ") for line in said)
     assert any(line.startswith("tokenising: ") for line in said)

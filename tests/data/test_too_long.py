@@ -19,15 +19,15 @@ WORDS = [f"a b {'c ' * (number % 3)}d" for number in range(12)]
 RATE = 8000
 
 
-def lines(path: Path, longest: int) -> str:
-    path.write_text(f"a b\n{'a ' * longest}\nc d\n")
+def lines(path: Path, max_length: int) -> str:
+    path.write_text(f"a b\n{'a ' * max_length}\nc d\n")
     return str(path)
 
 
-def sounds(path: Path, longest: int) -> str:
+def sounds(path: Path, max_length: int) -> str:
     """The second is a second longer than may be."""
     path.mkdir()
-    for number, seconds in enumerate((0.5, longest + 1, 0.4)):
+    for number, seconds in enumerate((0.5, max_length + 1, 0.4)):
         wave = np.sin(np.arange(int(seconds * RATE)) * 0.2)
         soundfile.write(path / f"{number}.wav", wave, RATE)
     return str(path)
@@ -66,10 +66,10 @@ CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], s
 @pytest.mark.parametrize("case", CASES)
 def test_a_longer_source_is_set_aside_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
     form, training, asking, why = CASES[case]
-    config = DataConfig(tokenizer="character", longest=9, seconds=2, rate=RATE, bins=20)
+    config = DataConfig(tokenizer="character", max_length=9, max_seconds=2, sample_rate=RATE, mel_bins=20)
     rows = [*form.read(training(tmp_path), config.model_copy(update={"longest": 99}), [])]
-    inputs, told = form.make_inputs("data", rows, config), list[str]()
-    asked, examples, aside = prepare_examples.read_questions(
+    inputs, told = form.make_processor("data", rows, config), list[str]()
+    asked, examples, aside = prepare_examples.read_unlabeled(
         form, asking(tmp_path / "asked", 9), inputs, config, told.append
     )
     assert (len(asked), len(examples), len(aside)) == (2, 2, 1)
@@ -84,13 +84,13 @@ def test_where_there_are_no_recordings_that_is_said(tmp_path: Path, name: str) -
     (tmp_path / "talk.m4a").write_bytes(b"m4a")
     why = "no such file or folder" if name == "nothing" else r"no recordings in it \(\.wav, .*\)"
     with pytest.raises(UserError, match=f"{name}: {why}"):
-        prepare_examples.read_questions(speech, str(tmp_path / name), None, DataConfig(), print)
+        prepare_examples.read_unlabeled(speech, str(tmp_path / name), None, DataConfig(), print)
 
 
 def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:
-    config = DataConfig(tokenizer="character", longest=9)
-    inputs = text_pairs.make_inputs("data", [*text_pairs.read(a_table(tmp_path), config, [])], config)
+    config = DataConfig(tokenizer="character", max_length=9)
+    inputs = text_pairs.make_processor("data", [*text_pairs.read(a_table(tmp_path), config, [])], config)
     asked = tmp_path / "asked"
     asked.write_text(f"{'a' * 20}\n{'b' * 20}\n")
     with pytest.raises(UserError, match=r"nothing that can be answered: .*line 1: 21 tokens, .* cut it"):
-        prepare_examples.read_questions(text_pairs, str(asked), inputs, config, print)
+        prepare_examples.read_unlabeled(text_pairs, str(asked), inputs, config, print)

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.runtime import autocast
-from foveal.encoders.audio import ConvEncoder, PyramidEncoder
-from foveal.layers.audio.pyramidal_lstm import Pyramid, join_pairs
-from foveal.layers.audio.subsampling import Subsampling
+from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
+from foveal.layers.audio.pyramidal_lstm import PyramidalLSTM, join_pairs
+from foveal.layers.audio.subsampling import ConvSubsampling
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.norm import LayerNorm
-from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
+from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 from tests.encoders import laws
 
 F, D = 5, 8
@@ -23,17 +23,17 @@ LENGTHS = [13, 12, 7, 4, 1, 0]
 S = max(LENGTHS)
 
 
-def pyramid(layers: int) -> PyramidEncoder:
-    encoder = PyramidEncoder(F, D, layers).double().eval()
+def pyramid(layers: int) -> PyramidalLSTMEncoder:
+    encoder = PyramidalLSTMEncoder(F, D, layers).double().eval()
     for parameter in encoder.parameters():
         nn.init.uniform_(parameter, -0.8, 0.8)
     return encoder
 
 
-def convolved() -> ConvEncoder:
+def convolved() -> ConvSubsamplingEncoder:
     blocks = [Block(FullAttention(D, 2), MLP(D, 16), "layer", residual=True) for _ in range(2)]
-    stack = Stack(blocks, Positioned(SinusoidalPosition(D), "add"))
-    encoder = ConvEncoder(F, stack, D, LayerNorm(D)).double().eval()
+    stack = Stack(blocks, AddPositions(SinusoidalPosition(D), "add"))
+    encoder = ConvSubsamplingEncoder(F, stack, D, LayerNorm(D)).double().eval()
     for parameter in encoder.parameters():
         nn.init.uniform_(parameter, -0.8, 0.8)  # biases too: they make something of the padding
     return encoder
@@ -93,7 +93,7 @@ def test_the_pyramid_is_torchs_lstm_with_pairs_joined():
 
 
 def test_the_convolutions_equal_their_equation():
-    layer, x = Subsampling(F, D).double(), source()
+    layer, x = ConvSubsampling(F, D).double(), source()
     for parameter in layer.parameters():
         nn.init.uniform_(parameter, -0.8, 0.8)
     found, lengths = layer(x, torch.tensor(LENGTHS))
@@ -115,7 +115,7 @@ def test_the_convolutions_equal_their_equation():
 
 
 def test_convolutions_keep_the_size_of_vectors():
-    layer = Subsampling(80, 256)
+    layer = ConvSubsampling(80, 256)
     with torch.no_grad():
         y, _ = layer(torch.randn(4, 200, 80))
     assert 0.5 < float(y.square().mean().sqrt()) < 1.2
@@ -124,16 +124,16 @@ def test_convolutions_keep_the_size_of_vectors():
 
 def test_positions_reach_four_times_as_far_in_frames():
     stack = Stack(
-        [Block(FullAttention(D, 2), None, "rms", residual=True)], Positioned(LearnedPosition(3, D), "add")
+        [Block(FullAttention(D, 2), None, "rms", residual=True)], AddPositions(LearnedPosition(3, D), "add")
     )
-    encoder = ConvEncoder(F, stack, D)
+    encoder = ConvSubsamplingEncoder(F, stack, D)
     assert encoder.limit == 12
     assert encoder(torch.randn(1, 12, F))[0].vectors.shape == (1, 3, D)
 
 
 def test_odd_widths_are_refused():
     with pytest.raises(ValueError, match="even width, not 7"):
-        Pyramid(F, 7, 2)
+        PyramidalLSTM(F, 7, 2)
 
 
 @pytest.mark.parametrize("make", [lambda: pyramid(3), convolved])

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from foveal.encoders.image import ImageEncoder
-from foveal.layers.vision.conv2d import NormedConv
-from foveal.layers.vision.residual import Residual, basic
+from foveal.layers.vision.conv2d import ConvNormAct
+from foveal.layers.vision.residual import ResidualBlock, basic_block
 from tests.encoders import laws
 
 D = 6
@@ -13,7 +13,9 @@ D = 6
 
 def encoder() -> ImageEncoder:
     torch.manual_seed(0)
-    return ImageEncoder([NormedConv(3, 4, 3), Residual(basic(4, D, 2), 4, D, 2, "padded")], D).double()
+    return ImageEncoder(
+        [ConvNormAct(3, 4, 3), ResidualBlock(basic_block(4, D, 2), 4, D, 2, "padded")], D
+    ).double()
 
 
 def test_a_memory_holds_the_map_row_by_row():

@@ -5,18 +5,18 @@ from itertools import permutations
 import torch
 from torch import Tensor, nn
 
-from foveal.core.memory import Memory, join
+from foveal.core.memory import Memory, concat_memories
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder
-from foveal.encoders.series import VectorEncoder
+from foveal.encoders.series import SeriesEncoder
 from foveal.layers.blocks.feedforward import make_feedforward
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, Recurrent
-from foveal.layers.position import LearnedPosition, Positioned
+from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.layers.vision.conv2d import Conv2d
 from tests.encoders.laws import near
 
@@ -25,8 +25,8 @@ ONE, TWO = [3, 1, 0, 4], [2, 5, 3, 0]
 """Lengths of the ragged parts."""
 
 
-def vectors(channels: int) -> VectorEncoder:
-    return VectorEncoder(channels, Stack([Block(Recurrent(GRU(5, 5)))]), 5)
+def vectors(channels: int) -> SeriesEncoder:
+    return SeriesEncoder(channels, Stack([Block(Recurrent(GRU(5, 5)))]), 5)
 
 
 def image() -> ImageEncoder:
@@ -40,7 +40,7 @@ def encoder(positions: bool = True, names: tuple[str, ...] = ("picture", "one", 
     blocks = [
         Block(FullAttention(D, 2), make_feedforward("mlp", D, 2.0), "layer", residual=True) for _ in range(2)
     ]
-    positioned = Positioned(LearnedPosition(20, D), "add", nn.Identity()) if positions else None
+    positioned = AddPositions(LearnedPosition(20, D), "add", nn.Identity()) if positions else None
     made = JointEncoder(parts, Stack(blocks, positioned), D, nn.LayerNorm(D))
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=0.5)
@@ -154,7 +154,7 @@ def test_experts_of_a_shared_source_are_balanced_within_each_row():
     torch.manual_seed(0)
     parts = {
         "picture": PatchEncoder(2, 2, Stack([expert(5)]), 5),
-        "one": VectorEncoder(3, Stack([Block(Recurrent(GRU(5, 5)))]), 5),
+        "one": SeriesEncoder(3, Stack([Block(Recurrent(GRU(5, 5)))]), 5),
     }
     made = JointEncoder(parts, Stack([expert(D)]), D)
     for parameter in made.parameters():
@@ -177,10 +177,10 @@ def expert(width: int) -> Block:
 def test_a_memory_of_one_part_is_that_part():
     torch.manual_seed(0)
     memory = Memory(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
-    alone = join([memory])
+    alone = concat_memories([memory])
     for name in ("vectors", "mask", "summary", "segments"):
         one, other = getattr(alone, name), getattr(memory, name)
         assert torch.equal(one, other) if isinstance(one, Tensor) else one == other
-    rows = join([memory, memory]).rows(torch.tensor([1, 1, 0]))
+    rows = concat_memories([memory, memory]).rows(torch.tensor([1, 1, 0]))
     assert torch.equal(rows.vectors, torch.cat([memory.vectors] * 2, 1)[[1, 1, 0]])
     near(rows.summary, memory.summary[[1, 1, 0]])

@@ -8,21 +8,21 @@ from torch.nn import functional as F
 
 from foveal.config import ConfigError, EncoderConfig
 from foveal.core.memory import Segment
-from foveal.encoders.patches import PatchEncoder, patches, regrid
+from foveal.encoders.patches import PatchEncoder, extract_patches, interpolate_positions
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.norm import LayerNorm
-from foveal.layers.position import LearnedPosition, Positioned
-from foveal.models.encoder import patch_encoder, vector_encoder
+from foveal.layers.position import AddPositions, LearnedPosition
+from foveal.models.encoder import patch_encoder, series_encoder
 
 B, C, SIDE, D = 3, 2, 4, 8
 
 
 def make(summary: Any = "mean") -> PatchEncoder:
     blocks: list[Any] = [Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True) for _ in range(2)]
-    stack = Stack(blocks, Positioned(LearnedPosition(6 + (summary == "class"), D), "add"))
+    stack = Stack(blocks, AddPositions(LearnedPosition(6 + (summary == "class"), D), "add"))
     return PatchEncoder(C, SIDE, stack, D, LayerNorm(D), summary).double().eval()
 
 
@@ -35,7 +35,7 @@ def test_patches_are_those_of_a_convolution():
     encoder, x = make(), images()
     weight = encoder.projection.weight.view(D, C, SIDE, SIDE)
     grid = F.conv2d(x, weight, encoder.projection.bias, stride=SIDE)
-    torch.testing.assert_close(encoder.projection(patches(x, SIDE)), grid.flatten(2).transpose(1, 2))
+    torch.testing.assert_close(encoder.projection(extract_patches(x, SIDE)), grid.flatten(2).transpose(1, 2))
 
 
 @pytest.mark.parametrize("summary", ["mean", "class"])
@@ -54,7 +54,7 @@ def test_memory_and_laws(summary: Any) -> None:
 
 def test_first_vectors_have_unit_variance():
     encoder = PatchEncoder(3, 8, Stack([Block(FullAttention(512, 2))]), 512)
-    x = encoder.projection(patches(torch.randn(16, 3, 32, 32), 8))
+    x = encoder.projection(extract_patches(torch.randn(16, 3, 32, 32), 8))
     assert 0.9 < x.std() < 1.1
 
 
@@ -66,7 +66,7 @@ def test_images_that_patches_do_not_fill():
 def test_a_class_token_goes_before_the_patches_and_is_no_place_of_the_grid():
     """z_0 = [x_class; x_1 E; ...] + E_pos, y = LN(z_L)_0 (Dosovitskiy et al. 2021, equations 1 and 4)."""
     encoder, x = make("class"), images()
-    tokens = encoder.projection(patches(x, SIDE))
+    tokens = encoder.projection(extract_patches(x, SIDE))
     z, _, _ = encoder.stack(torch.cat([encoder.token.expand(B, 1, D), tokens], 1), None)
     memory, _ = encoder(x)
     torch.testing.assert_close(memory.summary, encoder.norm(z)[:, 0])
@@ -90,7 +90,7 @@ def test_what_has_no_class_token():
         patch_encoder(sizes(summary="class", mixers="lstm"), 1, 8)
     assert patch_encoder(sizes(summary="class", mixers="lstm", bidirectional=True), 1, 8).token is not None
     with pytest.raises(ConfigError, match="summary=class: only patches have a class token"):
-        vector_encoder(sizes(summary="class"), 1, 8)
+        series_encoder(sizes(summary="class"), 1, 8)
     with pytest.raises(ConfigError, match="images of 10x10 are not filled by patches of 4"):
         patch_encoder(sizes(), 1, 10)
 
@@ -101,10 +101,10 @@ def test_positions_of_another_grid_lie_between(tokens: int):
     rows, columns = torch.meshgrid(torch.arange(8.0), torch.arange(8.0), indexing="ij")
     table = torch.stack([rows, columns], 2).flatten(0, 1).double()
     table = torch.cat([torch.full((tokens, 2), 99.0, dtype=torch.float64), table])
-    found = regrid(table, 256 + tokens, tokens)
+    found = interpolate_positions(table, 256 + tokens, tokens)
     assert torch.equal(found[:tokens], table[:tokens])
     grid = found[tokens:].view(16, 16, 2)[4:12, 4:12]
     expected = (torch.arange(4, 12).double() + 0.5) / 2 - 0.5
     torch.testing.assert_close(grid[:, :, 0], expected[:, None].expand(8, 8), rtol=0, atol=0.05)
     torch.testing.assert_close(grid[:, :, 1], expected[None].expand(8, 8), rtol=0, atol=0.05)
-    assert regrid(table, 64 + tokens, tokens) is table
+    assert interpolate_positions(table, 64 + tokens, tokens) is table

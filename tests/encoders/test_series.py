@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from foveal.encoders.series import VectorEncoder
+from foveal.encoders.series import SeriesEncoder
 from foveal.layers.blocks.feedforward import MLP, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
@@ -14,7 +14,7 @@ from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
 from foveal.layers.norm import LayerNorm, RMSNorm
-from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
+from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 from tests.encoders import laws
 
 C, D, S = 3, 8, 7
@@ -30,16 +30,16 @@ STACKS = {
     "both-ways": lambda: Stack([Block(both_ways(D), MLP(D, 12), "layer", residual=True) for _ in range(2)]),
     "attention": lambda: Stack(
         [Block(FullAttention(D, 2), SwiGLU(D, 12), "rms", residual=True)],
-        Positioned(SinusoidalPosition(D), "add"),
+        AddPositions(SinusoidalPosition(D), "add"),
     ),
     "experts": lambda: Stack([Block(both_ways(D), Experts(D, 6, 3, 2))]),
 }
 
 
-def make(kind: str, summary: str = "mean") -> VectorEncoder:
+def make(kind: str, summary: str = "mean") -> SeriesEncoder:
     norm = LayerNorm(D)  # whose bias makes something of zeros
     torch.nn.init.normal_(norm.bias)
-    return VectorEncoder(C, STACKS[kind](), D, norm, summary).double().eval()
+    return SeriesEncoder(C, STACKS[kind](), D, norm, summary).double().eval()
 
 
 def source() -> torch.Tensor:
@@ -71,7 +71,7 @@ def test_summaries():
 
 def test_ends_are_the_last_states_of_both_directions():
     """Without a norm behind them, they are the hidden states that torch's GRU ends with."""
-    encoder = VectorEncoder(C, Stack([Block(both_ways(D))]), D, summary="ends").double()
+    encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, summary="ends").double()
     mixer, x = encoder.stack.blocks[0].mixer, source()
     memory, _ = encoder(x, torch.tensor(LENGTHS))
     peer = torch.nn.GRU(D, D // 2, bidirectional=True, batch_first=True).double()
@@ -96,7 +96,7 @@ def test_sums_of_experts_count_what_is_there():
 
 
 def test_standardised_channels_become_vectors_of_variance_one():
-    encoder = VectorEncoder(12, STACKS["lstm"](), 400)
+    encoder = SeriesEncoder(12, STACKS["lstm"](), 400)
     vectors = encoder.projection(torch.randn(500, 12))
     assert abs(float(vectors.detach().square().mean()) - 1) < 0.1
     assert encoder.projection.bias.eq(0).all()
@@ -104,7 +104,7 @@ def test_standardised_channels_become_vectors_of_variance_one():
 
 
 def test_learned_positions_have_an_end():
-    positioned = Positioned(LearnedPosition(9, D), "add")
+    positioned = AddPositions(LearnedPosition(9, D), "add")
     stack = Stack([Block(FullAttention(D, 2), None, "rms", residual=True)], positioned)
-    assert VectorEncoder(C, stack, D, RMSNorm(D)).limit == 9
+    assert SeriesEncoder(C, stack, D, RMSNorm(D)).limit == 9
     assert make("attention").limit is None

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from foveal.encoders.image import ImageEncoder
-from foveal.encoders.video import FrameEncoder, VolumeEncoder
+from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
@@ -14,7 +14,7 @@ from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm
-from foveal.layers.vision.conv2d import NormedConv
+from foveal.layers.vision.conv2d import ConvNormAct
 from tests.encoders import laws
 
 C, D, T, SIDE = 3, 8, 7, 8
@@ -32,12 +32,12 @@ STACKS = {
 }
 
 
-def make(kind: str) -> FrameEncoder | VolumeEncoder:
+def make(kind: str) -> FrameEncoder | Conv3dEncoder:
     torch.manual_seed(0)
     if kind == "volume":
-        made: FrameEncoder | VolumeEncoder = VolumeEncoder(C, D, 2, SIDE)
+        made: FrameEncoder | Conv3dEncoder = Conv3dEncoder(C, D, 2, SIDE)
     else:
-        network = ImageEncoder([NormedConv(C, 4, 3, 2), NormedConv(4, 5, 3, 2)], 5)
+        network = ImageEncoder([ConvNormAct(C, 4, 3, 2), ConvNormAct(4, 5, 3, 2)], 5)
         norm = LayerNorm(D)  # whose bias makes something of zeros
         nn.init.normal_(norm.bias)
         made = FrameEncoder(network, 5 * 4, STACKS[kind](), D, norm)
@@ -100,7 +100,7 @@ def test_a_volume_is_what_torch_makes_of_whole_clips():
     laws.near(encoder(x)[0].vectors, expected)
 
 
-def first_norm(encoder: FrameEncoder | VolumeEncoder) -> torch.nn.BatchNorm2d:
+def first_norm(encoder: FrameEncoder | Conv3dEncoder) -> torch.nn.BatchNorm2d:
     return next(module for module in encoder.modules() if isinstance(module, nn.BatchNorm2d))
 
 
@@ -133,6 +133,6 @@ def test_a_vector_knows_where_something_is():
 
 def test_sizes_that_leave_nothing_are_refused():
     with pytest.raises(ValueError, match="4 layers halve 8 pixels, or 16 maps, to nothing"):
-        VolumeEncoder(1, 16, 4, 8)
+        Conv3dEncoder(1, 16, 4, 8)
     with pytest.raises(ValueError, match="to nothing"):
-        VolumeEncoder(1, 4, 4, 32)
+        Conv3dEncoder(1, 4, 4, 32)

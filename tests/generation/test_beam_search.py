@@ -27,37 +27,41 @@ def penalty(n: int, alpha: float) -> float:
 
 
 def everything(
-    head: nn.Module, prompt: list[int], limit: int, alpha: float, end: set[int], V: int
+    head: nn.Module, prompt: list[int], max_new_tokens: int, alpha: float, end_tokens: set[int], V: int
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Every text that ends by itself or at the limit: (score, tokens), the best first."""
     found = []
 
     def grow(tokens: tuple[int, ...], total: float) -> None:
-        if (tokens and tokens[-1] in end) or len(tokens) == limit:
+        if (tokens and tokens[-1] in end_tokens) or len(tokens) == max_new_tokens:
             found.append((total / penalty(len(tokens), alpha), tokens))
             return
         for token, log_probability in enumerate(next_log_probabilities(head, [*prompt, *tokens]).tolist()):
             grow((*tokens, token), total + log_probability)
 
     grow((), 0.0)
-    assert len(found) == len(end) * sum((V - len(end)) ** n for n in range(limit)) + (V - len(end)) ** limit
+    assert (
+        len(found)
+        == len(end_tokens) * sum((V - len(end_tokens)) ** n for n in range(max_new_tokens))
+        + (V - len(end_tokens)) ** max_new_tokens
+    )
     return sorted(found, reverse=True)
 
 
 def slow_beam(
-    head: nn.Module, prompt: list[int], limit: int, beam: int, alpha: float, end: set[int]
+    head: nn.Module, prompt: list[int], max_new_tokens: int, beam: int, alpha: float, end_tokens: set[int]
 ) -> list[tuple[float, tuple[int, ...]]]:
     """One prompt, lists only, no state, no early end."""
     live, ended = [((), 0.0)], []
-    for _ in range(limit):
+    for _ in range(max_new_tokens):
         grown = [
             ((*tokens, token), total + log_probability)
             for tokens, total in live
             for token, log_probability in enumerate(next_log_probabilities(head, [*prompt, *tokens]).tolist())
         ]
         grown = sorted(grown, key=lambda path: -path[1])[: beam - len(ended)]
-        ended += [path for path in grown if path[0][-1] in end]
-        live = [path for path in grown if path[0][-1] not in end]
+        ended += [path for path in grown if path[0][-1] in end_tokens]
+        live = [path for path in grown if path[0][-1] not in end_tokens]
     return sorted(((total / penalty(len(t), alpha), t) for t, total in ended + live), reverse=True)
 
 
@@ -70,15 +74,15 @@ def agree(mine: list[Hypothesis], other: list[tuple[float, tuple[int, ...]]]) ->
 
 @with_any_penalty
 @pytest.mark.parametrize("end", [{0}, {1, 2}, set()])
-def test_a_beam_that_holds_everything_finds_the_best(alpha: float, end: set[int]) -> None:
+def test_a_beam_that_holds_everything_finds_the_best(alpha: float, end_tokens: set[int]) -> None:
     size, limit = 4, 4
     head = Recurrence(size)
     best = size**limit
-    found = beam_search(head, [[1, 2], [3]], limit, beam=best, best=best, alpha=alpha, end=end)
+    found = beam_search(head, [[1, 2], [3]], limit, beam=best, best=best, alpha=alpha, end_tokens=end_tokens)
     for prompt, hypotheses in zip([[1, 2], [3]], found, strict=True):
-        agree(hypotheses, everything(head, prompt, limit, alpha, end, size))
+        agree(hypotheses, everything(head, prompt, limit, alpha, end_tokens, size))
         for hypothesis in hypotheses:
-            assert hypothesis.reason == ("end" if hypothesis.tokens[-1] in end else "limit")
+            assert hypothesis.finish_reason == ("end" if hypothesis.tokens[-1] in end_tokens else "limit")
             unpenalised = hypothesis.score * penalty(len(hypothesis.tokens), alpha)
             assert hypothesis.log_probability == pytest.approx(unpenalised)
 
@@ -87,7 +91,8 @@ def test_the_penalty_changes_which_is_best() -> None:
     """So the test above can see alpha."""
     head = Recurrence(4)
     lengths = [
-        len(beam_search(head, [[1, 2]], 4, beam=256, alpha=alpha, end={0})[0][0].tokens) for alpha in ALPHAS
+        len(beam_search(head, [[1, 2]], 4, beam=256, alpha=alpha, end_tokens={0})[0][0].tokens)
+        for alpha in ALPHAS
     ]
     assert lengths[0] < lengths[-1]
 
@@ -99,10 +104,10 @@ def test_a_beam_of_one_is_greedy(make: Callable[[], nn.Module], alpha: float) ->
         head = make()
         greedy: dict[int, list[int]] = {}
         totals = [0.0] * len(PROMPTS)
-        for row, token, chance, _ in generate(head, PROMPTS, [""] * 3, 10, GREEDY, end=end):
+        for row, token, chance, _ in generate(head, PROMPTS, [""] * 3, 10, GREEDY, end_tokens=end):
             greedy.setdefault(row, []).append(token)
             totals[row] += chance
-        found = beam_search(head, PROMPTS, 10, beam=1, alpha=alpha, end=end)
+        found = beam_search(head, PROMPTS, 10, beam=1, alpha=alpha, end_tokens=end)
         assert [list(one.tokens) for (one,) in found] == [greedy[row] for row in range(3)]
         assert [one.log_probability for (one,) in found] == pytest.approx(totals, abs=1e-10)
 
@@ -118,7 +123,7 @@ def test_a_beam_in_a_batch_is_the_slow_beam_alone(
     make: Callable[[], nn.Module], beam: int, alpha: float
 ) -> None:
     head = make()
-    found = beam_search(head, PROMPTS, 7, beam=beam, best=beam, alpha=alpha, end={2, 6}, chunk=2)
+    found = beam_search(head, PROMPTS, 7, beam=beam, best=beam, alpha=alpha, end_tokens={2, 6}, chunk=2)
     for prompt, hypotheses in zip(PROMPTS, found, strict=True):
         agree(hypotheses, slow_beam(head, prompt, 7, beam, alpha, {2, 6}))
 
@@ -128,7 +133,7 @@ def test_many_random_heads() -> None:
     for seed, (beam, best) in itertools.product(range(12), [(2, 1), (4, 2), (4, 4)]):
         torch.manual_seed(seed)
         head = Recurrence(scale=4.0)
-        found = beam_search(head, PROMPTS, 9, beam=beam, best=best, alpha=0.8, end={seed % V, 3})
+        found = beam_search(head, PROMPTS, 9, beam=beam, best=best, alpha=0.8, end_tokens={seed % V, 3})
         for prompt, hypotheses in zip(PROMPTS, found, strict=True):
             agree(hypotheses, slow_beam(head, prompt, 9, beam, 0.8, {seed % V, 3})[:best])
 
@@ -137,9 +142,9 @@ def test_an_ended_hypothesis_keeps_its_place() -> None:
     """Token 0 ends. At the second step two live paths are likelier than the ended one; it stays and wins."""
     first, later = torch.tensor([0.2, 0.79, 0.01]).log(), torch.tensor([1e-9, 0.5, 0.5]).log()
     head = Script(torch.stack([first, first, later]))
-    found = beam_search(head, [[1]], 6, beam=2, best=2, end={0})[0]
+    found = beam_search(head, [[1]], 6, beam=2, best=2, end_tokens={0})[0]
     assert [hypothesis.tokens for hypothesis in found] == [(0,), (1, 1, 1, 1, 1, 1)]
-    assert found[0].reason == "end"
+    assert found[0].finish_reason == "end"
     assert found[0].log_probability == pytest.approx(math.log(0.2))
 
 
@@ -157,7 +162,7 @@ def test_it_ends_early_only_if_nothing_can_win() -> None:
         first = torch.tensor([-0.1, math.log(1 - math.exp(-0.1))])
         later = torch.tensor([math.log(1 - math.exp(-0.5)), -0.5])
         head = Recorder(Script(torch.stack([first, first, later])))
-        found = beam_search(head, [[0]], 50, beam=2, best=best, alpha=alpha, end={0})
+        found = beam_search(head, [[0]], 50, beam=2, best=best, alpha=alpha, end_tokens={0})
         return len(head.calls), found[0][0].tokens
 
     # The live path starts at -2.35. Its best possible scores at the limit are -2.35, and -0.26 with a penalty
@@ -172,13 +177,13 @@ def test_the_second_best_is_awaited_too() -> None:
     """After two steps (0,) at 0.6 and (1, 0) at 0.075 have ended, but (1, 1) at 0.21 may still be second."""
     first, later = torch.tensor([0.6, 0.3, 0.1]).log(), torch.tensor([0.25, 0.7, 0.05]).log()
     head = Script(torch.stack([first, first, later]))
-    found = beam_search(head, [[1]], 4, beam=3, best=2, end={0})[0]
+    found = beam_search(head, [[1]], 4, beam=3, best=2, end_tokens={0})[0]
     assert [hypothesis.tokens for hypothesis in found] == [(0,), (1, 1, 1, 1)]
 
 
 def test_fewer_than_wanted_if_no_more_exist() -> None:
     head = Script(torch.tensor([[0.5, 0.25, 0.25]]).log())
-    found = beam_search(head, [[0]], 2, beam=20, best=20, end={0})[0]
+    found = beam_search(head, [[0]], 2, beam=20, best=20, end_tokens={0})[0]
     assert sorted(hypothesis.tokens for hypothesis in found) == [
         (0,), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2),
     ]  # fmt: skip
@@ -186,7 +191,7 @@ def test_fewer_than_wanted_if_no_more_exist() -> None:
 
 def test_impossible_tokens_are_no_hypotheses() -> None:
     head = Script(torch.tensor([[-math.inf, 0.0, -math.inf]]))
-    found = beam_search(head, [[1]], 3, beam=4, best=4, end={0})[0]
+    found = beam_search(head, [[1]], 3, beam=4, best=4, end_tokens={0})[0]
     assert [hypothesis.tokens for hypothesis in found] == [(1, 1, 1)]
 
 
@@ -225,11 +230,11 @@ def test_what_can_be_mended() -> None:
 def test_each_prompt_may_have_a_limit_of_its_own() -> None:
     """And writes what it would alone."""
     head, limits = Recurrence(), [3, 9, 5]
-    found = beam_search(head, PROMPTS, limits, beam=3, best=2, alpha=0.6, end={2})
+    found = beam_search(head, PROMPTS, limits, beam=3, best=2, alpha=0.6, end_tokens={2})
     for prompt, limit, hypotheses in zip(PROMPTS, limits, found, strict=True):
-        (alone,) = beam_search(head, [prompt], limit, beam=3, best=2, alpha=0.6, end={2})
+        (alone,) = beam_search(head, [prompt], limit, beam=3, best=2, alpha=0.6, end_tokens={2})
         assert [one.tokens for one in hypotheses] == [one.tokens for one in alone]
-        assert [one.reason for one in hypotheses] == [one.reason for one in alone]
+        assert [one.finish_reason for one in hypotheses] == [one.finish_reason for one in alone]
         assert max(len(hypothesis.tokens) for hypothesis in hypotheses) <= limit
     with pytest.raises(UserError, match="all at least 1"):
         beam_search(head, PROMPTS, [3, 0, 5], beam=1)

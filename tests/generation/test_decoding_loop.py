@@ -8,8 +8,8 @@ from torch import nn
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
-from foveal.generation.decoding_loop import Written, generate, log_probabilities, prefill
-from foveal.generation.sampling import GREEDY, Noise, Sampling, choose
+from foveal.generation.decoding_loop import GeneratedToken, generate, log_probabilities, prefill
+from foveal.generation.sampling import GREEDY, Noise, Sampling, choose_tokens
 from tests.generation.heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
 
 LENGTHS = [3, 1, 17, 8, 8, 2]
@@ -25,7 +25,7 @@ head_of_any_kind = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS.key
 in_any_way = pytest.mark.parametrize("sampling", WAYS.values(), ids=WAYS.keys())
 
 
-def rows(written: list[Written]) -> dict[int, list[tuple[int, str | None]]]:
+def rows(written: list[GeneratedToken]) -> dict[int, list[tuple[int, str | None]]]:
     """Of each row, its tokens and reasons."""
     texts: dict[int, list[tuple[int, str | None]]] = {}
     for row, token, _, reason in written:
@@ -34,11 +34,17 @@ def rows(written: list[Written]) -> dict[int, list[tuple[int, str | None]]]:
 
 
 def by_rereading(
-    head: nn.Module, prompt: list[int], text: str, sample: int, limit: int, sampling: Sampling, end: set[int]
+    head: nn.Module,
+    prompt: list[int],
+    text: str,
+    sample: int,
+    max_new_tokens: int,
+    sampling: Sampling,
+    end_tokens: set[int],
 ) -> tuple[list[tuple[int, str | None]], list[float]]:
     """One text, the slow way: the whole of it is read again for each token."""
     tokens, told, chances = list(prompt), [], []
-    for step in range(limit):
+    for step in range(max_new_tokens):
         logits = next_log_probabilities(head, tokens)[None]
         seen = torch.zeros(1, V, dtype=torch.bool)
         seen[0, tokens] = sampling.repetition_penalty != 1
@@ -46,12 +52,12 @@ def by_rereading(
         with torch.no_grad():
             features, _, _ = head(torch.tensor([tokens]), head.start(None, 1))
             raw = head.project(features[:, -1])
-        token = choose(raw, sampling, seen, [Noise(sampling.seed, text, sample)(step)]).item()
-        reason = "end" if token in end else "limit" if step + 1 == limit else None
+        token = choose_tokens(raw, sampling, seen, [Noise(sampling.seed, text, sample)(step)]).item()
+        reason = "end" if token in end_tokens else "limit" if step + 1 == max_new_tokens else None
         tokens.append(token)
         told.append((token, reason))
         chances.append(logits[0, token].item())
-        if token in end:
+        if token in end_tokens:
             break
     return told, chances
 
@@ -61,7 +67,7 @@ def by_rereading(
 def test_a_text_in_a_batch_is_the_text_alone(make: Callable[[], nn.Module], sampling: Sampling) -> None:
     """Prompts of different lengths, read in chunks, ends at different steps, against rereading one by one."""
     head, end, limit, samples = make(), {2, 5}, 12, 2
-    batch = list(generate(head, PROMPTS, TEXTS, limit, sampling, samples=samples, end=end, chunk=5))
+    batch = list(generate(head, PROMPTS, TEXTS, limit, sampling, samples=samples, end_tokens=end, chunk=5))
     found = rows(batch)
     lengths = {len(text) for text in found.values()}
     assert len(found) == samples * len(PROMPTS)

@@ -12,11 +12,11 @@ from foveal.generation.sampling import (
     GREEDY,
     Noise,
     Sampling,
-    choose,
-    draw,
+    choose_tokens,
     keep_top_k,
     keep_top_p,
-    penalise_repetition,
+    penalize_repetition,
+    sample_tokens,
 )
 
 DRAWS = 100_000
@@ -31,10 +31,12 @@ def p_value(counts: Tensor, probabilities: Tensor) -> float:
     return torch.special.gammaincc(torch.tensor((len(counts) - 1) / 2).double(), statistic / 2).item()
 
 
-def expected(sampling: Sampling, seen: list[int]) -> Tensor:
+def expected(sampling: Sampling, previous_tokens: list[int]) -> Tensor:
     """The distribution, token by token and from the definitions."""
     penalty = sampling.repetition_penalty
-    logits = [(x / penalty if x > 0 else x * penalty) if i in seen else x for i, x in enumerate(LOGITS)]
+    logits = [
+        (x / penalty if x > 0 else x * penalty) if i in previous_tokens else x for i, x in enumerate(LOGITS)
+    ]
     weights = [math.exp(x / sampling.temperature) for x in logits]
     order = sorted(range(len(weights)), key=lambda i: -weights[i])
     order = order[: sampling.top_k or None]
@@ -67,7 +69,7 @@ def test_draws_follow_the_distribution(sampling: Sampling) -> None:
     marks[seen] = True
     noise = Noise(5, "some prompt", 0)
     uniform = [noise(step) for step in range(DRAWS)]
-    tokens = choose(logits, sampling, marks.expand(DRAWS, -1), uniform)
+    tokens = choose_tokens(logits, sampling, marks.expand(DRAWS, -1), uniform)
     counts = tokens.bincount(minlength=len(LOGITS))
     assert p_value(counts, expected(sampling, seen)) > 1e-4
     # The test itself can tell: a slightly different temperature is noticed.
@@ -113,7 +115,7 @@ def test_limits_are_greedy(limit: Sampling) -> None:
     if limit.temperature < 1:
         logits = logits[250:]
         uniform = uniform[250:]
-    assert choose(logits, limit, None, uniform).equal(choose(logits, GREEDY, None, []))
+    assert choose_tokens(logits, limit, None, uniform).equal(choose_tokens(logits, GREEDY, None, []))
 
 
 def test_top_k_keeps_exactly_k_of_equal_ones() -> None:
@@ -133,16 +135,16 @@ def test_top_p_keeps_the_smallest_set_that_reaches_p(p: float, kept: list[int]) 
 def test_repetition_penalty_by_hand() -> None:
     logits = torch.tensor([[2.0, -2.0, 3.0, 0.0], [2.0, -2.0, 3.0, 0.0]])
     seen = torch.tensor([[True, True, False, True], [False, False, True, False]])
-    assert penalise_repetition(logits, seen, 2.0).tolist() == [[1.0, -4.0, 3.0, 0.0], [2.0, -2.0, 1.5, 0.0]]
+    assert penalize_repetition(logits, seen, 2.0).tolist() == [[1.0, -4.0, 3.0, 0.0], [2.0, -2.0, 1.5, 0.0]]
 
 
 def test_the_ends_of_the_noise() -> None:
     last = 1 - 2.0**-53
     many = torch.zeros(1, 65536, dtype=torch.float64)
-    assert draw(many, torch.tensor([last], dtype=torch.float64)).item() == 65535
+    assert sample_tokens(many, torch.tensor([last], dtype=torch.float64)).item() == 65535
     holes = torch.tensor([[-math.inf, 0.0, -math.inf, 1.0, -math.inf]], dtype=torch.float64)
-    assert draw(holes, torch.tensor([0.0]).double()).item() == 1
-    assert draw(holes, torch.tensor([last], dtype=torch.float64)).item() == 3
+    assert sample_tokens(holes, torch.tensor([0.0]).double()).item() == 1
+    assert sample_tokens(holes, torch.tensor([last], dtype=torch.float64)).item() == 3
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
-from foveal.data.text.tokenizers import ByteTokenizer, CharacterTokenizer, Decoder
+from foveal.data.text.tokenizers import ByteTokenizer, CharacterTokenizer, StreamingDecoder
 from foveal.generation.sampling import GREEDY, Sampling
-from foveal.generation.text_stream import Generation, Piece, Scissors, beam_text, collect, generate_text
+from foveal.generation.text_stream import (
+    GeneratedText,
+    StopStringFilter,
+    TextChunk,
+    beam_text,
+    collect_texts,
+    generate_text,
+)
 from tests.generation.heads import Recorder, Recurrence, Script
 
 
@@ -27,11 +34,11 @@ class Pieces:
     def decode(self, tokens: Sequence[int]) -> str:
         return "".join(self.pieces[token] for token in tokens)
 
-    def decoder(self) -> Decoder:
-        return Decoder([piece.encode() for piece in self.pieces])
+    def decoder(self) -> StreamingDecoder:
+        return StreamingDecoder([piece.encode() for piece in self.pieces])
 
 
-def saying(tokens: Sequence[int], tokenizer: Pieces, **how: object) -> list[Piece]:
+def saying(tokens: Sequence[int], tokenizer: Pieces, **how: object) -> list[TextChunk]:
     """The pieces of a text that is `tokens`."""
     head = Script.saying(tokens, len(tokenizer.pieces))
     how = {"limit": len(tokens), "sampling": GREEDY} | how
@@ -52,7 +59,7 @@ def first_ending(text: str, stops: Sequence[str]) -> str:
     st.lists(st.text("ab", min_size=1, max_size=4), max_size=3),
 )
 def test_the_cut_does_not_depend_on_the_tokens(parts: list[str], stops: list[str]) -> None:
-    scissors, shown, stopped = Scissors(stops), "", False
+    scissors, shown, stopped = StopStringFilter(stops), "", False
     text = "".join(parts)
     wanted = first_ending(text, stops)
     read = ""
@@ -63,34 +70,36 @@ def test_the_cut_does_not_depend_on_the_tokens(parts: list[str], stops: list[str
         assert wanted.startswith(shown), "shown text is never taken back"
         if stopped:
             break
-        assert read == shown + scissors.held
-        assert all(any(stop.startswith(scissors.held) for stop in stops) for _ in scissors.held)
+        assert read == shown + scissors.pending
+        assert all(any(stop.startswith(scissors.pending) for stop in stops) for _ in scissors.pending)
     assert stopped == (wanted != text or any(stop in text for stop in stops))
-    assert shown + ("" if stopped else scissors.held) == wanted
+    assert shown + ("" if stopped else scissors.pending) == wanted
 
 
 def test_a_stop_string_across_tokens() -> None:
     tokenizer = Pieces("x", "ab", "c\n", "\nUs", "er", "zz")
     pieces = saying([1, 2, 3, 4, 5, 5], tokenizer, stops=["\n\nUser"])
     assert [piece.text for piece in pieces] == ["ab", "c", ""]
-    assert pieces[-1].whole == Generation("abc", (1, 2, 3, 4), pieces[-1].whole.log_probability, "stop")
+    assert pieces[-1].finished == GeneratedText(
+        "abc", (1, 2, 3, 4), pieces[-1].finished.log_probability, "stop"
+    )
 
 
 def test_what_is_held_back_comes_at_the_end() -> None:
     tokenizer = Pieces("x", "ab", "c\n", "end")
     pieces = saying([1, 2, 2], tokenizer, stops=["\n\n"])
     assert [piece.text for piece in pieces] == ["ab", "c", "\nc\n"]
-    assert pieces[-1].whole.text == "abc\nc\n"
-    assert pieces[-1].whole.reason == "limit"
-    pieces = saying([1, 2, 3, 1], tokenizer, stops=["\n\n"], end={3})
-    assert pieces[-1].whole.text == "abc\n"
-    assert pieces[-1].whole.tokens == (1, 2, 3)
-    assert pieces[-1].whole.reason == "end"
+    assert pieces[-1].finished.text == "abc\nc\n"
+    assert pieces[-1].finished.finish_reason == "limit"
+    pieces = saying([1, 2, 3, 1], tokenizer, stops=["\n\n"], end_tokens={3})
+    assert pieces[-1].finished.text == "abc\n"
+    assert pieces[-1].finished.tokens == (1, 2, 3)
+    assert pieces[-1].finished.finish_reason == "end"
 
 
 def test_a_stop_string_at_the_limit_is_a_stop() -> None:
-    whole = saying([1, 1], Pieces("x", "a"), stops=["aa"])[-1].whole
-    assert (whole.text, whole.reason) == ("", "stop")
+    whole = saying([1, 1], Pieces("x", "a"), stops=["aa"])[-1].finished
+    assert (whole.text, whole.finish_reason) == ("", "stop")
 
 
 def test_characters_come_whole() -> None:
@@ -100,32 +109,36 @@ def test_characters_come_whole() -> None:
     assert [piece.text for piece in pieces] == list(text)
     cut = list(generate_text(head, ByteTokenizer(), ["x"], 8, GREEDY))
     assert [piece.text for piece in cut] == ["a", "é", "€", "\ufffd"]
-    (whole,) = collect(cut)
+    (whole,) = collect_texts(cut)
     assert (whole.text, len(whole.tokens)) == ("aé€\ufffd", 8)
 
 
 def test_a_broken_character_can_complete_a_stop_string() -> None:
     head = Script.saying([0x61, 0xE2, 0x82], 256)
-    (whole,) = collect(generate_text(head, ByteTokenizer(), ["x"], 3, GREEDY, stops=["\ufffd"]))
-    assert (whole.text, whole.reason) == ("a", "stop")
+    (whole,) = collect_texts(generate_text(head, ByteTokenizer(), ["x"], 3, GREEDY, stops=["\ufffd"]))
+    assert (whole.text, whole.finish_reason) == ("a", "stop")
 
 
 def test_pieces_joined_are_the_text() -> None:
     head, tokenizer = Recurrence(), CharacterTokenizer("\nabcdef")
     prompts = ["abc", "f", "", "dddd"]
     pieces = list(
-        generate_text(head, tokenizer, prompts, 40, Sampling(), samples=2, stops=["ab", "\nc"], end={6})
+        generate_text(
+            head, tokenizer, prompts, 40, Sampling(), samples=2, stops=["ab", "\nc"], end_tokens={6}
+        )
     )
-    wholes = collect(pieces)
+    wholes = collect_texts(pieces)
     assert len(wholes) == 8
-    assert {whole.reason for whole in wholes} == {"stop", "end"}
+    assert {whole.finish_reason for whole in wholes} == {"stop", "end"}
     for row, whole in enumerate(wholes):
         assert "".join(piece.text for piece in pieces if piece.row == row) == whole.text
         said = tokenizer.decode([token for token in whole.tokens if token != 6])
         assert first_ending(said, ["ab", "\nc"]) == whole.text
-        assert [piece.whole is None for piece in pieces if piece.row == row][-1] is False
-    alone = collect(
-        generate_text(head, tokenizer, prompts[3:], 40, Sampling(), samples=2, stops=["ab", "\nc"], end={6})
+        assert [piece.finished is None for piece in pieces if piece.row == row][-1] is False
+    alone = collect_texts(
+        generate_text(
+            head, tokenizer, prompts[3:], 40, Sampling(), samples=2, stops=["ab", "\nc"], end_tokens={6}
+        )
     )
     assert [one.tokens for one in alone] == [one.tokens for one in wholes[6:]]
     assert [one.log_probability for one in alone] == pytest.approx(
@@ -136,7 +149,7 @@ def test_pieces_joined_are_the_text() -> None:
 def test_log_probability_is_the_models_own() -> None:
     """Not that of the distribution after temperature and truncation."""
     head = Script(torch.tensor([[0.7, 0.2, 0.1]]).log())
-    (whole,) = collect(
+    (whole,) = collect_texts(
         generate_text(head, Pieces("x", "y", "z"), ["x"], 4, Sampling(temperature=0.1, top_k=1))
     )
     assert whole.log_probability == pytest.approx(4 * torch.tensor(0.7).log().item())
@@ -164,10 +177,10 @@ def test_an_empty_stop_string() -> None:
 def test_beam_text() -> None:
     tokenizer = Pieces("x", "y", "z", "!")
     head = Recurrence(4)
-    (found,) = beam_text(head, tokenizer, ["xyz"], 5, beam=4, best=4, alpha=0.6, end={3})
+    (found,) = beam_text(head, tokenizer, ["xyz"], 5, beam=4, best=4, alpha=0.6, end_tokens={3})
     for generation in found:
         assert generation.text == tokenizer.decode(generation.tokens).removesuffix("!")
-        assert generation.reason == ("end" if generation.tokens[-1] == 3 else "limit")
-    (greedy,) = collect(generate_text(head, tokenizer, ["xyz"], 5, GREEDY, end={3}))
-    ((one,),) = beam_text(head, tokenizer, ["xyz"], 5, beam=1, alpha=0.6, end={3})
-    assert (one.text, one.tokens, one.reason) == (greedy.text, greedy.tokens, greedy.reason)
+        assert generation.finish_reason == ("end" if generation.tokens[-1] == 3 else "limit")
+    (greedy,) = collect_texts(generate_text(head, tokenizer, ["xyz"], 5, GREEDY, end_tokens={3}))
+    ((one,),) = beam_text(head, tokenizer, ["xyz"], 5, beam=1, alpha=0.6, end_tokens={3})
+    assert (one.text, one.tokens, one.finish_reason) == (greedy.text, greedy.tokens, greedy.finish_reason)

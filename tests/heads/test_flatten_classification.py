@@ -5,13 +5,13 @@ import torch
 from torch import Tensor
 
 from foveal.core.memory import Memory, Segment
-from foveal.heads.flatten_classification import FlatClassifier
+from foveal.heads.flatten_classification import FlattenClassificationHead
 from tests.heads.grids import memory_of
 
 D, CLASSES = 3, 4
 
 
-def logits(head: FlatClassifier, memory: Memory) -> Tensor:
+def logits(head: FlattenClassificationHead, memory: Memory) -> Tensor:
     features, aux = head(memory)
     assert aux == {}
     return head.project(features)
@@ -35,7 +35,7 @@ def averaged(x: Tensor, rows: int, columns: int) -> Tensor:
 @pytest.mark.parametrize("hidden", [(), (7,), (7, 5)])
 @pytest.mark.parametrize(("h", "w"), [(2, 3), (4, 6), (5, 4), (2, 4)])
 def test_the_head_equals_its_equation(h, w, hidden):
-    head = FlatClassifier(D, (2, 3), hidden, CLASSES, activation=torch.tanh).double()
+    head = FlattenClassificationHead(D, (2, 3), hidden, CLASSES, activation=torch.tanh).double()
     x = torch.randn(5, D, h, w, dtype=torch.float64)
     expected = averaged(x, 2, 3).reshape(5, -1)
     for layer in head.hidden:
@@ -45,7 +45,7 @@ def test_the_head_equals_its_equation(h, w, hidden):
 
 
 def test_torchvisions_first_layer_with_its_columns_in_our_order_gives_the_same():
-    head = FlatClassifier(D, (2, 3), (7,), CLASSES)
+    head = FlattenClassificationHead(D, (2, 3), (7,), CLASSES)
     x, layer = torch.randn(5, D, 2, 3), torch.nn.Linear(D * 6, 7)
     weight = layer.weight.detach().unflatten(1, (D, 6)).mT.flatten(1)
     head.hidden[0].load_state_dict({"weight": weight, "bias": layer.bias})
@@ -55,7 +55,7 @@ def test_torchvisions_first_layer_with_its_columns_in_our_order_gives_the_same()
 
 @pytest.mark.parametrize(("h", "w"), [(1, 3), (2, 2), (1, 1)])
 def test_smaller_grids_are_refused(h, w):
-    head = FlatClassifier(D, (2, 3), (), CLASSES)
+    head = FlattenClassificationHead(D, (2, 3), (), CLASSES)
     with pytest.raises(ValueError, match=f"a grid of {h}x{w}, but this head was made for one of 2x3"):
         head(memory_of(torch.randn(1, D, h, w)))
 
@@ -65,14 +65,14 @@ def test_a_memory_of_something_else_is_refused(segments):
     memory = memory_of(torch.randn(1, D, 2, 3))
     other = Memory(memory.vectors, memory.mask, memory.summary, segments)
     with pytest.raises(ValueError, match="a memory of no grid"):
-        FlatClassifier(D, (2, 3), (), CLASSES)(other)
+        FlattenClassificationHead(D, (2, 3), (), CLASSES)(other)
 
 
 def test_dropout_is_behind_the_hidden_layers_alone():
-    head = FlatClassifier(D, (1, 1), (400, 300), CLASSES, dropout=0.5, activation=torch.ones_like)
+    head = FlattenClassificationHead(D, (1, 1), (400, 300), CLASSES, dropout=0.5, activation=torch.ones_like)
     features, _ = head(memory_of(torch.ones(1, D, 1, 1)))
     assert 0.4 < float(features.eq(0).float().mean()) < 0.6
     assert sorted(set(features.flatten().tolist())) == [0, 2]
     assert head.eval()(memory_of(torch.ones(1, D, 1, 1)))[0].eq(1).all()
-    whole = FlatClassifier(D, (1, 1), (), CLASSES, dropout=0.5)
+    whole = FlattenClassificationHead(D, (1, 1), (), CLASSES, dropout=0.5)
     assert whole(memory_of(torch.ones(1, D, 1, 1)))[0].eq(1).all()

@@ -2,12 +2,12 @@
 
 import torch
 
-from foveal.heads.norm_classification import NormedClassifier
+from foveal.heads.norm_classification import NormClassificationHead
 from tests.heads.grids import memory_of
 
 
 def test_the_mean_is_normed_then_dropped_out():
-    head = NormedClassifier(400, 3, dropout=0.5).double()
+    head = NormClassificationHead(400, 3, dropout=0.5).double()
     x = torch.randn(2, 400, 2, 3, dtype=torch.float64)
     mean = x.mean((2, 3))
     centred = mean - mean.mean(1, keepdim=True)

@@ -10,21 +10,23 @@ from PIL import Image
 from foveal.config import AugmentConfig
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_batches import PictureOrder
-from foveal.data.images.image_examples import ImageInputs, Pictures
-from foveal.inspection.contact_sheet import GAP, LINE, TILE, contact_sheet
+from foveal.data.images.image_batches import ImageTrainBatches
+from foveal.data.images.image_examples import ImageClassificationProcessor, ImageExamples
+from foveal.inspection.contact_sheet import GAP, LINE_HEIGHT, TILE_SIZE, contact_sheet
 
 
-def pictures(count: int, side: int, channels: int, many: int = 0) -> Pictures:
+def pictures(count: int, side: int, channels: int, many: int = 0) -> ImageExamples:
     draw = np.random.default_rng(0)
     shapes = [(side, side + number % (many + 1)) for number in range(count)]
     found = [draw.integers(0, 256, (*shape, channels), np.uint8) for shape in shapes]
-    inputs = ImageInputs(Statistics((100.0,) * channels, (50.0,) * channels), ("cat", "dog"), side)
-    return Pictures.of(found, inputs, label=np.arange(count) % 2)
+    inputs = ImageClassificationProcessor(
+        Statistics((100.0,) * channels, (50.0,) * channels), ("cat", "dog"), side
+    )
+    return ImageExamples.from_data(found, inputs, label=np.arange(count) % 2)
 
 
-def drawn(examples: Pictures, **augment: Any) -> tuple[np.ndarray, ExampleBatch]:
-    order = PictureOrder(examples, 10, AugmentConfig(**augment), seed=0)
+def drawn(examples: ImageExamples, **augment: Any) -> tuple[np.ndarray, ExampleBatch]:
+    order = ImageTrainBatches(examples, 10, AugmentConfig(**augment), seed=0)
     sheet = Image.open(io.BytesIO(contact_sheet(examples, order)))
     return np.asarray(sheet.convert("RGB")), order.batch(0, 0)
 
@@ -33,15 +35,17 @@ def drawn(examples: Pictures, **augment: Any) -> tuple[np.ndarray, ExampleBatch]
 def test_pixels_are_those_of_the_picture_and_of_the_batch(channels):
     examples = pictures(10, 8, channels)
     sheet, batch = drawn(examples, flip=True)
-    assert sheet.shape == (2 * TILE + LINE + 2 * GAP, 10 * (TILE + GAP) + GAP, 3)
+    assert sheet.shape == (2 * TILE_SIZE + LINE_HEIGHT + 2 * GAP, 10 * (TILE_SIZE + GAP) + GAP, 3)
     for number, row in enumerate(batch.rows.tolist()):
-        x = GAP + number * (TILE + GAP)
-        above = sheet[GAP : GAP + TILE : TILE // 8, x : x + TILE : TILE // 8]
-        below = sheet[GAP + TILE : GAP + 2 * TILE : TILE // 8, x : x + TILE : TILE // 8]
+        x = GAP + number * (TILE_SIZE + GAP)
+        above = sheet[GAP : GAP + TILE_SIZE : TILE_SIZE // 8, x : x + TILE_SIZE : TILE_SIZE // 8]
+        below = sheet[
+            GAP + TILE_SIZE : GAP + 2 * TILE_SIZE : TILE_SIZE // 8, x : x + TILE_SIZE : TILE_SIZE // 8
+        ]
         assert (above == examples[row]).all()
         levels = batch.columns["source"][number].permute(1, 2, 0) * 50 + 100
         assert (below == levels.round().numpy()).all()
-    assert (sheet[GAP + 2 * TILE :] != 255).any()  # the labels
+    assert (sheet[GAP + 2 * TILE_SIZE :] != 255).any()  # the labels
 
 
 @pytest.mark.parametrize("size", [8, 130])

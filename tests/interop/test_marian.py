@@ -5,18 +5,18 @@ import torch
 from torch import nn
 
 from benchmarks.marian import marian, ours
-from foveal.data.text.special_tokens import Marks
-from foveal.models.encoder import Encoded
-from foveal.ops.padding import present
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.models.encoder import EncoderWithHead
+from foveal.ops.padding import sequence_mask
 
 pytest.importorskip("transformers")
-MARKS = Marks(20)
+MARKS = SpecialTokens(20)
 LENGTHS, TARGETS = torch.tensor([5, 2, 7]), torch.tensor([4, 6, 1])
 
 
-def pair() -> tuple[Encoded, nn.Module]:
+def pair() -> tuple[EncoderWithHead, nn.Module]:
     torch.manual_seed(0)
-    model = ours(MARKS.vocabulary, width=16, layers=2, heads=2).eval()
+    model = ours(MARKS.vocab_size, width=16, layers=2, heads=2).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.dim() > 1:
@@ -28,14 +28,14 @@ def pair() -> tuple[Encoded, nn.Module]:
 
 def test_logits() -> None:
     model, theirs = pair()
-    source = torch.randint(20, (3, 7)).where(present(LENGTHS, 7), MARKS.vocabulary)
+    source = torch.randint(20, (3, 7)).where(sequence_mask(LENGTHS, 7), MARKS.vocab_size)
     inputs = torch.randint(20, (3, 6))
     with torch.no_grad():
-        memory, _ = model.encoder(source.where(present(LENGTHS, 7), 0), LENGTHS)
-        features, _, _ = model.head(inputs, model.head.start(memory, 3), TARGETS)
+        memory, _ = model.encoder(source.where(sequence_mask(LENGTHS, 7), 0), LENGTHS)
+        features, _, _ = model.head(inputs, model.head.bos(memory, 3), TARGETS)
         logits = model.head.project(features)
         expected = theirs(
-            input_ids=source, attention_mask=present(LENGTHS, 7).long(), decoder_input_ids=inputs
+            input_ids=source, attention_mask=sequence_mask(LENGTHS, 7).long(), decoder_input_ids=inputs
         ).logits[..., :-1]
-    scored = present(TARGETS, 6)
+    scored = sequence_mask(TARGETS, 6)
     torch.testing.assert_close(logits[scored], expected[scored], rtol=1e-5, atol=1e-5)

@@ -6,14 +6,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.errors import UserError
-from foveal.interop.torch_modules import from_recurrent, from_transformer, to_recurrent, to_transformer
+from foveal.interop.torch_modules import (
+    from_torch_rnn,
+    from_torch_transformer,
+    to_torch_rnn,
+    to_torch_transformer,
+)
 from foveal.layers.blocks.feedforward import MLP, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.layers.position import Positioned, SinusoidalPosition
+from foveal.layers.position import AddPositions, SinusoidalPosition
 
 B, T, D, H = 3, 9, 6, 8
 RECURRENT = {
@@ -41,7 +46,7 @@ def close(a: Tensor, b: Tensor) -> None:
 @pytest.mark.parametrize("bias", [True, False])
 def test_recurrent_there_and_back(name: str, layers: int, bias: bool) -> None:
     theirs = grown(RECURRENT[name](num_layers=layers, bias=bias, batch_first=True))
-    ours = from_recurrent(theirs)
+    ours = from_torch_rnn(theirs)
     x = torch.randn(B, T, D)
     expected, last = theirs(x)
     y, state, _ = ours(x)
@@ -50,14 +55,14 @@ def test_recurrent_there_and_back(name: str, layers: int, bias: bool) -> None:
     for part, values in zip(("h", "c"), parts, strict=False):
         for layer in range(layers):
             close(state["blocks"][layer][part], values[layer])
-    back = to_recurrent(ours)
+    back = to_torch_rnn(ours)
     assert type(back) is type(theirs)
     close(back(x)[0], expected)
     for layer in range(layers):
         second = back.get_parameter(f"bias_hh_l{layer}")
         assert second[: 2 * H].eq(0).all(), "one bias is enough"
         assert second[2 * H :].any() == (name == "gru" and bias), "but for b_hn"
-    again = from_recurrent(back).state_dict()
+    again = from_torch_rnn(back).state_dict()
     assert all(torch.equal(value, again[key]) for key, value in ours.state_dict().items())
 
 
@@ -67,32 +72,32 @@ def test_recurrent_there_and_back(name: str, layers: int, bias: bool) -> None:
 def test_both_directions_there_and_back(name: str, layers: int, bias: bool) -> None:
     """Rows of several lengths, too: the way back begins at each one's own end."""
     theirs = grown(RECURRENT[name](num_layers=layers, bias=bias, batch_first=True, bidirectional=True))
-    ours, x, lengths = from_recurrent(theirs), torch.randn(B, T, D), torch.tensor([T, 4, 7])
+    ours, x, lengths = from_torch_rnn(theirs), torch.randn(B, T, D), torch.tensor([T, 4, 7])
     close(ours(x)[0], theirs(x)[0])
     packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
     expected, _ = nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
     close(ours(x, lengths=lengths)[0], expected)
-    again = to_recurrent(ours)
+    again = to_torch_rnn(ours)
     close(again(x)[0], theirs(x)[0])
-    assert torch.equal(from_recurrent(again)(x)[0], ours(x)[0])
+    assert torch.equal(from_torch_rnn(again)(x)[0], ours(x)[0])
 
 
 def test_directions_that_are_added_are_not_torchs() -> None:
     block = Block(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H)), "sum"))
     with pytest.raises(UserError, match="of one direction or two beside each other"):
-        to_recurrent(Stack([block]))
+        to_torch_rnn(Stack([block]))
 
 
 def test_recurrent_keeps_its_precision() -> None:
-    ours = from_recurrent(nn.GRU(D, H).double())
+    ours = from_torch_rnn(nn.GRU(D, H).double())
     assert all(parameter.dtype == torch.float64 for parameter in ours.parameters())
-    assert to_recurrent(ours).weight_ih_l0.dtype == torch.float64
+    assert to_torch_rnn(ours).weight_ih_l0.dtype == torch.float64
 
 
 def test_recurrent_that_is_not_ours() -> None:
     for theirs in (nn.LSTM(D, H, proj_size=2), nn.LSTM(D, H, proj_size=2, bidirectional=True)):
         with pytest.raises(UserError, match="proj_size is not ours"):
-            from_recurrent(theirs)
+            from_torch_rnn(theirs)
 
 
 @pytest.mark.parametrize(
@@ -110,15 +115,15 @@ def test_recurrent_that_is_not_ours() -> None:
 )
 def test_stacks_that_are_not_torchs(blocks: list[nn.Module], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        to_recurrent(Stack(blocks))
+        to_torch_rnn(Stack(blocks))
 
 
 def test_a_learned_start_is_not_torchs() -> None:
     stack = Stack([Block(Recurrent(LSTM(D, H), learned_start=True))])
-    to_recurrent(stack)  # zeros at first
+    to_torch_rnn(stack)  # zeros at first
     grown(stack)
     with pytest.raises(UserError, match="from a start of zeros"):
-        to_recurrent(stack)
+        to_torch_rnn(stack)
 
 
 def encoder(norm_first: bool, bias: bool = True, **more: object) -> nn.TransformerEncoder:
@@ -133,7 +138,7 @@ def encoder(norm_first: bool, bias: bool = True, **more: object) -> nn.Transform
 @pytest.mark.parametrize("bias", [True, False])
 def test_transformer_there_and_back(norm_first: bool, activation: str, bias: bool) -> None:
     theirs = encoder(norm_first, bias, activation=activation)
-    ours, norm = from_transformer(theirs)
+    ours, norm = from_torch_transformer(theirs)
     assert (norm is not None) == norm_first
     x = torch.randn(B, T, H)
     # torch's fast path without gradients is another one than with.
@@ -141,19 +146,19 @@ def test_transformer_there_and_back(norm_first: bool, activation: str, bias: boo
     y, _, _ = ours(x)
     close(norm(y) if norm else y, expected)
     assert (y - ours(x.flip(1))[0].flip(1)).abs().max() > 1e-2, "causal"
-    back = to_transformer(ours, norm).eval()
+    back = to_torch_transformer(ours, norm).eval()
     close(back(x, mask=CAUSAL, is_causal=True), expected)
-    again, _ = from_transformer(back)
+    again, _ = from_torch_transformer(back)
     assert all(torch.equal(value, again.state_dict()[key]) for key, value in ours.state_dict().items())
 
 
 def test_transformers_that_are_not_ours() -> None:
     with pytest.raises(UserError, match="activation"):
-        from_transformer(encoder(True, activation=F.mish))
+        from_torch_transformer(encoder(True, activation=F.mish))
     theirs = encoder(True)
     theirs.norm = nn.LayerNorm(H, elementwise_affine=False)
     with pytest.raises(UserError, match=r"only nn\.LayerNorm with its weight"):
-        from_transformer(theirs)
+        from_torch_transformer(theirs)
 
 
 @pytest.mark.parametrize(
@@ -170,10 +175,10 @@ def test_transformers_that_are_not_ours() -> None:
 )
 def test_blocks_that_are_not_torchs(block: Block, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        to_transformer(Stack([block]))
+        to_torch_transformer(Stack([block]))
 
 
 def test_positions_are_not_torchs() -> None:
     blocks = [Block(SelfAttention(H, 2), MLP(H, H), "layer", residual=True)]
     with pytest.raises(UserError, match="has no positions"):
-        to_transformer(Stack(blocks, Positioned(SinusoidalPosition(H), "add")))
+        to_torch_transformer(Stack(blocks, AddPositions(SinusoidalPosition(H), "add")))

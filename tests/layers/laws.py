@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.core.state import State, detach, map_state, reset, select
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.core.state import State, detach_state, map_state, reset_rows, select_rows
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from tests.layers.rows import entries, run
 
 B, T = 3, 11
@@ -68,7 +68,7 @@ class Trial:
 @contextmanager
 def on_path(reference: bool) -> Iterator[list[str]]:
     """The reference alone, or what runs by default; the list gains what ran."""
-    with recorded_paths() as ran, reference_only() if reference else nullcontext():
+    with record_paths() as ran, reference_only() if reference else nullcontext():
         yield ran
     assert all(step.endswith(":reference") for step in ran) or not reference
 
@@ -140,7 +140,7 @@ def padding_and_batch(trial: Trial) -> None:
     module, lengths = trial.module, torch.tensor([T, 4, 0])
     before, after = trial.inputs(2, B, T)
     _, later = run(module, before, trial.start(), torch.tensor([2, T, 5]))
-    for state in (trial.start(), detach(later)):
+    for state in (trial.start(), detach_state(later)):
         padded = after.clone()
         for b, n in enumerate(lengths):
             padded[b, n:] = torch.nan
@@ -154,13 +154,13 @@ def padding_and_batch(trial: Trial) -> None:
         assert all(torch.equal(g, h) and g.isfinite().all() for g, h in zip(a, c, strict=True))
         for b, n in enumerate(lengths.tolist()):
             row = torch.tensor([b])
-            alone = None if state is None else select(state, row)
+            alone = None if state is None else select_rows(state, row)
             if n:
                 own, own_last = run(module, after[b : b + 1, :n], alone)
                 trial.close(own[0], y[b, :n].detach())
             else:
                 own_last = module.init_state(1) if alone is None else alone
-            trial.same(own_last, select(end, row))
+            trial.same(own_last, select_rows(end, row))
 
 
 def select_and_reset(trial: Trial) -> None:
@@ -170,11 +170,11 @@ def select_and_reset(trial: Trial) -> None:
     with torch.no_grad():
         _, state = run(module, x, trial.start(), torch.tensor([T, 3, 7]))
         rows = torch.tensor([2, 0, 2, 1])
-        chosen = select(state, rows)
+        chosen = select_rows(state, rows)
         again = torch.tensor([False, True, False])
-        renewed = reset(state, again, trial.begin())
+        renewed = reset_rows(state, again, trial.begin())
         kept = map_state(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, state)
-        expect, _ = run(module, more, select(state, torch.arange(B)))
+        expect, _ = run(module, more, select_rows(state, torch.arange(B)))
         got, _ = run(module, more[rows], chosen)
         trial.close(got, expect[rows])
         first, _ = run(module, more, trial.start())
@@ -216,7 +216,7 @@ def one_by_one(trial: Trial) -> None:
         for b, n in enumerate(lengths):
             whole, last = run(module, torch.cat([prompt[b, :n], more[b]])[None], trial.start(b))
             trial.close(torch.cat(outputs, 1)[b], whole[0, n:])
-            trial.same(select(state, torch.tensor([b])), last)
+            trial.same(select_rows(state, torch.tensor([b])), last)
 
 
 def every_parameter_learns(trial: Trial) -> None:
@@ -248,4 +248,4 @@ def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
         if len(text):
             whole, last = run(module, text[None], trial.start(b))
             trial.close(torch.cat(outputs[b]), whole[0])
-            trial.same(select(state, torch.tensor([b])), last)
+            trial.same(select_rows(state, torch.tensor([b])), last)

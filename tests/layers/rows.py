@@ -12,16 +12,16 @@ from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
-from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.cross_attention import CrossAttention, FullAttention
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.mixers.s5 import S5
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
+from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 
 D, M = 8, 5
 """Widths of the inputs, and of a memory's vectors."""
@@ -56,9 +56,9 @@ ROWS = {
     "attention-rotary": Row(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
     "attention-window": Row(lambda: SelfAttention(D, 2, window=3, rotary=True), "attention:fused", False),
     "attention-window-1": Row(lambda: SelfAttention(D, 2, window=1), "attention:fused", False),
-    "conv": Row(lambda: Convolution(D, 6, 3), "convolution:one_product"),
-    "conv-dilated": Row(lambda: Convolution(D, 6, 3, dilation=2), "convolution:one_product"),
-    "conv-pointwise": Row(lambda: Convolution(D, 6, 1), "convolution:one_product"),
+    "conv": Row(lambda: CausalConv1d(D, 6, 3), "convolution:one_product"),
+    "conv-dilated": Row(lambda: CausalConv1d(D, 6, 3, dilation=2), "convolution:one_product"),
+    "conv-pointwise": Row(lambda: CausalConv1d(D, 6, 1), "convolution:one_product"),
     "s5": Row(lambda: S5(D, 6, 2), "linear_scan:kernel"),
     "mamba": Row(lambda: Mamba(D, 2, 5), "selective_scan:kernel"),
     "rwkv-time": Row(lambda: TimeMixing(D), "wkv:kernel"),
@@ -87,13 +87,13 @@ ROWS = {
     ),
     "stack-learned": Row(
         lambda: Stack(
-            [Block(SelfAttention(D, 2), residual=True)], Positioned(LearnedPosition(256, D), "add")
+            [Block(SelfAttention(D, 2), residual=True)], AddPositions(LearnedPosition(256, D), "add")
         ),
         "attention:fused",
         False,
     ),
     "stack-sinusoidal": Row(
-        lambda: Stack([Block(Recurrent(LSTM(2 * D, 6)))], Positioned(SinusoidalPosition(D), "concatenate")),
+        lambda: Stack([Block(Recurrent(LSTM(2 * D, 6)))], AddPositions(SinusoidalPosition(D), "concatenate")),
         "LSTM:fused",
     ),
     "stack-rwkv": Row(
@@ -109,7 +109,7 @@ ROWS = {
     "stack-conv": Row(
         lambda: Stack(
             [
-                Block(Convolution(D, D, 3, dilation), MLP(D, 16), "layer", residual=True)
+                Block(CausalConv1d(D, D, 3, dilation), MLP(D, 16), "layer", residual=True)
                 for dilation in (1, 2, 4)
             ]
         ),
@@ -119,7 +119,7 @@ ROWS = {
         lambda: Stack(
             [
                 Block(S5(D, 3, 1), MLP(D, 16), "layer", residual=True),
-                Block(Convolution(D, D, 2), None, "rms", residual=True),
+                Block(CausalConv1d(D, D, 2), None, "rms", residual=True),
                 Block(S5(D, 4, 2), None, "rms", residual=True),
             ]
         ),
@@ -156,7 +156,7 @@ WHOLE = {
     "full-rotary": Row(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
     "bidirectional": Row(lambda: Bidirectional(Recurrent(LSTM(D, 6)), Recurrent(GRU(D, 5))), "LSTM:fused"),
     "bidirectional-sum": Row(
-        lambda: Bidirectional(S5(D, 6, 2), Convolution(D, D, 3), "sum"), "linear_scan:kernel"
+        lambda: Bidirectional(S5(D, 6, 2), CausalConv1d(D, D, 3), "sum"), "linear_scan:kernel"
     ),
     "stack-encoder": Row(
         lambda: Stack(
@@ -165,7 +165,7 @@ WHOLE = {
                 Block(FullAttention(D, 4), SwiGLU(D, 12), "rms", "post", residual=True),
                 Block(Bidirectional(Recurrent(GRU(D, 4)), Recurrent(GRU(D, 4)))),
             ],
-            Positioned(SinusoidalPosition(D), "add"),
+            AddPositions(SinusoidalPosition(D), "add"),
         ),
         "attention:fused",
     ),
@@ -174,21 +174,21 @@ WHOLE = {
 
 READING = {
     "cross": Row(lambda: CrossAttention(D, 2, M), "attention:fused"),
-    "attentive-additive": Row(lambda: Attentive("gru", D, 6, M, "additive"), "additive:kernel"),
-    "attentive-dot": Row(lambda: Attentive("lstm", D, M, M, "dot")),
-    "attentive-scaled": Row(lambda: Attentive("gru", D, 6, M, "scaled")),
-    "attentive-general": Row(lambda: Attentive("rnn", D, 6, M, "general")),
-    "attentive-hard": Row(lambda: Attentive("gru", D, 6, M, "additive", hard=True)),
-    "attentive-first": Row(lambda: Attentive("gru", D, 6, M, "first"), "GRU:kernel"),
-    "attentive-summary": Row(lambda: Attentive("lstm", D, 6, M, "summary"), "LSTM:fused"),
+    "attentive-additive": Row(lambda: AttentionRNN("gru", D, 6, M, "additive"), "additive:kernel"),
+    "attentive-dot": Row(lambda: AttentionRNN("lstm", D, M, M, "dot")),
+    "attentive-scaled": Row(lambda: AttentionRNN("gru", D, 6, M, "scaled")),
+    "attentive-general": Row(lambda: AttentionRNN("rnn", D, 6, M, "general")),
+    "attentive-hard": Row(lambda: AttentionRNN("gru", D, 6, M, "additive", hard=True)),
+    "attentive-first": Row(lambda: AttentionRNN("gru", D, 6, M, "first"), "GRU:kernel"),
+    "attentive-summary": Row(lambda: AttentionRNN("lstm", D, 6, M, "summary"), "LSTM:fused"),
     "stack-decoder": Row(
         lambda: Stack(
             [
                 Block(SelfAttention(D, 2), None, "layer", residual=True),
                 Block(CrossAttention(D, 2, M), MLP(D, 16), "layer", residual=True),
-                Block(Attentive("gru", D, D, M, "additive"), None, "rms", residual=True),
+                Block(AttentionRNN("gru", D, D, M, "additive"), None, "rms", residual=True),
             ],
-            Positioned(LearnedPosition(256, D), "add"),
+            AddPositions(LearnedPosition(256, D), "add"),
         ),
         "attention:fused",
         standing_nan=False,

@@ -9,17 +9,17 @@ from torch.nn.functional import softplus
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import autocast
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.feedforward import MLP, SwiGLU, make_feedforward
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm, RMSNorm
-from foveal.layers.position import LearnedPosition, Positioned
+from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.ops.recurrent import cells
 
 D, H = 40, 64
@@ -51,7 +51,7 @@ def test_biases():
 
 
 def test_convolution():
-    mixer = Convolution(D, H, 3)
+    mixer = CausalConv1d(D, H, 3)
     assert is_uniform(mixer.weight, 1 / math.sqrt(3 * D))
     assert mixer.bias.eq(0).all()
 
@@ -111,7 +111,7 @@ def test_feedforward_layers_have_as_many_weights():
 @pytest.mark.parametrize("tied", [False, True])
 def test_first_loss_is_near_ln_v(tied):
     V = 50
-    model = Generator(Embedding(V, D), Stack([Block(Recurrent(LSTM(D, D)))]), D, tied=tied)
+    model = DecoderLM(Embedding(V, D), Stack([Block(Recurrent(LSTM(D, D)))]), D, tied=tied)
     assert is_normal(model.projection.weight, 0.02)
     assert model.projection.bias.eq(0).all()
     assert (model.projection.weight is model.embedding.table) == tied
@@ -122,7 +122,7 @@ def test_first_loss_is_near_ln_v(tied):
 
 def test_a_norm_stands_before_the_projection():
     stack = Stack([Block(Recurrent(LSTM(D, D)))])
-    features, _, _ = Generator(Embedding(9, D), stack, D, LayerNorm(D))(torch.randint(9, (4, 20)))
+    features, _, _ = DecoderLM(Embedding(9, D), stack, D, LayerNorm(D))(torch.randint(9, (4, 20)))
     torch.testing.assert_close(features.mean(-1), torch.zeros(4, 20), rtol=0, atol=1e-5)
     torch.testing.assert_close(features.var(-1, correction=0), torch.ones(4, 20), rtol=0, atol=1e-2)
 
@@ -139,7 +139,7 @@ def test_dropout_is_of_training_alone():
 
 
 def test_learned_positions_refuse_to_go_past_their_end():
-    stack = Stack([Block(Recurrent(Elman(D, D)))], Positioned(LearnedPosition(6, D), "add"))
+    stack = Stack([Block(Recurrent(Elman(D, D)))], AddPositions(LearnedPosition(6, D), "add"))
     assert not stack.bounded
     _, state, _ = stack(torch.randn(2, 4, D))
     _, state, _ = stack(torch.randn(2, 2, D), state)

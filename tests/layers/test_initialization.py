@@ -8,10 +8,10 @@ from torch import nn
 
 from foveal.config import ConfigError, load_config, preset_names
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInputs
-from foveal.layers.initialization import fans, initialize
-from foveal.layers.vision.whitening import Whitening
-from foveal.tasks.session import build_model, kind_of
+from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.layers.initialization import fan_in_and_fan_out, initialize
+from foveal.layers.vision.whitening import WhiteningConv2d
+from foveal.tasks.session import build_model, task_of
 
 RULES = {
     "0.01": lambda fan_in, fan_out: 0.01,
@@ -32,7 +32,7 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 def test_deviations(layer, fan_in, fan_out, rule):
     """Against fans counted by hand, and torch's own."""
-    assert fans(layer) == (fan_in, fan_out)
+    assert fan_in_and_fan_out(layer) == (fan_in, fan_out)
     initialize(nn.Sequential(layer), rule, nn.Identity())
     weight, expected = layer.weight.detach(), RULES[rule](fan_in, fan_out)
     close = 4 / math.sqrt(2 * weight.numel())  # four deviations of an estimate
@@ -47,7 +47,14 @@ def test_deviations(layer, fan_in, fan_out, rule):
 def test_what_stays():
     """Biases, norms, tables, frozen weights, the projection to the outcomes."""
     last = nn.Linear(8, 3)
-    parts = [nn.Embedding(5, 8), nn.LayerNorm(8), nn.BatchNorm2d(8), Whitening(3, 2), nn.LSTM(8, 8), last]
+    parts = [
+        nn.Embedding(5, 8),
+        nn.LayerNorm(8),
+        nn.BatchNorm2d(8),
+        WhiteningConv2d(3, 2),
+        nn.LSTM(8, 8),
+        last,
+    ]
     model = nn.Sequential(nn.Linear(8, 8), *parts)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     initialize(model, "0.05", last)
@@ -57,7 +64,7 @@ def test_what_stays():
     assert torch.equal(model[0].weight, model.state_dict()["0.weight"])
 
 
-INPUTS = ImageInputs(Statistics((0.0,) * 3, (1.0,) * 3), tuple("abcde"), 32)
+INPUTS = ImageClassificationProcessor(Statistics((0.0,) * 3, (1.0,) * 3), tuple("abcde"), 32)
 
 
 def first(rule: str, seed: int = 0, network: str = "mlp-10") -> nn.Module:
@@ -84,7 +91,7 @@ def test_the_first_loss_is_near_ln_c(rule):
 @pytest.mark.parametrize("preset", preset_names())
 def test_every_model_has_a_last_layer_and_hidden_ones(preset):
     """Of every task: the setting finds what it must leave, and something to change."""
-    model = kind_of(config := load_config(preset)).outline(config)
+    model = task_of(config := load_config(preset)).outline(config)
     last = getattr(model, "head", model).projection
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     initialize(model, "0.05", last)

@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.core.state import detach
+from foveal.core.state import detach_state
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.ops.attention.dot_product import PIECE
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.attention.dot_product import QUERY_CHUNK
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from tests.layers.rows import entries
 
-B, D, T = 3, 8, 2 * PIECE + 20
-LENGTHS = torch.tensor([T, PIECE + 3, 0])
+B, D, T = 3, 8, 2 * QUERY_CHUNK + 20
+LENGTHS = torch.tensor([T, QUERY_CHUNK + 3, 0])
 
 
 def layer(window: int, dtype: torch.dtype = torch.float64) -> SelfAttention:
@@ -41,17 +41,17 @@ def outcome(made: SelfAttention, x: Tensor, state: object, lengths: Tensor | Non
 
 @pytest.mark.parametrize("ragged", [False, True])
 @pytest.mark.parametrize("carried", [False, True])
-@pytest.mark.parametrize("window", [0, 1, 30, PIECE + 50, 2 * T])
+@pytest.mark.parametrize("window", [0, 1, 30, QUERY_CHUNK + 50, 2 * T])
 def test_long_sequences_equal_the_reference(window, carried, ragged):
     """From the start and from a state that not every row has filled: outputs, state, all gradients."""
     made, x = layer(window), torch.randn(B, T, D, dtype=torch.float64)
     state = None
     if carried:
         _, state = made(torch.randn(B, 40, D, dtype=torch.float64), lengths=torch.tensor([40, 7, 0]))
-        state = detach(state)
+        state = detach_state(state)
     found = []
     for path in (reference_only(), nullcontext()):
-        with path, recorded_paths() as ran:
+        with path, record_paths() as ran:
             found.append(outcome(made, x, state, LENGTHS if ragged else None))
     pieces = window and (carried or window < T)
     assert paths(ran) == ["attention:pieces" if pieces else "attention:fused"]
@@ -63,8 +63,8 @@ def test_long_sequences_equal_the_reference(window, carried, ragged):
 def test_long_chunks_equal_the_whole(window):
     made, x = layer(window), torch.randn(B, T, D, dtype=torch.float64)
     whole, last = made(x)
-    y, state = made(x[:, : PIECE + 9], made.init_state(B, capacity=T))
-    z, state = made(x[:, PIECE + 9 :], state)
+    y, state = made(x[:, : QUERY_CHUNK + 9], made.init_state(B, capacity=T))
+    z, state = made(x[:, QUERY_CHUNK + 9 :], state)
     torch.testing.assert_close(torch.cat([y, z], 1), whole, rtol=1e-10, atol=1e-10)
     for a, b in zip(entries(made, state), entries(made, last), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
@@ -73,7 +73,7 @@ def test_long_chunks_equal_the_whole(window):
 @pytest.mark.parametrize("window", [0, 30])
 def test_a_prompt_into_an_empty_cache_needs_no_mask(window):
     made, x = layer(window), torch.randn(B, T, D, dtype=torch.float64)
-    with torch.no_grad(), recorded_paths() as ran:
+    with torch.no_grad(), record_paths() as ran:
         y, _ = made(x, made.init_state(B, capacity=2 * T), lengths=LENGTHS)
         z, _ = made(x, lengths=LENGTHS)
     torch.testing.assert_close(y, z, rtol=1e-10, atol=1e-10)
@@ -87,7 +87,11 @@ def test_long_sequences_in_bfloat16(window):
     with torch.autocast("cpu", torch.bfloat16):
         _, lower = made(x[:, :40])
     _, exact = made(x[:, :40])
-    for state, like in [(None, None), (detach(exact), detach(exact)), (detach(lower), detach(exact))]:
+    for state, like in [
+        (None, None),
+        (detach_state(exact), detach_state(exact)),
+        (detach_state(lower), detach_state(exact)),
+    ]:
         with torch.autocast("cpu", torch.bfloat16):
             found = outcome(made, x, state, LENGTHS)
         expected = outcome(made, x, like, LENGTHS)

@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from foveal.config import from_tables
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.models.decoder import language_model
 from foveal.models.stack import MIXERS
-from foveal.ops.jit.dispatch import recorded_paths
+from foveal.ops.jit.dispatch import record_paths
 
 V, T = 11, 9
 
 
-def model(mixer: str, **settings: object) -> Generator:
+def model(mixer: str, **settings: object) -> DecoderLM:
     """Two layers of width 32, which the kernels' vectors divide, with weights large enough to matter."""
     table = {"mixers": mixer, "width": 32, "attention": {"heads": 2}, "s5": {"states": 8}, **settings}
     made = language_model(from_tables({"model": table}).model, V, 64).eval()
@@ -40,7 +40,7 @@ def test_one_by_one(mixer, rows):
     expected = head.project(head(tokens)[0])
     for state in (head.start(None, rows, T), head.start(None, rows, 3), None):
         logits = []
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             for token in tokens.split(1, 1):
                 features, state, _ = head(token, state)
                 logits.append(head.project(features))

@@ -19,9 +19,9 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm, RMSNorm
-from foveal.layers.position import LearnedPosition, Positioned, SinusoidalPosition
+from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 from foveal.ops.attention.dot_product import attention_weights
-from foveal.ops.attention.rotary import rotate
+from foveal.ops.attention.rotary import apply_rotary
 from foveal.ops.jit.dispatch import reference_only
 
 B, T, D, H = 3, 7, 6, 8
@@ -297,13 +297,13 @@ def test_rotary_is_a_complex_product():
     turned = torch.complex(x[..., : K // 2], x[..., K // 2 :]) * torch.polar(
         torch.ones(()), positions[:, :, None, None] * theta
     )
-    close(rotate(x, positions), torch.cat([turned.real, turned.imag], -1))
-    assert torch.equal(rotate(x, torch.zeros(1, T, dtype=torch.long)), x)
+    close(apply_rotary(x, positions), torch.cat([turned.real, turned.imag], -1))
+    assert torch.equal(apply_rotary(x, torch.zeros(1, T, dtype=torch.long)), x)
 
 
 def test_rotary_products_depend_on_the_distance_alone():
     q, k = torch.randn(2, 1, 1, 1, 8)
-    product = lambda m, n: (rotate(q, torch.tensor([[m]])) * rotate(k, torch.tensor([[n]]))).sum()  # noqa: E731
+    product = lambda m, n: (apply_rotary(q, torch.tensor([[m]])) * apply_rotary(k, torch.tensor([[n]]))).sum()  # noqa: E731
     close(product(5, 2), product(1005, 1002))
     close(product(0, 3), product(70, 73))
     assert (product(5, 2) - product(2, 5)).abs() > 1e-3, "and on its sign"
@@ -330,5 +330,5 @@ def test_positions_go_on_from_each_rows_count():
     for position in (SinusoidalPosition(4), LearnedPosition(8, 4)):
         table = position(torch.tensor([0]), 8)[0]
         vectors = torch.stack([table[0:3], table[5:8]])
-        close(Positioned(position, "add")(x, first), x + vectors)
-        close(Positioned(position, "concatenate")(x, first), torch.cat([x, vectors], 2))
+        close(AddPositions(position, "add")(x, first), x + vectors)
+        close(AddPositions(position, "concatenate")(x, first), torch.cat([x, vectors], 2))

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.runtime import autocast
-from foveal.core.state import detach
-from foveal.layers.mixers.s5 import S5, STEPS, hippo_normal
+from foveal.core.state import detach_state
+from foveal.layers.mixers.s5 import S5, STEP_RANGE, hippo_normal
 from foveal.ops.jit.dispatch import reference_only
 
 B, T, D, N = 3, 70, 4, 5
@@ -54,7 +54,7 @@ def test_chunks_equal_the_loop(ragged):
 def test_zero_order_hold_solves_the_equation():
     """Against the matrix exponential of `[[A, B x], [0, 0]]`, which holds the input constant by itself."""
     made = layer()
-    decay, taken = made.discretised()
+    decay, taken = made.discretized()
     A, B_full = matrices(made)
     for n, step in enumerate(made.log_step.exp()):
         generator = torch.zeros(1 + D, 1 + D, dtype=A.dtype)
@@ -68,7 +68,7 @@ def test_a_short_step_is_exact_too():
     """`exp(z) - 1` loses every digit in float32 at 1e-8; what a step takes of the input is then `delta B`."""
     made = S5(D, N, 1)
     nn.init.constant_(made.log_step, math.log(1e-8))
-    _, taken = made.discretised()
+    _, taken = made.discretized()
     torch.testing.assert_close(taken, torch.full_like(taken, 1e-8), rtol=1e-5, atol=0)
 
 
@@ -79,7 +79,7 @@ def test_it_remembers_no_longer_than_it_decays():
         y, state = made(torch.ones(1, 4000, D, dtype=torch.float64))
         A, into = matrices(made)
         close(torch.view_as_complex(state["s"])[0], -(into.sum(1) / A))
-        again, _ = made(torch.ones(1, 1, D, dtype=torch.float64), detach(state))
+        again, _ = made(torch.ones(1, 1, D, dtype=torch.float64), detach_state(state))
     close(again[:, 0], y[:, -1])
 
 
@@ -130,9 +130,9 @@ def test_first_eigenvalues(blocks):
 def test_first_weights():
     made = S5(200, 64, 4)
     steps = made.log_step.detach()
-    assert steps.min() > math.log(STEPS[0])
-    assert steps.max() < math.log(STEPS[1])
-    assert abs(float(steps.mean()) - sum(map(math.log, STEPS)) / 2) < 0.6
+    assert steps.min() > math.log(STEP_RANGE[0])
+    assert steps.max() < math.log(STEP_RANGE[1])
+    assert abs(float(steps.mean()) - sum(map(math.log, STEP_RANGE)) / 2) < 0.6
     for weight, fan_in in ((made.into, 200), (made.out, 128)):
         # A unit vector's product with real normal numbers: half the variance in each part.
         assert abs(float(weight.detach().std()) * math.sqrt(2 * fan_in) - 1) < 0.05

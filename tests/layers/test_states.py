@@ -3,23 +3,23 @@
 import pytest
 import torch
 
-from foveal.core.state import select
+from foveal.core.state import select_rows
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.base import check_input
-from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.mixers.s5 import S5
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.layers.position import Positioned, SinusoidalPosition
+from foveal.layers.position import AddPositions, SinusoidalPosition
 
 B, T, D = 3, 4, 8
 
 
 def stack(*mixers, positions=False):
-    positioned = Positioned(SinusoidalPosition(D), "add") if positions else None
+    positioned = AddPositions(SinusoidalPosition(D), "add") if positions else None
     return Stack([Block(mixer, residual=True) for mixer in mixers], positioned)
 
 
@@ -44,8 +44,8 @@ WRONG = {
     "window": (SelfAttention(D, 2, window=5), WINDOW_STATE, r"\(3, 2, 2, 4\); needed: \(3, 4, 2, 4\)"),
     "window to none": (SelfAttention(D, 2), WINDOW_STATE, "it has count, keys, values; needed: .*filled"),
     "other dilation": (
-        Convolution(D, 6, 3, dilation=2),
-        Convolution(D, 6, 3).init_state(B),
+        CausalConv1d(D, 6, 3, dilation=2),
+        CausalConv1d(D, 6, 3).init_state(B),
         r"inputs has the shape \(3, 2, 8\); needed: \(3, 4, 8\)",
     ),
     "other states": (S5(D, 4, 2), S5(D, 6, 2).init_state(B), r"\(3, 6, 2\); needed: \(3, 4, 2\)"),
@@ -74,14 +74,14 @@ EVERY = {
     "rnn": Recurrent(Elman(D, 5)),
     "lstm": Recurrent(LSTM(D, 6)),
     "gru": Recurrent(GRU(D, 6)),
-    "conv": Convolution(D, 6, 3),
+    "conv": CausalConv1d(D, 6, 3),
     "attention": SelfAttention(D, 2),
     "window": SelfAttention(D, 2, window=3),
     "s5": S5(D, 4, 2),
     "mamba": Mamba(D, 2, 4),
     "time mixing": TimeMixing(D),
     "channel mixing": ChannelMixing(D, 6),
-    "block": Block(Convolution(D, D, 2), norm="layer"),
+    "block": Block(CausalConv1d(D, D, 2), norm="layer"),
     "stack": stack(S5(D, 4, 2), SelfAttention(D, 2)),
     "other order": stack(SelfAttention(D, 2), S5(D, 4, 2)),
     "more blocks": stack(S5(D, 4, 2), SelfAttention(D, 2), Mamba(D)),
@@ -98,7 +98,7 @@ def test_every_mixer_refuses_what_is_not_its_own(name):
             refused(module, owner.init_state(B), "state.*needed: ")
     state = module.init_state(B + 1)
     refused(module, state, rf"\({B + 1}, .*; needed: \({B}, |\({B + 1},\); needed: \({B}\)")
-    module(torch.zeros(B, T, D), select(state, torch.arange(B)))
+    module(torch.zeros(B, T, D), select_rows(state, torch.arange(B)))
     state = module.double().init_state(B)
     refused(module.float(), state, "is of torch.float64; needed: torch.float32")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.metrics.cider import cider, words
-from foveal.metrics.report import bootstrap, make_report
+from foveal.metrics.cider import caption_words, cider
+from foveal.metrics.report import bootstrap_interval, make_report
 
 Tokens = list[str]
 ALPHABETS = (Tokens("abcd"), Tokens("efgh"), Tokens("ijkl"))
@@ -91,7 +91,7 @@ def test_the_equation_written_out(count: int) -> None:
     references, outputs = examples(count, seed=count)
     expected = written_out(references, outputs)
     score = cider(references, outputs)
-    assert score.each == pytest.approx(expected, abs=1e-10)
+    assert score.per_example == pytest.approx(expected, abs=1e-10)
     assert score.value == pytest.approx(np.mean(expected), abs=1e-10)
     assert len(set(expected)) > count / 3  # not all zeros
 
@@ -101,7 +101,7 @@ def test_as_pycocoevalcap_was(count: int) -> None:
     value, some = PYCOCOEVALCAP[count]
     score = cider(*examples(count, seed=count))
     assert score.value == pytest.approx(value, abs=1e-6)
-    assert score.each[:: 20 if count == 200 else 1] == pytest.approx(some, abs=1e-6)
+    assert score.per_example[:: 20 if count == 200 else 1] == pytest.approx(some, abs=1e-6)
 
 
 @pytest.mark.parametrize("count", PYCOCOEVALCAP)
@@ -112,12 +112,12 @@ def test_as_pycocoevalcap_is(count: int) -> None:
     value, each = peer.Cider().compute_score(known, {n: [" ".join(one)] for n, one in enumerate(outputs)})
     score = cider(references, outputs)
     assert score.value == pytest.approx(value, abs=1e-6)
-    assert score.each == pytest.approx(each, abs=1e-6)
+    assert score.per_example == pytest.approx(each, abs=1e-6)
 
 
 def first_score(output: Tokens, *references: Tokens) -> float:
     """Of an output with its references, beside two other examples that have none of its words."""
-    return cider([references, *([one] for one in ALPHABETS[1:])], [output, *ALPHABETS[1:]]).each[0]
+    return cider([references, *([one] for one in ALPHABETS[1:])], [output, *ALPHABETS[1:]]).per_example[0]
 
 
 def test_identical_outputs() -> None:
@@ -150,14 +150,14 @@ def test_several_references_are_averaged() -> None:
 def test_a_word_of_every_example_has_no_weight() -> None:
     references = [[["the", *one]] for one in ALPHABETS]
     several = cider(references, [["the"], ["the", "the"], ["the", *ALPHABETS[2]]])
-    assert several.each[:2].tolist() == [0, 0]
-    assert several.each[2] == pytest.approx(10)
+    assert several.per_example[:2].tolist() == [0, 0]
+    assert several.per_example[2] == pytest.approx(10)
 
 
 def test_the_references_of_one_example_count_as_one_document() -> None:
     """`a` in three references of the first of two examples: seen in one example, its weight is log 2."""
     references = [[["a", "b"], ["a", "c"], ["a", "d"]], [["e", "f"]]]
-    each = cider(references, [["a", "b"], ["e", "f"]]).each
+    each = cider(references, [["a", "b"], ["e", "f"]]).per_example
     assert each[0] == pytest.approx(10 * (1 + 2 * (1 / 2) + 1) / 3 / 4)
 
 
@@ -172,10 +172,10 @@ def test_an_interval_draws_examples_and_keeps_what_is_rare() -> None:
     references, outputs = examples(30)
     score = cider(references, outputs)
     rows = np.array([4, 4, 1, 0])
-    assert score.of(rows) == pytest.approx(score.each[rows].mean())
+    assert score.on_rows(rows) == pytest.approx(score.per_example[rows].mean())
     alone = cider([references[row] for row in rows], [outputs[row] for row in rows])
-    assert abs(alone.value - score.of(rows)) > 0.01
-    low, high = bootstrap(score)
+    assert abs(alone.value - score.on_rows(rows)) > 0.01
+    low, high = bootstrap_interval(score)
     assert low < score.value < high
 
 
@@ -203,7 +203,7 @@ def test_a_report_says_how_it_was_computed() -> None:
     ],
 )
 def test_words(text: str, expected: Tokens) -> None:
-    assert words(text) == expected
+    assert caption_words(text) == expected
 
 
 def test_what_cannot_be_scored() -> None:

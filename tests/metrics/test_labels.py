@@ -5,13 +5,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from foveal.metrics.labels import accuracy, confusion, macro_f1
+from foveal.metrics.labels import accuracy, confusion_matrix, macro_f1
 
 
 def test_confusion_as_in_scikit_learns_documentation() -> None:
     """The example of `confusion_matrix`."""
     gold = ["cat", "ant", "cat", "cat", "ant", "bird"]
-    found = confusion(gold, ["ant", "ant", "cat", "cat", "ant", "cat"])
+    found = confusion_matrix(gold, ["ant", "ant", "cat", "cat", "ant", "cat"])
     assert found.labels == ("ant", "bird", "cat")
     assert found.counts.tolist() == [[2, 0, 0], [0, 0, 1], [1, 0, 2]]
 
@@ -19,7 +19,7 @@ def test_confusion_as_in_scikit_learns_documentation() -> None:
 def test_by_class_as_in_scikit_learns_documentation() -> None:
     """The example of `classification_report`."""
     gold, found = ["0", "1", "2", "2", "2"], ["0", "0", "2", "2", "1"]
-    rows = confusion(gold, found).by_class()
+    rows = confusion_matrix(gold, found).per_class()
     assert [row.label for row in rows] == ["0", "1", "2"]
     assert [row.precision for row in rows] == pytest.approx([1 / 2, 0, 1])
     assert [row.recall for row in rows] == pytest.approx([1, 0, 2 / 3])
@@ -31,11 +31,11 @@ def test_by_class_as_in_scikit_learns_documentation() -> None:
 
 def test_who_is_most_often_taken_for_whom() -> None:
     gold, found = [*"aaaabbbc"], [*"abbcbaac"]
-    assert confusion(gold, found).mistaken(2) == [("a", "b", 2, 0.5), ("b", "a", 2, 2 / 3)]
-    assert confusion(gold, found).mistaken(9)[2:] == [("a", "c", 1, 0.25)]
-    assert confusion(gold, gold).mistaken(9) == []
-    table = confusion([*"abcde"], [*"bacdd"])  # mistakes: a 2, b 2, c 0, d 1, e 1
-    assert [table.labels[number] for number in table.hardest(3)] == ["a", "b", "d"]
+    assert confusion_matrix(gold, found).most_confused(2) == [("a", "b", 2, 0.5), ("b", "a", 2, 2 / 3)]
+    assert confusion_matrix(gold, found).most_confused(9)[2:] == [("a", "c", 1, 0.25)]
+    assert confusion_matrix(gold, gold).most_confused(9) == []
+    table = confusion_matrix([*"abcde"], [*"bacdd"])  # mistakes: a 2, b 2, c 0, d 1, e 1
+    assert [table.labels[number] for number in table.most_mistaken(3)] == ["a", "b", "d"]
 
 
 def test_macro_f1_as_in_scikit_learns_documentation() -> None:

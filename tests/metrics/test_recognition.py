@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from foveal.metrics.recognition import cer, exact, wer
+from foveal.metrics.recognition import cer, exact_match, wer
 
 REFERENCES = ["the cat sat on the mat", "seven", "nine  eight one", "zero"]
 OUTPUTS = ["the cat sit on mat now please", "seven", "eight one", ""]
@@ -51,6 +51,6 @@ def test_words_for_an_empty_reference_are_errors() -> None:
 
 
 def test_exact_is_every_character() -> None:
-    score = exact(["a b", "c", "d"], ["a b", "c ", "d"])
+    score = exact_match(["a b", "c", "d"], ["a b", "c ", "d"])
     assert score.each.tolist() == [1, 0, 1]
     assert score.value == pytest.approx(2 / 3)

@@ -11,41 +11,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
-from foveal.metrics.labels import accuracy, confusion, macro_f1
-from foveal.metrics.recognition import cer, exact, wer
-from foveal.metrics.report import bootstrap, by_length, collapse, make_report, worst
-from foveal.metrics.score import Score
+from foveal.metrics.labels import accuracy, confusion_matrix, macro_f1
+from foveal.metrics.recognition import cer, exact_match, wer
+from foveal.metrics.report import (
+    bootstrap_interval,
+    collapse_warning,
+    make_report,
+    scores_by_length,
+    worst_examples,
+)
+from foveal.metrics.score import MetricResult
 from foveal.metrics.tags import entity_f1, tag_accuracy
 from foveal.metrics.translation import bleu, chrf
 
-ALL = [bleu, chrf, wer, cer, exact, accuracy, macro_f1]
+ALL = [bleu, chrf, wer, cer, exact_match, accuracy, macro_f1]
 REFERENCES = ["one two three four five", "six seven", "eight", "nine ten one two", "three", "a b c"] * 20
 OUTPUTS = ["one two three four six", "six seven", "nine", "nine ten one three", "three", ""] * 20
 
 
-def errors(wrong: int, count: int) -> Score:
+def errors(wrong: int, count: int) -> MetricResult:
     return accuracy(["a"] * count, ["b"] * wrong + ["a"] * (count - wrong))
 
 
-@pytest.mark.parametrize("metric", [bleu, chrf, wer, cer, exact])
+@pytest.mark.parametrize("metric", [bleu, chrf, wer, cer, exact_match])
 def test_the_interval_holds_the_value(metric) -> None:
     score = metric(REFERENCES, OUTPUTS)
-    low, high = bootstrap(score, resamples=200)
+    low, high = bootstrap_interval(score, resamples=200)
     assert low < score.value < high
-    assert (low, high) == bootstrap(score, resamples=200)
-    assert (low, high) != bootstrap(score, resamples=200, seed=1)
+    assert (low, high) == bootstrap_interval(score, resamples=200)
+    assert (low, high) != bootstrap_interval(score, resamples=200, seed=1)
 
 
 @pytest.mark.parametrize("metric", [accuracy, macro_f1])
 def test_the_interval_of_labels_holds_the_value(metric) -> None:
     score = metric(["a", "b", "c", "c"] * 50, ["a", "b", "c", "a"] * 40 + ["b", "c", "c", "a"] * 10)
-    low, high = bootstrap(score, resamples=200)
+    low, high = bootstrap_interval(score, resamples=200)
     assert low < score.value < high
 
 
 def test_the_interval_is_that_of_a_share() -> None:
     """Of 400 right or wrong: the mean of a binomial, 1.96 deviations to each side."""
-    low, high = bootstrap(errors(80, 400), resamples=4000)
+    low, high = bootstrap_interval(errors(80, 400), resamples=4000)
     reach = 1.96 * math.sqrt(0.2 * 0.8 / 400)
     assert low == pytest.approx(0.8 - reach, abs=0.005)
     assert high == pytest.approx(0.8 + reach, abs=0.005)
@@ -53,9 +59,9 @@ def test_the_interval_is_that_of_a_share() -> None:
 
 def test_scores_are_drawn_together() -> None:
     """The same draws for every metric: an error rate mirrors its share of successes."""
-    right, wrong = exact(REFERENCES, OUTPUTS), accuracy(REFERENCES, OUTPUTS)
-    assert bootstrap(right) == bootstrap(wrong)
-    assert bootstrap(errors(0, 5)) == (1, 1)
+    right, wrong = exact_match(REFERENCES, OUTPUTS), accuracy(REFERENCES, OUTPUTS)
+    assert bootstrap_interval(right) == bootstrap_interval(wrong)
+    assert bootstrap_interval(errors(0, 5)) == (1, 1)
 
 
 def test_ranges_of_length_leave_out_a_score_of_fewer_examples() -> None:
@@ -70,7 +76,7 @@ def test_ranges_of_length_leave_out_a_score_of_fewer_examples() -> None:
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=200))
 def test_ranges_of_length_are_disjoint_and_whole(lengths: list[int]) -> None:
     score = accuracy(["a"] * len(lengths), ["a" if size % 2 else "b" for size in lengths])
-    bins = by_length([score], lengths)
+    bins = scores_by_length([score], lengths)
     assert 1 <= len(bins) <= 8
     assert sum(part.examples for part in bins) == len(lengths)
     assert all(one.longest < two.shortest for one, two in pairwise(bins))
@@ -82,12 +88,12 @@ def test_ranges_of_length_are_disjoint_and_whole(lengths: list[int]) -> None:
 
 
 def test_different_lengths_part_evenly() -> None:
-    assert [part.examples for part in by_length([errors(0, 60)], list(range(60)))] == [10] * 6
+    assert [part.examples for part in scores_by_length([errors(0, 60)], list(range(60)))] == [10] * 6
 
 
 def test_few_lengths_have_one_each() -> None:
     lengths = [20] * 9 + [50] + [100] * 5 + [1000]
-    bins = by_length([errors(0, len(lengths))], lengths)
+    bins = scores_by_length([errors(0, len(lengths))], lengths)
     assert [(part.shortest, part.longest, part.examples) for part in bins] == [
         (20, 20, 9),
         (50, 50, 1),
@@ -98,18 +104,18 @@ def test_few_lengths_have_one_each() -> None:
 
 def test_the_worst_come_first() -> None:
     sources = [f"source {i}" for i in range(6)]
-    found = worst(wer(REFERENCES[:6], OUTPUTS[:6]), sources, REFERENCES, OUTPUTS, n=3)
+    found = worst_examples(wer(REFERENCES[:6], OUTPUTS[:6]), sources, REFERENCES, OUTPUTS, n=3)
     assert [example.row for example in found] == [2, 5, 3]
     assert [example.score for example in found] == [1, 1, 0.25]
     assert (found[1].source, found[1].reference, found[1].output) == ("source 5", "a b c", "")
-    found = worst(bleu(REFERENCES[:6], OUTPUTS[:6]), sources, REFERENCES, OUTPUTS)
+    found = worst_examples(bleu(REFERENCES[:6], OUTPUTS[:6]), sources, REFERENCES, OUTPUTS)
     assert [example.score for example in found] == sorted(example.score for example in found)
     assert [example.output for example in found if example.output == example.reference] == []
     assert len(found) == 4
 
 
 def test_a_report_is_json_and_a_table() -> None:
-    scores = [bleu(REFERENCES, OUTPUTS), exact(REFERENCES, OUTPUTS)]
+    scores = [bleu(REFERENCES, OUTPUTS), exact_match(REFERENCES, OUTPUTS)]
     lengths = [len(reference.split()) for reference in REFERENCES]
     report = make_report(scores, lengths, REFERENCES, REFERENCES, OUTPUTS)
     content = report.to_json()
@@ -143,22 +149,25 @@ def test_a_collapse_is_told() -> None:
     """Where less than a tenth as many different texts are written as are right."""
     right = [f"text {n}" for n in range(40)]
     few, some = [f"{n % 3}" for n in range(40)], [f"{n % 4}" for n in range(40)]
-    assert collapse(right, few) == "collapsed: only 3 different outputs, where 40 different ones are right"
-    assert collapse(right, some) == collapse(few, few) == collapse(right, right) == ""
-    report = make_report([exact(right, few)], [], right, right, few)
-    assert report.to_json()["alarm"] == report.alarm == collapse(right, few)
-    assert "alarm" not in make_report([exact(right, some)], [], right, right, some).to_json()
+    assert (
+        collapse_warning(right, few)
+        == "collapsed: only 3 different outputs, where 40 different ones are right"
+    )
+    assert collapse_warning(right, some) == collapse_warning(few, few) == collapse_warning(right, right) == ""
+    report = make_report([exact_match(right, few)], [], right, right, few)
+    assert report.to_json()["alarm"] == report.warning == collapse_warning(right, few)
+    assert "alarm" not in make_report([exact_match(right, some)], [], right, right, some).to_json()
 
 
 def test_one_example_has_no_interval() -> None:
-    report = make_report([exact(["a"], ["a"])], [1], ["a"], ["a"], ["a"])
+    report = make_report([exact_match(["a"], ["a"])], [1], ["a"], ["a"], ["a"])
     assert "exact_interval" not in report.to_json()
     lines = report.table("length (words)").splitlines()
     assert lines[0].split() == ["score", "value"]
     assert lines[3].split() == ["length", "(words)", "examples", "exact"]
 
 
-@pytest.mark.parametrize("metric", [*ALL, confusion, tag_accuracy, entity_f1])
+@pytest.mark.parametrize("metric", [*ALL, confusion_matrix, tag_accuracy, entity_f1])
 def test_no_examples_is_one_plain_error(metric) -> None:
     with pytest.raises(UserError, match=r"^there are no examples to score: give data with at least one row"):
         metric([], [])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
 from foveal.metrics.labels import macro_f1
-from foveal.metrics.tags import are_entity_tags, entity_f1, spans, tag_accuracy, tag_macro_f1
+from foveal.metrics.tags import are_entity_tags, entity_f1, entity_spans, tag_accuracy, tag_macro_f1
 
 TAGS = ["O", *(f"{kind}-{label}" for kind in "BIES" for label in ("PER", "LOC"))]
 sentences = st.lists(st.sampled_from(TAGS), max_size=12)
@@ -35,7 +35,7 @@ def conlleval(tags: list[str]) -> list[tuple[str, int, int]]:
 
 @given(sentences)
 def test_spans_are_conllevals(tags: list[str]) -> None:
-    assert spans(tags) == conlleval(tags)
+    assert entity_spans(tags) == conlleval(tags)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_spans_are_conllevals(tags: list[str]) -> None:
     ],
 )
 def test_spans_by_hand(tags: str, expected: list[tuple[str, int, int]]) -> None:
-    assert spans(tags.split()) == expected
+    assert entity_spans(tags.split()) == expected
 
 
 def test_entity_f1_as_in_seqevals_documentation() -> None:
@@ -72,8 +72,8 @@ def test_entity_f1_counts_equal_spans(drawn) -> None:
     """Against sets of spans: twice what both have, over what either has."""
     gold = [tags for tags, _ in drawn]
     found = [[tag if draw.random() < 0.6 else draw.choice(TAGS) for tag in tags] for tags, draw in drawn]
-    both = sum(len(set(spans(a)) & set(spans(b))) for a, b in zip(gold, found, strict=True))
-    either = sum(len(spans(a)) + len(spans(b)) for a, b in zip(gold, found, strict=True))
+    both = sum(len(set(entity_spans(a)) & set(entity_spans(b))) for a, b in zip(gold, found, strict=True))
+    either = sum(len(entity_spans(a)) + len(entity_spans(b)) for a, b in zip(gold, found, strict=True))
     assert entity_f1(gold, found).value == pytest.approx(2 * both / either if either else 1)
 
 

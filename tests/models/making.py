@@ -4,16 +4,16 @@ from typing import Any
 
 from torch import Tensor
 
-from foveal.models.encoder import Encoded
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 
 
-def made(network: str, size: int, classes: int, stem: Any = "published") -> Encoded:
+def made(network: str, size: int, classes: int, stem: Any = "published") -> EncoderWithHead:
     encoder = image_encoder(network, 1 if network == "lenet-5" else 3, stem, size=size)
-    return Encoded(encoder, image_head(network, encoder, size, classes, 0.0))
+    return EncoderWithHead(encoder, image_head(network, encoder, size, classes, 0.0))
 
 
-def logits(model: Encoded, images: Tensor) -> Tensor:
+def logits(model: EncoderWithHead, images: Tensor) -> Tensor:
     memory, _ = model.encoder(images)
     features, _ = model.head(memory)
     return model.head.project(features)

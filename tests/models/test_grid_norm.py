@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import ConfigError
-from foveal.layers.vision.norm2d import renorm
+from foveal.layers.vision.norm2d import replace_batch_norm
 from foveal.models.image_networks import image_encoder
 
 KINDS = ("layer", "instance", "group")
@@ -25,7 +25,7 @@ def test_as_written(kind, channels):
     network = nn.Sequential(nn.Conv2d(3, channels, 3), nn.Identity())
     published = image_encoder("resnet-20", 3, "small").blocks[0].norm
     network[1] = type(published)(channels)
-    assert renorm(network, kind)
+    assert replace_batch_norm(network, kind)
     gain, bias = torch.randn(2, channels)
     with torch.no_grad():
         network[1].weight.copy_(gain)

@@ -10,13 +10,13 @@ from torch.nn import functional as F
 
 from foveal.config import ConfigError
 from foveal.core.runtime import autocast
-from foveal.layers.vision.residual import basic
+from foveal.layers.vision.residual import basic_block
 from foveal.models.airbench import AirbenchNetwork
-from foveal.models.depthwise_networks import ConvNextNetwork, InvertedNetwork, Stage
-from foveal.models.encoder import Encoded
+from foveal.models.depthwise_networks import ConvNeXt, EfficientNetLite, InvertedStage
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import NETWORKS, image_encoder
-from foveal.models.resnet import ResidualNetwork
-from foveal.models.sequential_networks import Layer, StraightNetwork
+from foveal.models.resnet import ResNet
+from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
 from tests.models.making import logits, made
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
@@ -206,12 +206,12 @@ def test_reset_parameters_fills_everything(network):
 
 RECIPES = [
     *(
-        ResidualNetwork(basic, (1, 1), (8, 16), shortcut, first=8, pooled=False)
+        ResNet(basic_block, (1, 1), (8, 16), shortcut, first=8, pooled=False)
         for shortcut in ("padded", "projection", "none")
     ),
-    StraightNetwork((Layer(8), Layer(16, pool=2)), hidden=(20,), side=4),
-    ConvNextNetwork((1, 1), (8, 16)),
-    InvertedNetwork((Stage(1, 4, 3, 1, expansion=1), Stage(2, 8, 5, 2)), first=8, last=32),
+    SequentialNetwork((ConvLayer(8), ConvLayer(16, pool=2)), hidden=(20,), side=4),
+    ConvNeXt((1, 1), (8, 16)),
+    EfficientNetLite((InvertedStage(1, 4, 3, 1, expansion=1), InvertedStage(2, 8, 5, 2)), first=8, last=32),
     AirbenchNetwork((24, 24)),
 ]
 
@@ -219,7 +219,7 @@ RECIPES = [
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
 def test_a_small_one_learns_by_heart(recipe):
     encoder = recipe.encoder(3, small=True)
-    model = Encoded(encoder, recipe.head(encoder.width, encoder.grid(8), 3, 0.0))
+    model = EncoderWithHead(encoder, recipe.head(encoder.width, encoder.grid(8), 3, 0.0))
     images, labels = torch.randn(12, 3, 8, 8), torch.arange(12) % 3
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(100):

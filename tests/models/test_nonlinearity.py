@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.config import ConfigError, load_config
-from foveal.models.encoder import Encoded
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.ops.activation import ACTIVATIONS
 from tests.models.making import logits, made
@@ -14,9 +14,9 @@ from tests.models.making import logits, made
 RECTIFIED = ("mlp", "vgg-11", "plain-20", "resnet-20", "resnet-50")
 
 
-def other(network: str, name: str) -> Encoded:
+def other(network: str, name: str) -> EncoderWithHead:
     encoder = image_encoder(network, 3, "small", name)
-    return Encoded(encoder, image_head(network, encoder, 32, 5, 0.0, name))
+    return EncoderWithHead(encoder, image_head(network, encoder, 32, 5, 0.0, name))
 
 
 @pytest.mark.parametrize("network", RECTIFIED)
@@ -53,7 +53,7 @@ def test_lenet_has_tanh_until_told():
     for name in ("published", "tanh", "relu"):
         torch.manual_seed(1)
         encoder = image_encoder("lenet-5", 1, "published", name)
-        model = Encoded(encoder, image_head("lenet-5", encoder, 32, 5, 0.0, name))
+        model = EncoderWithHead(encoder, image_head("lenet-5", encoder, 32, 5, 0.0, name))
         first = (torch.tanh if name != "relu" else F.relu)(encoder.blocks[0][0](x))
         torch.testing.assert_close(encoder.blocks[0][:2](x), first)
         assert model.head.activation is (F.relu if name == "relu" else torch.tanh)

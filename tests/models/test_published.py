@@ -7,9 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from foveal.interop.huggingface.resnet import theirs
-from foveal.models.depthwise_networks import ConvNextNetwork
-from foveal.models.encoder import Encoded
+from foveal.interop.huggingface.resnet import hf_name
+from foveal.models.depthwise_networks import ConvNeXt
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import NETWORKS
 from tests.models.making import logits, made
 
@@ -64,8 +64,8 @@ def test_logits_equal_hugging_faces(network, kind):
             torch.nn.init.uniform_(part, *((0.5, 1.5) if name.endswith(("weight", "var")) else (-0.5, 0.5)))
     model = made(network, 64, 7).double()
     weights = peer.state_dict()
-    assert {theirs(name, recipe.depths) for name in model.state_dict()} == weights.keys()
-    model.load_state_dict({name: weights[theirs(name, recipe.depths)] for name in model.state_dict()})
+    assert {hf_name(name, recipe.depths) for name in model.state_dict()} == weights.keys()
+    model.load_state_dict({name: weights[hf_name(name, recipe.depths)] for name in model.state_dict()})
     images = torch.randn(2, 3, 64, 64, dtype=torch.float64)
     for training in (False, True):
         expected = peer.train(training)(images).logits
@@ -73,13 +73,15 @@ def test_logits_equal_hugging_faces(network, kind):
         assert expected.std() > 0.1
         torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
     for name, part in model.state_dict().items():
-        torch.testing.assert_close(part, peer.state_dict()[theirs(name, recipe.depths)], rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(
+            part, peer.state_dict()[hf_name(name, recipe.depths)], rtol=1e-8, atol=1e-8
+        )
 
 
 def test_convnext_equals_hugging_faces():
     transformers = pytest.importorskip("transformers")
     depths, widths = (2, 1, 3, 1), (6, 8, 10, 12)
-    recipe = ConvNextNetwork(depths, widths)
+    recipe = ConvNeXt(depths, widths)
     config = transformers.ConvNextConfig(
         hidden_sizes=list(widths), depths=list(depths), num_labels=7, layer_norm_eps=1e-6
     )
@@ -87,7 +89,7 @@ def test_convnext_equals_hugging_faces():
     for part in peer.parameters():
         nn.init.uniform_(part, -0.8, 0.8)
     encoder = recipe.encoder(3, False)
-    model = Encoded(encoder, recipe.head(12, (2, 2), 7, 0.0)).double()
+    model = EncoderWithHead(encoder, recipe.head(12, (2, 2), 7, 0.0)).double()
     head = model.head
     ours = [*model.encoder.parameters(), *head.norm.parameters(), *head.projection.parameters()]
     for mine, there in zip(ours, peer.parameters(), strict=True):

@@ -7,10 +7,10 @@ from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.data.core.batching import ExampleBatch
-from foveal.encoders.make_memory import remember
-from foveal.heads.classification import Classifier
-from foveal.models.encoder import Encoded
-from foveal.objectives.classification import ClassifyTask
+from foveal.encoders.make_memory import make_memory
+from foveal.heads.classification import ClassificationHead
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.classification import ClassificationObjective
 
 LABELS = ("a", "b", "c")
 
@@ -21,12 +21,14 @@ class Given(nn.Module):
     width, aux_names = 4, ("total",)
 
     def forward(self, x: Tensor, lengths: None = None) -> tuple[Memory, dict[str, Tensor]]:
-        return remember(x[:, None], None, "grid", "mean", (1, 1)), {"total": x.sum(1)}
+        return make_memory(x[:, None], None, "grid", "mean", (1, 1)), {"total": x.sum(1)}
 
 
 @pytest.fixture
-def task() -> ClassifyTask:
-    return ClassifyTask(Encoded(Given(), Classifier(4, 3)), LABELS, smoothing=0.1)
+def task() -> ClassificationObjective:
+    return ClassificationObjective(
+        EncoderWithHead(Given(), ClassificationHead(4, 3)), LABELS, label_smoothing=0.1
+    )
 
 
 def batch(source: Tensor, **columns: Tensor) -> ExampleBatch:
@@ -34,7 +36,7 @@ def batch(source: Tensor, **columns: Tensor) -> ExampleBatch:
     return ExampleBatch(torch.arange(rows), {"source": source, **columns}, {}, rows)
 
 
-def logits(task: ClassifyTask, source: Tensor) -> Tensor:
+def logits(task: ClassificationObjective, source: Tensor) -> Tensor:
     return F.linear(source, task.model.head.projection.weight)
 
 
@@ -57,7 +59,7 @@ def test_views_are_averaged_as_probabilities(task):
     source, label = torch.randn(6, 4), torch.tensor([0, 1])
     result, _ = task(batch(source, label=label), None)
     wanted = logits(task, source).softmax(1).view(2, 3, 3).mean(1)
-    torch.testing.assert_close(task.predict(batch(source, label=label)), wanted.detach())
+    torch.testing.assert_close(task.predict_batch(batch(source, label=label)), wanted.detach())
     nats = -wanted.log()[[0, 1], label].sum()
     torch.testing.assert_close(result.terms["loss"].sum, nats)
     torch.testing.assert_close(result.terms["total"].sum, source.sum() / 3)

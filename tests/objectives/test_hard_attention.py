@@ -10,17 +10,17 @@ from torch.nn import functional as F
 from foveal.config import Config, ConfigError, ModelConfig
 from foveal.core.memory import Memory
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.text.length_limit import Room
-from foveal.data.text.special_tokens import Marks
-from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.data.text.length_limit import LengthLimit
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.models.decoder import decoder
-from foveal.models.encoder import Encoded
-from foveal.objectives.hard_attention import DrawnSequenceTask, drawn_in
-from foveal.ops.attention.hard_attention import choose_place
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.hard_attention import HardAttentionObjective, log_prob_and_entropy
+from foveal.ops.attention.hard_attention import sample_position
 from tests.layers.rows import filled
 
 S, M, WORDS, LAYERS = 3, 4, 5, 2
-TARGET = [2, 0, Marks(WORDS).stop]
+TARGET = [2, 0, SpecialTokens(WORDS).eos]
 HELD = torch.tensor([[True, True, False], [False, True, True]])
 
 
@@ -42,12 +42,12 @@ class Given(nn.Module):
 
 
 @pytest.fixture
-def model() -> Encoded:
+def model() -> EncoderWithHead:
     torch.manual_seed(0)
     config = ModelConfig.model_validate(
         {"mixers": "attentive", "layers": LAYERS, "width": 6, "embedding": 3, "attentive": {"look": "hard"}}
     )
-    encoded = Encoded(Given(), decoder(config, Marks(WORDS).vocabulary, 8, M))
+    encoded = EncoderWithHead(Given(), decoder(config, SpecialTokens(WORDS).vocab_size, 8, M))
     filled(encoded, 1.2)
     return encoded
 
@@ -60,19 +60,21 @@ def batch_of(rows: int) -> ExampleBatch:
     return ExampleBatch(torch.arange(rows), columns, {"target": lengths}, int(lengths.sum()))
 
 
-def task_of(model: Encoded) -> DrawnSequenceTask:
-    return DrawnSequenceTask(model, Marks(WORDS), Room.measured(5, 0.0, 8))
+def task_of(model: EncoderWithHead) -> HardAttentionObjective:
+    return HardAttentionObjective(model, SpecialTokens(WORDS), LengthLimit.from_lengths(5, 0.0, 8))
 
 
-def expectation(model: Encoded, which: int, length: int) -> Tensor:
+def expectation(model: EncoderWithHead, indices: int, length: int) -> Tensor:
     """`sum_s p(s) log p(y | s)` of one memory, over every path of places of all layers, step by step."""
     head, mixers = model.head, [block.mixer for block in model.head.stack.blocks]
-    vectors = model.encoder.vectors[which][HELD[which]]
+    vectors = model.encoder.vectors[indices][HELD[indices]]
     total = torch.zeros(())
     for path in product(product(range(len(vectors)), repeat=LAYERS), repeat=length):
         h = [(mixer.first.weight @ vectors.mean(0) + mixer.first.bias).tanh() for mixer in mixers]
         log_path, log_text = torch.zeros(()), torch.zeros(())
-        for places, before, token in zip(path, [Marks(WORDS).start, *TARGET], TARGET[:length], strict=False):
+        for places, before, token in zip(
+            path, [SpecialTokens(WORDS).bos, *TARGET], TARGET[:length], strict=False
+        ):
             x = head.embedding.table[before]
             for layer, (mixer, place) in enumerate(zip(mixers, places, strict=True)):
                 score, cell = mixer.score, mixer.recurrent.cell
@@ -86,7 +88,7 @@ def expectation(model: Encoded, which: int, length: int) -> Tensor:
     return total
 
 
-def test_the_estimate_is_right_on_average(model: Encoded) -> None:
+def test_the_estimate_is_right_on_average(model: EncoderWithHead) -> None:
     """Of two memories and two lengths in one batch, by two layers that look."""
     rows = 60_000
     expected = (expectation(model, 0, 3) + expectation(model, 1, 2)) / 2
@@ -108,9 +110,9 @@ def test_the_estimate_is_right_on_average(model: Encoded) -> None:
                 assert off > 0.5  # the likelihood alone teaches no score
 
 
-def test_the_two_draws_of_a_row_are_compared(model: Encoded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_two_draws_of_a_row_are_compared(model: EncoderWithHead, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, task, followed = 5, task_of(model.train()), []
-    follow = task.follow
+    follow = task.teacher_forcing
     monkeypatch.setattr(task, "follow", lambda *given: followed.append(follow(*given)) or followed[0])
     batch = batch_of(rows)
     result, _ = task(batch, None)
@@ -128,22 +130,22 @@ def test_the_two_draws_of_a_row_are_compared(model: Encoded, monkeypatch: pytest
     assert abs(float(total.detach())) > 1e-3
 
 
-def test_a_draw_knows_nothing_of_the_other(model: Encoded) -> None:
+def test_a_draw_knows_nothing_of_the_other(model: EncoderWithHead) -> None:
     """Both of a source's draws have the chances of the scores."""
     torch.manual_seed(2)
     e = torch.tensor([[0.3, -1.0, 0.8, 5.0]]).repeat(50_000, 1)
     seen = torch.tensor([True, True, True, False]).expand_as(e)
-    place, log_chance, entropy = choose_place(e, seen, draw=True)
+    place, log_chance, entropy = sample_position(e, seen, sample=True)
     p = e[0, :3].softmax(0)
     assert torch.allclose(place.bincount(minlength=4) / len(e), F.pad(p, (0, 1)), atol=0.01)
     assert torch.allclose(log_chance, p.log()[place])
     assert torch.allclose(entropy, -(p * p.log()).sum().expand_as(entropy))
-    assert choose_place(e[:3], seen[:3], draw=False).place.tolist() == [2, 2, 2]
-    nothing = choose_place(e[:3], ~seen[:3] & False, draw=True)
-    assert nothing.log_chance.isfinite().all()
+    assert sample_position(e[:3], seen[:3], sample=False).position.tolist() == [2, 2, 2]
+    nothing = sample_position(e[:3], ~seen[:3] & False, sample=True)
+    assert nothing.log_prob.isfinite().all()
 
 
-def test_nothing_is_drawn_where_it_is_measured(model: Encoded) -> None:
+def test_nothing_is_drawn_where_it_is_measured(model: EncoderWithHead) -> None:
     task = task_of(model.eval())
     results = [task(batch_of(4), None)[0] for _ in range(2)]
     assert results[0].metrics == results[1].metrics
@@ -151,13 +153,13 @@ def test_nothing_is_drawn_where_it_is_measured(model: Encoded) -> None:
     assert [len(one[0].tokens) > 0 for one in task.write(batch_of(2), beam=3)] == [True, True]
 
 
-def test_padding_draws_nothing(model: Encoded) -> None:
+def test_padding_draws_nothing(model: EncoderWithHead) -> None:
     """A row's chances are summed over its own tokens."""
     model.train()
     batch = batch_of(2)
     memory, _ = model.encoder(batch.columns["source"], None)
-    _, state, _ = task_of(model).follow(memory, batch.columns["target"], torch.tensor([3, 0]))
-    log_chance, entropy = drawn_in(state).detach().unbind(1)
+    _, state, _ = task_of(model).teacher_forcing(memory, batch.columns["target"], torch.tensor([3, 0]))
+    log_chance, entropy = log_prob_and_entropy(state).detach().unbind(1)
     assert log_chance[0] < 0 < entropy[0]
     assert (float(log_chance[1]), float(entropy[1])) == (0.0, 0.0)
 
@@ -166,4 +168,4 @@ def test_padding_draws_nothing(model: Encoded) -> None:
 def test_what_is_refused(score: str) -> None:
     with pytest.raises((ConfigError, ValueError), match=f"look=hard needs scores .* score={score}"):
         Config.model_validate({"model": {"attentive": {"look": "hard", "score": score}}})
-    assert "drawn" in Attentive("gru", 3, 4, 4, "dot", hard=True).shapes
+    assert "drawn" in AttentionRNN("gru", 3, 4, 4, "dot", hard=True).shapes

@@ -9,24 +9,24 @@ from torch import Tensor
 from foveal.core.errors import UserError
 from foveal.data.core.batching import TokenBatch
 from foveal.data.text.tokenizers import CharacterTokenizer
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.objectives.language_model import LanguageTask
+from foveal.objectives.language_model import LanguageModelObjective
 
 B, T, D = 3, 5, 8
 TEXT = "abcéü"
 
 
-def task(mixer: torch.nn.Module | None = None, **settings) -> LanguageTask:
-    model = Generator(Embedding(5, D), Stack([Block(mixer or Recurrent(LSTM(D, D)))]), D).double()
+def task(mixer: torch.nn.Module | None = None, **settings) -> LanguageModelObjective:
+    model = DecoderLM(Embedding(5, D), Stack([Block(mixer or Recurrent(LSTM(D, D)))]), D).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.uniform_(-0.8, 0.8)
-    return LanguageTask(model, CharacterTokenizer(TEXT), settings.pop("carry", False), **settings)
+    return LanguageModelObjective(model, CharacterTokenizer(TEXT), settings.pop("carry", False), **settings)
 
 
 def tokens(lengths: list[int] | None = None) -> TokenBatch:
@@ -34,7 +34,7 @@ def tokens(lengths: list[int] | None = None) -> TokenBatch:
     return TokenBatch(ids[:, :-1], ids[:, 1:], lengths=None if lengths is None else torch.tensor(lengths))
 
 
-def nats(found: LanguageTask, batch: TokenBatch) -> Tensor:
+def nats(found: LanguageModelObjective, batch: TokenBatch) -> Tensor:
     """`-log p` of every target (B, T), row by row, token by token."""
     losses = torch.zeros(B, T, dtype=torch.float64)
     with torch.no_grad():

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.text.masked_lm_batches import Masked, RunningText, with_gaps
-from foveal.data.text.special_tokens import Marks
+from foveal.data.text.masked_lm_batches import MaskedBatches, TokenizedText, encode_with_masks
+from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import BPETokenizer, ByteTokenizer, WordTokenizer
 from foveal.encoders.text import TextEncoder
-from foveal.heads.masked_lm import Guesser
+from foveal.heads.masked_lm import MaskedLMHead
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
@@ -21,38 +21,40 @@ from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
-from foveal.models.encoder import Encoded
-from foveal.objectives.masked_lm import MaskedTask
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.masked_lm import MaskedLMObjective
 
 D, CONTEXT = 16, 32
-MARKS = Marks(256)
+MARKS = SpecialTokens(256)
 
 
 class Opened(ByteTokenizer):
-    """Bytes whose sources begin with `start`, as BERT's do."""
+    """Bytes whose sources begin with `bos`, as BERT's do."""
 
-    opened = True
+    add_bos = True
 
 
-def text(size: int = 4000, tokenizer: ByteTokenizer | None = None) -> RunningText:
+def text(size: int = 4000, tokenizer: ByteTokenizer | None = None) -> TokenizedText:
     tokens = np.random.default_rng(0).integers(0, 256, size).astype(np.uint8)
-    return RunningText(tokens, tokenizer or ByteTokenizer())
+    return TokenizedText(tokens, tokenizer or ByteTokenizer())
 
 
-def model(mixer: torch.nn.Module | None = None) -> Encoded:
-    embedding = Embedding(MARKS.vocabulary, D)
+def model(mixer: torch.nn.Module | None = None) -> EncoderWithHead:
+    embedding = Embedding(MARKS.vocab_size, D)
     mixer = mixer or FullAttention(D, 2, rotary=True)
     stack = Stack([Block(mixer, MLP(D, 24), "layer", residual=True)])
-    return Encoded(TextEncoder(embedding, stack, D), Guesser(D, MARKS.vocabulary, embedding.table))
+    return EncoderWithHead(
+        TextEncoder(embedding, stack, D), MaskedLMHead(D, MARKS.vocab_size, embedding.table)
+    )
 
 
-def task(shown: ExampleBatch | None = None) -> MaskedTask:
+def task(preview_examples: ExampleBatch | None = None) -> MaskedLMObjective:
     """In float64, and far from its first weights."""
     grown = model().double()
     with torch.no_grad():
         for parameter in grown.parameters():
             parameter.uniform_(-0.5, 0.5)
-    return MaskedTask(grown.eval(), ByteTokenizer(), shown)
+    return MaskedLMObjective(grown.eval(), ByteTokenizer(), preview_examples)
 
 
 def parts(batch: ExampleBatch) -> tuple[Tensor, Tensor, Tensor]:
@@ -65,11 +67,11 @@ def equal(one: ExampleBatch, other: ExampleBatch) -> bool:
 
 
 def test_a_pure_function_of_seed_epoch_and_index() -> None:
-    found = Masked.windows(text(), 4, CONTEXT, seed=3)
+    found = MaskedBatches.for_training(text(), 4, CONTEXT, seed=3)
     first = found.batch(1, 2)
     found.batch(0, 0)
-    assert equal(first, Masked.windows(text(), 4, CONTEXT, seed=3).batch(1, 2))
-    reseeded = Masked.windows(text(), 4, CONTEXT, seed=4)
+    assert equal(first, MaskedBatches.for_training(text(), 4, CONTEXT, seed=3).batch(1, 2))
+    reseeded = MaskedBatches.for_training(text(), 4, CONTEXT, seed=4)
     for other in (found.batch(2, 2), found.batch(1, 3), reseeded.batch(1, 2)):
         assert not torch.equal(first.columns["hidden"], other.columns["hidden"])
 
@@ -77,8 +79,8 @@ def test_a_pure_function_of_seed_epoch_and_index() -> None:
 @pytest.mark.parametrize("tokenizer", [ByteTokenizer(), Opened()])
 def test_what_is_hidden(tokenizer: ByteTokenizer) -> None:
     """15 % of each window's tokens and no mark; of them 80 % masked, 10 % random, 10 % as they were."""
-    found = Masked.windows(text(60_000, tokenizer), 64, CONTEXT, seed=0)
-    room = CONTEXT - 1 - tokenizer.opened
+    found = MaskedBatches.for_training(text(60_000, tokenizer), 64, CONTEXT, seed=0)
+    room = CONTEXT - 1 - tokenizer.add_bos
     counts = dict.fromkeys(("masked", "same", "other"), 0)
     for index in range(found.per_epoch):
         source, target, hidden = parts(found.batch(0, index))
@@ -86,8 +88,8 @@ def test_what_is_hidden(tokenizer: ByteTokenizer) -> None:
         assert hidden.sum(1).tolist() == [round(0.15 * room)] * len(hidden)
         assert torch.equal(source[~hidden], target[~hidden])
         assert not (target[hidden] >= MARKS.size).any()
-        assert target[:, -1].eq(MARKS.stop).all()
-        assert target[:, 0].eq(MARKS.start).all() == tokenizer.opened
+        assert target[:, -1].eq(MARKS.eos).all()
+        assert target[:, 0].eq(MARKS.bos).all() == tokenizer.add_bos
         counts["masked"] += int(source[hidden].eq(MARKS.mask).sum())
         counts["same"] += int(source[hidden].eq(target[hidden]).sum())
         counts["other"] += int(hidden.sum())
@@ -98,7 +100,7 @@ def test_what_is_hidden(tokenizer: ByteTokenizer) -> None:
 
 
 def test_every_place_is_hidden_at_some_time() -> None:
-    found = Masked.windows(text(400), 8, CONTEXT, seed=0)
+    found = MaskedBatches.for_training(text(400), 8, CONTEXT, seed=0)
     seen = sum(found.batch(epoch, 0).columns["hidden"].sum(0) for epoch in range(60))
     assert (seen[:-1] > 0).all()
     assert seen[-1] == 0
@@ -107,14 +109,14 @@ def test_every_place_is_hidden_at_some_time() -> None:
 def test_held_out_text_is_whole_and_the_same_each_time() -> None:
     """Rows of unequal length and none: every token but the last stands in one window."""
     whole = text(533)
-    found = Masked.held_out(whole, 5, CONTEXT)
+    found = MaskedBatches.for_evaluation(whole, 5, CONTEXT)
     rows: list[list[list[int]]] = [[] for _ in range(5)]
     for index in range(found.per_epoch):
         batch = found.batch(0, index)
         assert equal(batch, found.batch(0, index))
         source, target, hidden = parts(batch)
         for row, length in enumerate(batch.lengths["source"].tolist()):
-            assert target[row, length - 1] == MARKS.stop
+            assert target[row, length - 1] == MARKS.eos
             assert not target[row, length:].any()
             assert not source[row, length:].any()
             assert int(hidden[row].sum()) == (max(1, round(0.15 * (length - 1))) if length > 1 else 0)
@@ -125,12 +127,12 @@ def test_held_out_text_is_whole_and_the_same_each_time() -> None:
 
 def test_no_room() -> None:
     with pytest.raises(UserError, match=r"data\.context=2 leaves no room"):
-        Masked.windows(text(), 4, 2, seed=0)
+        MaskedBatches.for_training(text(), 4, 2, seed=0)
 
 
 def test_the_loss_is_that_of_the_hidden_places() -> None:
     """Row by row, place by place, with every place projected; and nothing else is looked at."""
-    found, batch = task(), Masked.held_out(text(200), 3, CONTEXT).batch(0, 2)
+    found, batch = task(), MaskedBatches.for_evaluation(text(200), 3, CONTEXT).batch(0, 2)
     assert len(set(batch.lengths["source"].tolist())) > 1
     source, target, hidden = parts(batch)
     expected, head = [], found.model.head
@@ -151,7 +153,7 @@ def test_the_loss_is_that_of_the_hidden_places() -> None:
 
 
 def test_only_hidden_places_are_projected(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, batch = task(), Masked.windows(text(), 4, CONTEXT, seed=0).batch(0, 0)
+    found, batch = task(), MaskedBatches.for_training(text(), 4, CONTEXT, seed=0).batch(0, 0)
     sizes = []
     project = found.model.head.project
     monkeypatch.setattr(found.model.head, "project", lambda x: sizes.append(len(x)) or project(x))
@@ -163,7 +165,7 @@ def test_only_hidden_places_are_projected(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_preview_fills_the_gaps() -> None:
     """Of the letters that were there, only the hidden ones become the model's."""
     tokens = np.frombuffer(b"the cat sat on the mat, and the rat ran", np.uint8)
-    shown = Masked.held_out(RunningText(tokens, ByteTokenizer()), 1, 48).batch(0, 0)
+    shown = MaskedBatches.for_evaluation(TokenizedText(tokens, ByteTokenizer()), 1, 48).batch(0, 0)
     found = task(shown)
     with torch.no_grad():
         found.model.head.projection.weight.zero_()
@@ -180,8 +182,8 @@ def test_it_learns_what_stands_between() -> None:
     """In abcdabcd ... what is hidden follows from its neighbours; the first loss is that of chance."""
     tokens = np.tile(np.arange(97, 101, dtype=np.uint8), 200)
     both_ways = Bidirectional(*(Recurrent(LSTM(D, D // 2)) for _ in range(2)))
-    found = MaskedTask(model(both_ways), ByteTokenizer())
-    batches = Masked.windows(RunningText(tokens, ByteTokenizer()), 16, CONTEXT, seed=0)
+    found = MaskedLMObjective(model(both_ways), ByteTokenizer())
+    batches = MaskedBatches.for_training(TokenizedText(tokens, ByteTokenizer()), 16, CONTEXT, seed=0)
     adam = torch.optim.Adam(found.model.parameters(), 1e-2)
     losses = []
     for step in range(100):
@@ -192,7 +194,7 @@ def test_it_learns_what_stands_between() -> None:
         (term.sum / term.weight).backward()
         adam.step()
     right, total = result.metrics["accuracy"]
-    assert losses[0] == pytest.approx(math.log(MARKS.vocabulary), abs=0.1)
+    assert losses[0] == pytest.approx(math.log(MARKS.vocab_size), abs=0.1)
     assert right / total > 0.9
 
 
@@ -202,10 +204,18 @@ def test_gaps_are_where_training_has_them() -> None:
     pairs = BPETokenizer.train([f"{whole} " * 20], 290)
     tokens = pairs.encode(whole)
     at = [pairs.decode([token]) for token in tokens].index(" cat")
-    expected = [Marks(pairs.size).mask if i == at else token for i, token in enumerate(tokens)]
-    assert with_gaps("the [MASK] sat on the mat", pairs).tolist() == [*expected, Marks(pairs.size).stop]
-    first, last, gap, end = MARKS.start, MARKS.stop, MARKS.mask, ord("a")
-    assert with_gaps("a [MASK]", Opened()).tolist() == [first, end, ord(" "), gap, last]
-    assert with_gaps("[MASK][MASK]a", ByteTokenizer()).tolist() == [gap, gap, end, last]
+    expected = [SpecialTokens(pairs.size).mask if i == at else token for i, token in enumerate(tokens)]
+    assert encode_with_masks("the [MASK] sat on the mat", pairs).tolist() == [
+        *expected,
+        SpecialTokens(pairs.size).eos,
+    ]
+    first, last, gap, end = MARKS.bos, MARKS.eos, MARKS.mask, ord("a")
+    assert encode_with_masks("a [MASK]", Opened()).tolist() == [first, end, ord(" "), gap, last]
+    assert encode_with_masks("[MASK][MASK]a", ByteTokenizer()).tolist() == [gap, gap, end, last]
     words = WordTokenizer(["red", "cat"])
-    assert with_gaps("red [MASK] cat", words).tolist() == [1, Marks(2).mask, 0, Marks(2).stop]
+    assert encode_with_masks("red [MASK] cat", words).tolist() == [
+        1,
+        SpecialTokens(2).mask,
+        0,
+        SpecialTokens(2).eos,
+    ]

@@ -6,32 +6,32 @@ from typing import Any
 
 import pytest
 import torch
+from foveal.tasks.vqa.objective import VQAMultipleChoiceTask, VQATask
 
 from foveal.config import OptimizerConfig
 from foveal.data.core.batching import ExampleBatch
-from foveal.tasks.navigation.generated_episodes import an_errand
-from foveal.tasks.navigation.objective import NavigateTask
-from foveal.tasks.vqa.answer_formats import UNSEEN, AnswerInputs
-from foveal.tasks.vqa.task import AnswerKind, ChooseKind
-from foveal.tasks.vqa.vqa_examples import AskInputs
+from foveal.tasks.navigation.generated_episodes import random_episode
+from foveal.tasks.navigation.objective import NavigationObjective
+from foveal.tasks.vqa.answer_formats import IGNORE_INDEX, VQAClassificationProcessor
+from foveal.tasks.vqa.vqa_examples import VQAProcessor
 from foveal.training.optim import Optimizer
-from foveal.training.step import Step, train_step
+from foveal.training.step import StepResult, train_step
 from tests.tasks.navigation.episodes import CORRIDOR, LONGER, batch_of, model_of, part_of
 from tests.tasks.vqa.test_model import SEEN, batch, config, drawn
 
 SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 
 
-def trained(task: Any, batches: Sequence[ExampleBatch]) -> Step:
+def trained(objective: Any, batches: Sequence[ExampleBatch]) -> StepResult:
     """One step on micro-batches."""
-    carries, optimizer = [None] * len(batches), Optimizer(task.model, SGD)
-    done, _ = train_step(task.model, task, optimizer, batches, carries, rate=0.5, seed=(0,))
-    assert done.culprit is None
+    carries, optimizer = [None] * len(batches), Optimizer(objective.model, SGD)
+    done, _ = train_step(objective.model, objective, optimizer, batches, carries, lr=0.5, seed=(0,))
+    assert done.first_nonfinite is None
     assert done.norm > 1e-3
     return done
 
 
-def check_same(tasks: Sequence[Any], parts: Sequence[ExampleBatch], whole: ExampleBatch) -> Step:
+def check_same(tasks: Sequence[Any], parts: Sequence[ExampleBatch], whole: ExampleBatch) -> StepResult:
     """Two equal tasks, one trained on the parts and one on the whole."""
     few, one = trained(tasks[0], parts), trained(tasks[1], [whole])
     assert (few.loss, few.norm) == pytest.approx((one.loss, one.norm), abs=1e-10)
@@ -43,34 +43,38 @@ def check_same(tasks: Sequence[Any], parts: Sequence[ExampleBatch], whole: Examp
 
 def test_walks_on_maps_of_several_sizes() -> None:
     chance = Random(3)
-    rows = [LONGER, CORRIDOR, *(an_errand(chance) for _ in range(3))]
+    rows = [LONGER, CORRIDOR, *(random_episode(chance) for _ in range(3))]
     whole, inputs = part_of(*rows)
-    parts = [part_of(*some, inputs=inputs)[0] for some in (rows[:2], rows[2:])]
+    parts = [part_of(*some, processor=inputs)[0] for some in (rows[:2], rows[2:])]
     shapes = [batch_of(part).columns[name].shape[1:] for part in parts for name in ("map", "target")]
     assert len({*shapes}) == 4
-    tasks = [NavigateTask(model_of(inputs).double(), inputs.room) for _ in range(2)]
+    tasks = [NavigationObjective(model_of(inputs).double(), inputs.length_limit) for _ in range(2)]
     check_same(tasks, [batch_of(part) for part in parts], batch_of(whole))
 
 
-def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:
+def rows_of(data_paths: ExampleBatch, rows: list[int]) -> ExampleBatch:
     """These rows alone, without the images and the padding that only others need."""
     which = torch.tensor(rows)
-    lengths = {name: held if name == "choice" else held[which] for name, held in given.lengths.items()}
-    images, of = given.columns["source_of"][which].unique(return_inverse=True)
-    columns = {"source": given.columns["source"][images], "source_of": of, "choice": given.columns["choice"]}
-    columns["label"] = given.columns["label"][which]
+    lengths = {name: held if name == "choice" else held[which] for name, held in data_paths.lengths.items()}
+    images, of = data_paths.columns["source_of"][which].unique(return_inverse=True)
+    columns = {
+        "source": data_paths.columns["source"][images],
+        "source_of": of,
+        "choice": data_paths.columns["choice"],
+    }
+    columns["label"] = data_paths.columns["label"][which]
     for name in ("question", "history", "choices"):
-        columns[name] = given.columns[name][which, : int(lengths[name].max())]
+        columns[name] = data_paths.columns[name][which, : int(lengths[name].max())]
     return ExampleBatch(which, columns, lengths, len(rows))
 
 
 @pytest.mark.parametrize("name", ["answer", "choose"])
 def test_questions_of_which_one_has_an_answer_that_is_not_known(name: str) -> None:
     """It has no loss, and does not count among those over which the mean is taken."""
-    kind: Any = AnswerKind() if name == "answer" else ChooseKind()
-    inputs = AnswerInputs(*SEEN, ("x", "y", "z")) if name == "answer" else AskInputs(*SEEN)
+    kind: Any = VQATask() if name == "answer" else VQAMultipleChoiceTask()
+    inputs = VQAClassificationProcessor(*SEEN, ("x", "y", "z")) if name == "answer" else VQAProcessor(*SEEN)
     settings, whole = config(name), batch()
-    whole.columns["label"][0] = UNSEEN
-    tasks = [kind.task(settings, drawn(kind.model(settings, inputs)), inputs) for _ in range(3)]
+    whole.columns["label"][0] = IGNORE_INDEX
+    tasks = [kind.objective(settings, drawn(kind.model(settings, inputs)), inputs) for _ in range(3)]
     few = check_same(tasks[:2], [rows_of(whole, [0, 2]), rows_of(whole, [1])], whole)
     assert few.loss == pytest.approx(trained(tasks[2], [rows_of(whole, [1, 2])]).loss, abs=1e-10)

@@ -4,18 +4,18 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from foveal.heads.classification import Classifier
-from foveal.models.encoder import Encoded
-from foveal.objectives.classification import ClassifyTask
-from foveal.objectives.selective import HardestTask
-from foveal.objectives.selective_model import Proxied
+from foveal.heads.classification import ClassificationHead
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.classification import ClassificationObjective
+from foveal.objectives.selective import SelectiveObjective
+from foveal.objectives.selective_model import ModelWithProxy
 from tests.objectives.test_classification import LABELS, Given, batch, logits
 
 
 @pytest.fixture
-def task() -> HardestTask:
-    large, proxy = (Encoded(Given(), Classifier(4, 3)) for _ in range(2))
-    return HardestTask(Proxied(large, proxy), LABELS, 0.1, share=0.5)
+def task() -> SelectiveObjective:
+    large, proxy = (EncoderWithHead(Given(), ClassificationHead(4, 3)) for _ in range(2))
+    return SelectiveObjective(ModelWithProxy(large, proxy), LABELS, 0.1, select_fraction=0.5)
 
 
 def sources(count: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
@@ -25,15 +25,15 @@ def sources(count: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
 def test_the_hardest_for_the_proxy_are_learned_by_both(task):
     source, label = sources()
     told = torch.randn(7, 2)
-    given = batch(source, label=label, other=label.flip(0), share=told[:, 0].sigmoid())
+    given = batch(source, label=label, other=label.flip(0), select_fraction=told[:, 0].sigmoid())
     result, _ = task(given, None)
-    nats = task.proxy.nats(given).detach()
+    nats = task.proxy.per_example_loss(given).detach()
     hardest = nats.argsort(descending=True)[:4]  # half of seven, rounded
     assert result.terms["proxy"].weight == result.terms["loss"].weight == 4
     assert task.weights(given) == {name: term.weight for name, term in result.terms.items()}
     torch.testing.assert_close(result.terms["proxy"].sum, nats[hardest].sum())
     alone = {name: column[hardest] for name, column in given.columns.items()}
-    plain, _ = ClassifyTask(task.model, LABELS, 0.1)(batch(alone.pop("source"), **alone), None)
+    plain, _ = ClassificationObjective(task.model, LABELS, 0.1)(batch(alone.pop("source"), **alone), None)
     for name, term in plain.terms.items():
         torch.testing.assert_close(result.terms[name].sum, term.sum)
     assert result.metrics["accuracy"] == plain.metrics["accuracy"]
@@ -57,12 +57,12 @@ def test_in_evaluation_every_source_counts(task):
     source, label = sources()
     label[0] = -100  # a label that training has not: no loss, and wrong
     given = batch(source, label=label)
-    plain = ClassifyTask(task.model, LABELS, 0.1)
+    plain = ClassificationObjective(task.model, LABELS, 0.1)
     found, wanted = task(given, None)[0], plain(given, None)[0]
     assert found.metrics == wanted.metrics
     assert found.terms.keys() == wanted.terms.keys()
     assert task.weights(given) == plain.weights(given) == {"loss": 6, "total": 7}
-    torch.testing.assert_close(task.predict(given), logits(task, source).softmax(1).detach())
+    torch.testing.assert_close(task.predict_batch(given), logits(task, source).softmax(1).detach())
 
 
 def test_of_a_single_source_it_is_learned(task):

@@ -7,8 +7,8 @@ from torch.nn import functional as F
 
 from foveal.config import load_config
 from foveal.models.decoder import language_model
-from foveal.ops.causal_conv1d import causal_convolution, last_inputs
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.causal_conv1d import causal_conv1d, updated_history
+from foveal.ops.jit.dispatch import record_paths, reference_only
 
 B, T, D, E = 2, 7, 3, 4
 
@@ -28,10 +28,10 @@ def test_both_paths_equal_torch(kernel, dilation, biased):
     factor = torch.randn_like(expected)
     gradients = torch.autograd.grad(expected, inputs, factor)
     bias = weights[1] if biased else None
-    with recorded_paths() as ran:
-        found = [causal_convolution(x, history, weights[0], bias, dilation)]
+    with record_paths() as ran:
+        found = [causal_conv1d(x, history, weights[0], bias, dilation)]
         with reference_only():
-            found.append(causal_convolution(x, history, weights[0], bias, dilation))
+            found.append(causal_conv1d(x, history, weights[0], bias, dilation))
     assert ran == ["convolution:one_product", "convolution:reference"]
     for y in found:
         torch.testing.assert_close(y, expected, rtol=1e-10, atol=1e-10)
@@ -42,7 +42,7 @@ def test_both_paths_equal_torch(kernel, dilation, biased):
 def test_the_worked_example():
     """K = 2, dilation 2, weights (10, 1): ten times the input before the last, plus the last."""
     x, history = torch.tensor([1.0, 2.0, 3.0]).view(1, 3, 1), torch.tensor([8.0, 9.0]).view(1, 2, 1)
-    y = causal_convolution(x, history, torch.tensor([[[10.0, 1.0]]]), None, dilation=2)
+    y = causal_conv1d(x, history, torch.tensor([[[10.0, 1.0]]]), None, dilation=2)
     assert y.flatten().tolist() == [81.0, 92.0, 13.0]
 
 
@@ -50,10 +50,10 @@ def test_the_worked_example():
 def test_last_inputs_of_ragged_rows(size):
     x, history = torch.randn(3, T, D), torch.randn(3, size, D)
     lengths = torch.tensor([T, 2, 0])
-    kept = last_inputs(history, x, lengths)
+    kept = updated_history(history, x, lengths)
     for b, n in enumerate(lengths):
         assert torch.equal(kept[b], torch.cat([history[b], x[b, :n]])[n:])
-    assert torch.equal(last_inputs(history, x), last_inputs(history, x, torch.tensor([T, T, T])))
+    assert torch.equal(updated_history(history, x), updated_history(history, x, torch.tensor([T, T, T])))
     assert torch.equal(kept[2], history[2])
 
 

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from foveal.ops import cross_entropy as module
 from foveal.ops.cross_entropy import linear_cross_entropy
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 
 
 def inputs(n=37, d=8, v=50, bias=True, dtype=torch.float64):
@@ -15,9 +15,9 @@ def inputs(n=37, d=8, v=50, bias=True, dtype=torch.float64):
     return [leaf.requires_grad_() for leaf in leaves], torch.randint(v, (n,))
 
 
-def run(leaves, targets, smoothing):
+def run(leaves, targets, label_smoothing):
     h, weight, *bias = leaves
-    return linear_cross_entropy(h, weight, bias[0] if bias else None, targets, smoothing)
+    return linear_cross_entropy(h, weight, bias[0] if bias else None, targets, label_smoothing)
 
 
 @pytest.fixture
@@ -30,60 +30,62 @@ def small_pieces(monkeypatch):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("path", ["pieces", "reference"])
-def test_equals_torchs(path, bias, smoothing, small_pieces):
+def test_equals_torchs(path, bias, label_smoothing, small_pieces):
     leaves, targets = inputs(bias=bias)
     logits = F.linear(leaves[0], leaves[1], leaves[2] if bias else None)
-    wanted = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+    wanted = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=label_smoothing)
     gradients = torch.autograd.grad(3 * wanted, leaves, retain_graph=True)
     nats = F.cross_entropy(logits, targets, reduction="sum")
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         if path == "reference":
             with reference_only():
-                found = run(leaves, targets, smoothing)
+                found = run(leaves, targets, label_smoothing)
         else:
-            found = run(leaves, targets, smoothing)
+            found = run(leaves, targets, label_smoothing)
     assert ran == [f"cross_entropy:{path}"]
     close = {"rtol": 1e-12, "atol": 1e-10}
-    torch.testing.assert_close(found.smoothed, wanted, **close)
-    torch.testing.assert_close(found.nats, nats.detach(), **close)
-    assert not found.nats.requires_grad
-    torch.testing.assert_close(torch.autograd.grad(3 * found.smoothed, leaves), gradients, **close)
+    torch.testing.assert_close(found.label_smoothed, wanted, **close)
+    torch.testing.assert_close(found.nll, nats.detach(), **close)
+    assert not found.nll.requires_grad
+    torch.testing.assert_close(torch.autograd.grad(3 * found.label_smoothed, leaves), gradients, **close)
 
 
 def test_some_leaves_are_frozen(small_pieces):
     (h, weight, bias), targets = inputs()
     frozen = run([h, weight.detach(), bias.detach()], targets, 0.1)
-    (dh,) = torch.autograd.grad(frozen.smoothed, h)
-    torch.testing.assert_close(dh, torch.autograd.grad(run([h, weight, bias], targets, 0.1).smoothed, h)[0])
+    (dh,) = torch.autograd.grad(frozen.label_smoothed, h)
+    torch.testing.assert_close(
+        dh, torch.autograd.grad(run([h, weight, bias], targets, 0.1).label_smoothed, h)[0]
+    )
 
 
 def test_without_gradients_and_without_rows(small_pieces):
     leaves, targets = inputs()
     with torch.no_grad():
         found = run(leaves, targets, 0.1)
-    assert not found.smoothed.requires_grad
-    torch.testing.assert_close(found.smoothed, run(leaves, targets, 0.1).smoothed.detach())
+    assert not found.label_smoothed.requires_grad
+    torch.testing.assert_close(found.label_smoothed, run(leaves, targets, 0.1).label_smoothed.detach())
     empty = run([leaves[0][:0], *leaves[1:]], targets[:0], 0.1)
-    assert empty.smoothed == 0
-    assert torch.autograd.grad(empty.smoothed, leaves[1])[0].eq(0).all()
+    assert empty.label_smoothed == 0
+    assert torch.autograd.grad(empty.label_smoothed, leaves[1])[0].eq(0).all()
 
 
 def test_extreme_logits_and_nan(small_pieces):
     (h, weight, bias), targets = inputs(dtype=torch.float32)
     huge = run([h * 1e4, weight, bias], targets, 0.1)
-    assert huge.smoothed.isfinite()
+    assert huge.label_smoothed.isfinite()
     spoilt = h.detach().clone()
     spoilt[5, 0] = torch.nan
-    assert run([spoilt, weight, bias], targets, 0.1).smoothed.isnan()
+    assert run([spoilt, weight, bias], targets, 0.1).label_smoothed.isnan()
 
 
 def test_lower_precision(small_pieces):
     """Products in bfloat16, the softmax and all sums in float32; gradients in the parameters' own."""
     leaves, targets = inputs(64, 32, 50, dtype=torch.float32)
-    wanted = run(leaves, targets, 0.1).smoothed
+    wanted = run(leaves, targets, 0.1).label_smoothed
     gradients = torch.autograd.grad(wanted, leaves)
     with torch.autocast("cpu", torch.bfloat16):
-        found = run(leaves, targets, 0.1).smoothed
+        found = run(leaves, targets, 0.1).label_smoothed
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, wanted, rtol=1e-2, atol=0)
     for low, exact in zip(torch.autograd.grad(found, leaves), gradients, strict=True):

@@ -6,7 +6,7 @@ import torch
 
 from foveal.layers.dropout import Dropout
 from foveal.ops.dropout import dropout
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 
 
 def lowbias32(x: np.ndarray) -> np.ndarray:
@@ -25,7 +25,7 @@ def expected(count: int, seed: int, share: float) -> torch.Tensor:
 def test_noise_is_the_hash_of_seed_and_place(share):
     x = torch.randn(3, 5000, 16, requires_grad=True)
     torch.manual_seed(7)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         y = dropout(x, share)
     assert ran == ["dropout:kernel"]
     torch.manual_seed(7)
@@ -67,7 +67,7 @@ def test_elsewhere_it_is_torchs():
     x = torch.randn(8, 48)
     for odd in (x[:, :7], x.double(), x.bfloat16()):
         torch.manual_seed(0)
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             y = dropout(odd, 0.4)
         assert ran == ["dropout:reference"]
         torch.manual_seed(0)

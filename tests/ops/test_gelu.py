@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.ops.gelu import gelu, gelu_tanh
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 
 FORMS = {"exact": (gelu, "none"), "tanh": (gelu_tanh, "tanh")}
 
@@ -24,7 +24,7 @@ def numbers() -> Tensor:
 def test_it_is_torchs_in_double(form: str) -> None:
     function, approximate = FORMS[form]
     x = numbers().requires_grad_()
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         y = function(x)
     assert ran == ["gelu:kernel"]
     given = torch.randn_like(x)
@@ -75,7 +75,7 @@ def test_channels_last_and_threads() -> None:
 def test_elsewhere_it_is_torchs() -> None:
     x = torch.randn(64, 512)
     for odd in (x[:4], x[:, ::2], x[:, :33].contiguous(), x.double(), x.bfloat16()):
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             y = gelu(odd)
         assert ran == ["gelu:reference"]
         assert torch.equal(y, F.gelu(odd))

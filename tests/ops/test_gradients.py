@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from foveal.ops.attention.dot_product import attention, attention_reference, attention_weights, causal_mask
-from foveal.ops.attention.rotary import rotate
+from foveal.ops.attention.rotary import apply_rotary
 from foveal.ops.jit.dispatch import reference_only
 from foveal.ops.normalization import layer_norm, rms_norm
-from foveal.ops.padding import after_length, reverse_within, zero_padding
+from foveal.ops.padding import last_valid, reverse_by_length, zero_padding
 from foveal.ops.recurrent import cells
 
 B, T, D, H = 3, 4, 3, 2
@@ -36,7 +36,7 @@ def stepped(step, sizes, lengths=None):
             new = new if isinstance(new, tuple) else (new,)
             return new[0], dict(enumerate(new))
 
-        y, after = cells.recur(one, projected, state, lengths)
+        y, after = cells.run_recurrence(one, projected, state, lengths)
         return y, *after.values()
 
     return run
@@ -63,19 +63,19 @@ OPERATIONS = {
     "attention-causal": (partial(attention, causal=True), qkv),
     "attention-window": (partial(attention, visible=WINDOW), qkv),
     "attention-holes": (partial(attention, visible=HOLES), qkv),
-    "rotate": (partial(rotate, positions=torch.tensor([[0, 1, 7, 300]])), [(B, T, 2, 4)]),
+    "rotate": (partial(apply_rotary, positions=torch.tensor([[0, 1, 7, 300]])), [(B, T, 2, 4)]),
     "layer_norm": (partial(layer_norm, epsilon=1e-2), [(B, D), (D,), (D,)]),
     "rms_norm": (partial(rms_norm, epsilon=1e-2), [(B, D), (D,)]),
     "zero_padding": (partial(zero_padding, lengths=LENGTHS), [(B, T, D)]),
-    "after_length": (partial(after_length, lengths=LENGTHS), [(B, D), (B, T, D)]),
-    "reverse_within": (partial(reverse_within, lengths=LENGTHS), [(B, T, D)]),
+    "after_length": (partial(last_valid, lengths=LENGTHS), [(B, D), (B, T, D)]),
+    "reverse_within": (partial(reverse_by_length, lengths=LENGTHS), [(B, T, D)]),
     "elman": (stepped(cells.elman_step, 1), [(B, T, H), (B, H), (H, H)]),
     "elman-ragged": (stepped(cells.elman_step, 1, LENGTHS), [(B, T, H), (B, H), (H, H)]),
     "elman-relu": (stepped(partial(cells.elman_step, relu=True), 1), [(B, T, H), (B, H), (H, H)]),
     "lstm": (stepped(cells.lstm_step, 2), [(B, T, 4 * H), (B, H), (B, H), (4 * H, H)]),
     "lstm-ragged": (stepped(cells.lstm_step, 2, LENGTHS), [(B, T, 4 * H), (B, H), (B, H), (4 * H, H)]),
-    "gru-after": (stepped(cells.gru_step_after, 1), [(B, T, 3 * H), (B, H), (3 * H, H), (H,)]),
-    "gru-before": (stepped(cells.gru_step_before, 1), [(B, T, 3 * H), (B, H), (3 * H, H)]),
+    "gru-after": (stepped(cells.gru_step_reset_after, 1), [(B, T, 3 * H), (B, H), (3 * H, H), (H,)]),
+    "gru-before": (stepped(cells.gru_step_reset_before, 1), [(B, T, 3 * H), (B, H), (3 * H, H)]),
 }
 KERNELS = {
     "elman": (fused(cells.fused_elman, 1, False, LENGTHS), 1, 1),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from foveal.ops.jit import launch
-from foveal.ops.jit.code_cache import _kept
+from foveal.ops.jit.code_cache import _read_cached
 from foveal.ops.jit.launch import Kernel
 from foveal.store.cache import cache_folder
 
@@ -66,7 +66,7 @@ def test_threads_share_the_work(two_threads):
 def test_it_runs_on_torchs_own_threads():
     """On Linux with torch's OpenMP; elsewhere a kernel runs on the calling thread."""
     if sys.platform == "linux":
-        assert launch._team() is not None
+        assert launch._openmp_parallel() is not None
 
 
 def test_several_threads_of_the_program_call_at_once(two_threads):
@@ -90,7 +90,7 @@ def test_the_code_is_kept(cache, monkeypatch):
     first = product(x, W)
     (kept,) = cache.iterdir()
     launch._address.cache_clear()
-    monkeypatch.setattr("foveal.ops.jit.code_cache._translate", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr("foveal.ops.jit.code_cache._compile", lambda *_: pytest.fail("made again"))
     assert torch.equal(product(x, W), first)
     assert kept.name.startswith("linear-forward-")
 
@@ -105,7 +105,7 @@ def test_damaged_code_is_made_again(cache, damage):
     kept.write_bytes({"cut": whole[:middle], "changed": changed, "empty": b""}[damage])
     launch._address.cache_clear()
     assert torch.equal(product(x, W), first)
-    assert _kept(kept) is not None
+    assert _read_cached(kept) is not None
 
 
 def test_several_processes_fill_one_cache(cache):
@@ -135,9 +135,7 @@ def test_without_kernels(monkeypatch):
 
 
 def test_a_kernel_that_cannot_be_made_is_said_once(cache, monkeypatch):
-    monkeypatch.setattr(
-        "foveal.ops.jit.code_cache._translate", lambda *_: (_ for _ in ()).throw(OSError("no"))
-    )
+    monkeypatch.setattr("foveal.ops.jit.code_cache._compile", lambda *_: (_ for _ in ()).throw(OSError("no")))
     with pytest.warns(RuntimeWarning, match=r"linear.forward .*OSError: no"):
         assert not Kernel("linear", "forward").usable(x)
     assert not Kernel("linear", "forward").usable(x)

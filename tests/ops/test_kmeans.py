@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from foveal.ops import kmeans as module
-from foveal.ops.kmeans import kmeans, nearest, scattered
+from foveal.ops.kmeans import kmeans, kmeans_plus_plus, nearest_center
 
 
 @pytest.fixture
@@ -15,8 +15,8 @@ def points() -> Tensor:
     return torch.randn(300, 5, dtype=torch.float64)
 
 
-def rounds_by_definition(points: Tensor, centres: Tensor, rounds: int) -> Tensor:
-    x, c = points.numpy(), centres.numpy().copy()
+def rounds_by_definition(points: Tensor, centers: Tensor, rounds: int) -> Tensor:
+    x, c = points.numpy(), centers.numpy().copy()
     for _ in range(rounds):
         labels = [int(np.argmin([((p - q) ** 2).sum() for q in c])) for p in x]
         c = np.array([x[np.equal(labels, k)].mean(0) if k in labels else c[k] for k in range(len(c))])
@@ -40,9 +40,9 @@ def test_as_scikit_learn(points, monkeypatch):
 
 
 def test_many_points_are_looked_up_piece_by_piece(points, monkeypatch):
-    whole = nearest(points, points[:9])
+    whole = nearest_center(points, points[:9])
     monkeypatch.setattr(module, "PIECE", 70)
-    assert torch.equal(nearest(points, points[:9]), whole)
+    assert torch.equal(nearest_center(points, points[:9]), whole)
 
 
 def test_far_clusters_are_found():
@@ -51,16 +51,16 @@ def test_far_clusters_are_found():
     points = (middles[:, None] + torch.randn(4, 50, 2)).flatten(0, 1)
     found = kmeans(points, 4, rounds=3)
     wanted = points.view(4, 50, 2).mean(1)
-    torch.testing.assert_close(found[nearest(wanted, found)], wanted)
+    torch.testing.assert_close(found[nearest_center(wanted, found)], wanted)
 
 
 def test_the_start_prefers_what_is_far():
     """Of 0, 1 and 3: after 0, 3 has nine times the chance of 1; and no point is taken twice."""
     torch.manual_seed(0)
     points = torch.tensor([[0.0], [1], [3]])
-    pairs = [scattered(points, 2).flatten().tolist() for _ in range(3000)]
+    pairs = [kmeans_plus_plus(points, 2).flatten().tolist() for _ in range(3000)]
     after = [second for first, second in pairs if first == 0]
     assert len(after) == pytest.approx(1000, abs=100)
     assert after.count(3) / len(after) == pytest.approx(0.9, abs=0.03)
     assert all(first != second for first, second in pairs)
-    assert sorted(scattered(points, 3).flatten().tolist()) == [0, 1, 3]
+    assert sorted(kmeans_plus_plus(points, 3).flatten().tolist()) == [0, 1, 3]

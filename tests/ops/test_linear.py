@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
-from foveal.ops.linear import FEW, SHARE, linear
+from foveal.ops.jit.dispatch import record_paths, reference_only
+from foveal.ops.linear import MAX_KERNEL_VECTORS, WEIGHTS_PER_TASK, linear
 
 
 @pytest.mark.parametrize("biased", [True, False])
@@ -17,7 +17,7 @@ from foveal.ops.linear import FEW, SHARE, linear
 def test_equal(size, rows, biased):
     K, M = size
     x, weight, bias = torch.randn(*rows, K), torch.randn(M, K), torch.randn(M) if biased else None
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         y = linear(x, weight, bias)
     assert ran == ["linear:few"]
     torch.testing.assert_close(y, F.linear(x, weight, bias), rtol=1e-5, atol=1e-5)
@@ -25,7 +25,7 @@ def test_equal(size, rows, biased):
 
 @torch.no_grad()
 def test_several_tasks_and_what_does_not_lie_in_order():
-    x, weight = torch.randn(3, 256).t()[:, :2].t(), torch.randn(256, SHARE // 64).t()
+    x, weight = torch.randn(3, 256).t()[:, :2].t(), torch.randn(256, WEIGHTS_PER_TASK // 64).t()
     torch.set_num_threads(3)
     y = linear(x, weight)
     torch.set_num_threads(1)
@@ -35,24 +35,24 @@ def test_several_tasks_and_what_does_not_lie_in_order():
 @torch.no_grad()
 def test_on_processors_that_torch_serves_well(monkeypatch: pytest.MonkeyPatch):
     """There it is taken for several vectors and a large matrix alone."""
-    monkeypatch.setattr("foveal.ops.linear._intel", lambda: True)
+    monkeypatch.setattr("foveal.ops.linear._is_intel", lambda: True)
     large, small = torch.randn(1024, 1024), torch.randn(16, 16)
     for weight, rows, taken in ((large, 4, True), (large, 3, False), (small, 4, False)):
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             linear(torch.randn(rows, weight.shape[1]), weight)
         assert (ran == ["linear:few"]) is taken
 
 
 def test_taken_for_a_few_without_gradients():
     weight = torch.randn(5, 16)
-    with recorded_paths() as ran:
-        linear(torch.randn(FEW, 16), weight)  # gradients
+    with record_paths() as ran:
+        linear(torch.randn(MAX_KERNEL_VECTORS, 16), weight)  # gradients
         with torch.no_grad():
-            linear(torch.randn(FEW + 1, 16), weight)
+            linear(torch.randn(MAX_KERNEL_VECTORS + 1, 16), weight)
             assert not ran
-            linear(torch.randn(FEW, 16).double(), weight.double())
+            linear(torch.randn(MAX_KERNEL_VECTORS, 16).double(), weight.double())
             with reference_only():
-                linear(torch.randn(FEW, 16), weight)
+                linear(torch.randn(MAX_KERNEL_VECTORS, 16), weight)
     assert ran == ["linear:reference"] * 2
 
 

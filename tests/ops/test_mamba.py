@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from foveal.layers.mixers.mamba import Mamba
 from foveal.ops.jit import launch
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.ssm import depthwise_conv1d, mamba_delta, mamba_gate
 
 K = 4
@@ -41,19 +41,19 @@ def filters(taps: int) -> Callable[[int, int, int], list[tuple[int, ...]]]:
 CASES = {
     **{
         f"depthwise-{taps}": Case(
-            depthwise_conv1d.silu_convolution, convolution, filters(taps), depthwise_conv1d, "depthwise"
+            depthwise_conv1d.depthwise_conv1d_silu, convolution, filters(taps), depthwise_conv1d, "depthwise"
         )
         for taps in (1, K, 9)
     },
     "time_steps": Case(
-        mamba_delta.time_steps,
+        mamba_delta.mamba_delta,
         lambda x, bias: torch.log1p(torch.exp(x + bias)),
         lambda B, T, D: [(B, T, D), (D,)],
         mamba_delta,
         "time_steps",
     ),
     "gate": Case(
-        mamba_gate.skip_and_gate,
+        mamba_gate.mamba_gate,
         lambda y, u, skip, z: (y + skip * u) * z * torch.sigmoid(z),
         lambda B, T, D: [(B, T, D), (B, T, D), (D,), (B, T, D)],
         mamba_gate,
@@ -90,7 +90,7 @@ def threads(request):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_kernel_equals_torch(case, size, threads):
     inputs = drawn(case, *size)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         found = everything(case.ours, inputs)
     assert ran == [f"{case.path}:kernel"]
     exact = [part.detach().double().requires_grad_() for part in inputs]
@@ -101,7 +101,7 @@ def test_kernel_equals_torch(case, size, threads):
 @pytest.mark.parametrize("path", [nullcontext, reference_only])
 def test_other_paths_equal_torch(case, path):
     inputs = drawn(case, 2, 5, 3, torch.float64)
-    with path(), recorded_paths() as ran:
+    with path(), record_paths() as ran:
         close(everything(case.ours, inputs), everything(case.torchs, inputs), 1e-12)
         assert gradcheck(case.ours, inputs)
     assert ran[0] in (f"{case.path}:reference", "depthwise:in_place")
@@ -149,7 +149,7 @@ def test_lower_precision_of_what_products_give(case):
     inputs = drawn(case, 2, 20, 32)
     position = 3 if case.path == "gate" else 0
     low = [part.bfloat16() if i == position else part for i, part in enumerate(inputs)]
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         found = case.ours(*low)
     assert ran == [f"{case.path}:kernel"]
     assert torch.equal(found, case.ours(*(part.float() for part in low)))
@@ -167,10 +167,10 @@ def test_large_and_small_numbers(case):
 def test_steps_keep_their_precision():
     """Near 0, where they are e^x, a step is right to the last digits, not to those of 1 + e^x."""
     x = torch.linspace(-30, 30, 3200).view(1, 100, 32)
-    found = mamba_delta.time_steps(x, torch.zeros(32)).double()
+    found = mamba_delta.mamba_delta(x, torch.zeros(32)).double()
     assert (found / x.double().exp().log1p() - 1).abs().max() < 3e-6
     odd = torch.tensor([torch.nan, torch.inf, -torch.inf, 1000.0, -1000.0]).expand(1, 2, 5)
-    assert str(mamba_delta.time_steps(odd, torch.zeros(5))[0, 1].tolist()) == "[nan, inf, 0.0, 1000.0, 0.0]"
+    assert str(mamba_delta.mamba_delta(odd, torch.zeros(5))[0, 1].tolist()) == "[nan, inf, 0.0, 1000.0, 0.0]"
 
 
 @every_case
@@ -181,7 +181,7 @@ def test_where_kernels_are_off(case, monkeypatch):
     launch._address.cache_clear()
     for kernel in (case.module._forward, case.module._backward):
         monkeypatch.setattr(kernel, "_address", -1)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         found = everything(case.ours, inputs)
     launch._address.cache_clear()
     assert ran in ([f"{case.path}:reference"], ["depthwise:in_place"])
@@ -191,11 +191,11 @@ def test_where_kernels_are_off(case, monkeypatch):
 @pytest.mark.parametrize(("T", "elements"), [(5, "kernel"), (1, "reference")])
 def test_paths_of_the_layer(T, elements):
     """For one step torch's few operations are faster than a call of the kernel."""
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         Mamba(16)(torch.randn(2, T, 16))
     assert ran == ["depthwise:kernel", f"time_steps:{elements}", "selective_scan:kernel", f"gate:{elements}"]
 
 
 def test_one_step_of_the_convolution():
     inputs = drawn(CASES[f"depthwise-{K}"], 3, 1, 40)
-    close(everything(depthwise_conv1d.silu_convolution, inputs), everything(convolution, inputs))
+    close(everything(depthwise_conv1d.depthwise_conv1d_silu, inputs), everything(convolution, inputs))

@@ -6,8 +6,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.core.runtime import autocast
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
-from foveal.ops.moe import balance, experts, grouped_linear, route
+from foveal.ops.jit.dispatch import record_paths, reference_only
+from foveal.ops.moe import apply_experts, grouped_linear, load_balancing_loss, top_k_routing
 
 N, D, H, E, A = 11, 5, 6, 4, 2
 CHOICES = {
@@ -26,9 +26,9 @@ def inputs(rows: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:
     return [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
 
 
-def results(chosen: Tensor, x: Tensor, gates: Tensor, *weights: Tensor) -> list[Tensor]:
+def results(expert_ids: Tensor, x: Tensor, gates: Tensor, *weights: Tensor) -> list[Tensor]:
     """The output and every gradient."""
-    y = experts(x, chosen, gates, *weights, F.gelu)
+    y = apply_experts(x, expert_ids, gates, *weights, F.gelu)
     loss = (y * torch.arange(y.numel()).view_as(y).cos()).sum()
     return [y, *torch.autograd.grad(loss, [x, gates, *weights])]
 
@@ -38,7 +38,7 @@ def test_sorted_experts_equal_their_reference(choice):
     torch.manual_seed(0)
     chosen = CHOICES[choice]()
     parts = inputs(len(chosen))
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         fast = results(chosen, *parts)
     with reference_only():
         reference = results(chosen, *parts)
@@ -53,7 +53,7 @@ def test_reference_is_the_sum_over_the_chosen():
     chosen = CHOICES["spread"]()
     x, gates, expand, contract = inputs(N)
     with reference_only():
-        y = experts(x, chosen, gates, expand, contract, torch.tanh)
+        y = apply_experts(x, chosen, gates, expand, contract, torch.tanh)
     for n in range(N):
         terms = [gates[n, a] * contract[e] @ (expand[e] @ x[n]).tanh() for a, e in enumerate(chosen[n])]
         torch.testing.assert_close(y[n], torch.stack(terms).sum(0))
@@ -87,19 +87,19 @@ def test_grouped_linear_has_the_right_gradient():
 def test_route():
     """Gates in proportion to the chances; a single one keeps its chance; padding goes nowhere."""
     chances = torch.tensor([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4]])
-    chosen, gates = route(chances, 2)
+    chosen, gates = top_k_routing(chances, 2)
     assert chosen.tolist() == [[1, 2], [0, 2]]
     torch.testing.assert_close(gates, torch.tensor([[6 / 9, 3 / 9], [5 / 9, 4 / 9]]))
-    chosen, gates = route(chances, 1, torch.tensor([False, True]))
+    chosen, gates = top_k_routing(chances, 1, torch.tensor([False, True]))
     assert chosen.tolist() == [[3], [0]]
     torch.testing.assert_close(gates, torch.tensor([[0.6], [0.5]]))
-    torch.testing.assert_close(route(chances, 3)[1].sum(-1), torch.ones(2))
+    torch.testing.assert_close(top_k_routing(chances, 3)[1].sum(-1), torch.ones(2))
 
 
 def test_balance():
     """By hand: a row that uses one expert alone, one that uses all alike, one of padding."""
     chances = torch.tensor([[[1.0, 0, 0, 0]] * 4, [[0.25] * 4] * 4, [[0.7, 0.1, 0.1, 0.1]] * 4])
     chosen = torch.stack([torch.zeros(4, 1), torch.arange(4.0)[:, None], torch.full((4, 1), 4.0)]).long()
-    torch.testing.assert_close(balance(chances, chosen), torch.tensor([4.0, 1.0, 0.0]))
+    torch.testing.assert_close(load_balancing_loss(chances, chosen), torch.tensor([4.0, 1.0, 0.0]))
     chosen[0, 2:] = 4
-    torch.testing.assert_close(balance(chances, chosen), torch.tensor([4.0, 1.0, 0.0]))
+    torch.testing.assert_close(load_balancing_loss(chances, chosen), torch.tensor([4.0, 1.0, 0.0]))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.ops.attention.dot_product import causal_mask
-from foveal.ops.padding import after_length, present, reverse_within, zero_padding
+from foveal.ops.padding import last_valid, reverse_by_length, sequence_mask, zero_padding
 
 ragged = st.lists(st.integers(0, 6), min_size=1, max_size=4)
 
@@ -14,17 +14,17 @@ ragged = st.lists(st.integers(0, 6), min_size=1, max_size=4)
 def test_reverse_within(lengths):
     """Each row backwards within its length, the padding in its place; twice is nothing."""
     x = torch.randn(len(lengths), 6, 2)
-    turned = reverse_within(x, torch.tensor(lengths))
+    turned = reverse_by_length(x, torch.tensor(lengths))
     for row, other, n in zip(x, turned, lengths, strict=True):
         assert torch.equal(other[:n], row[:n].flip(0))
         assert torch.equal(other[n:], row[n:])
-    assert torch.equal(reverse_within(turned, torch.tensor(lengths)), x)
+    assert torch.equal(reverse_by_length(turned, torch.tensor(lengths)), x)
 
 
 def test_reverse_within_whole_rows():
     x = torch.randn(2, 5, 3)
-    assert torch.equal(reverse_within(x, None), x.flip(1))
-    assert torch.equal(reverse_within(x, torch.tensor([5, 5])), x.flip(1))
+    assert torch.equal(reverse_by_length(x, None), x.flip(1))
+    assert torch.equal(reverse_by_length(x, torch.tensor([5, 5])), x.flip(1))
 
 
 @given(ragged)
@@ -37,8 +37,8 @@ def test_zero_padding_and_after_length(lengths):
     for b, n in enumerate(lengths):
         assert torch.equal(clean[b, :n], x[b, :n])
         assert clean[b, n:].eq(0).all()
-        assert torch.equal(after_length(first, x, held)[b], x[b, n - 1] if n else first[b])
-        assert present(held, 6)[b].tolist() == [True] * n + [False] * (6 - n)
+        assert torch.equal(last_valid(first, x, held)[b], x[b, n - 1] if n else first[b])
+        assert sequence_mask(held, 6)[b].tolist() == [True] * n + [False] * (6 - n)
     assert zero_padding(x, None) is x
 
 

@@ -9,14 +9,14 @@ from torch import Tensor
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.ops.attention.dot_product import (
-    SHORT,
-    SHORT_BY_WIDTH,
+    MAX_PRODUCT_KEYS,
+    MAX_PRODUCT_KEYS_PER_WIDTH,
     attention,
     attention_reference,
     causal_mask,
 )
-from foveal.ops.jit.dispatch import choose, recorded_paths, reference_only
-from foveal.ops.recurrent.cells import SHUT
+from foveal.ops.jit.dispatch import record_paths, reference_only, use_fast_path
+from foveal.ops.recurrent.cells import GATE_SATURATION
 
 B, T, D, H = 4, 6, 5, 3
 CELLS = {
@@ -50,7 +50,7 @@ def test_fused_recurrence_equals_its_reference(name, lengths, size):
     found = []
     for path in (reference_only(), nullcontext()):
         inputs = [x.mul(size).requires_grad_(), *(part.clone().requires_grad_() for part in start.values())]
-        with path, recorded_paths() as ran:
+        with path, record_paths() as ran:
             y, last = mixer(inputs[0], dict(zip(start, inputs[1:], strict=True)), lengths=held)
         outputs = [y, *last.values()]
         found.append(([*outputs, *gradients(outputs, inputs + weights)], ran))
@@ -63,7 +63,7 @@ def test_fused_recurrence_equals_its_reference(name, lengths, size):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_shut_gates_are_exact(dtype):
-    shut = torch.tensor([-SHUT, SHUT], dtype=dtype).sigmoid()
+    shut = torch.tensor([-GATE_SATURATION, GATE_SATURATION], dtype=dtype).sigmoid()
     assert shut.tolist() == [0.0, 1.0]
 
 
@@ -80,7 +80,7 @@ def test_padding_leaves_the_cell_state_bit_for_bit():
 def test_fused_attention_equals_its_reference(mask):
     q, k, v = (torch.randn(B, 2, T, D, dtype=torch.float64, requires_grad=True) for _ in range(3))
     visible = {"window": causal_mask(T, 3)[None, None], "holes": torch.rand(B, 1, T, T) < 0.4}.get(mask)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         y = attention(q, k, v, visible, causal=mask == "causal")
     assert ran == ["attention:fused"]
     expected = attention_reference(q, k, v, visible, causal=mask == "causal")
@@ -122,29 +122,29 @@ def test_fused_norm_equals_its_reference(norm):
 @pytest.mark.parametrize(
     ("dtype", "keys", "width", "path"),
     [
-        (torch.bfloat16, SHORT, 64, "products"),
-        (torch.bfloat16, SHORT + 1, 128, "fused"),
-        (torch.bfloat16, 8 * SHORT_BY_WIDTH, 8, "products"),
-        (torch.bfloat16, 8 * SHORT_BY_WIDTH + 1, 8, "fused"),
+        (torch.bfloat16, MAX_PRODUCT_KEYS, 64, "products"),
+        (torch.bfloat16, MAX_PRODUCT_KEYS + 1, 128, "fused"),
+        (torch.bfloat16, 8 * MAX_PRODUCT_KEYS_PER_WIDTH, 8, "products"),
+        (torch.bfloat16, 8 * MAX_PRODUCT_KEYS_PER_WIDTH + 1, 8, "fused"),
         (torch.float32, 2, 64, "fused"),
     ],
 )
 def test_short_attention_in_bfloat16_takes_plain_products(dtype, keys, width, path):
     q, k, v = (torch.randn(1, 1, keys, width, dtype=dtype) for _ in range(3))
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         attention(q, k, v, causal=True)
     assert ran == [f"attention:{path}"]
 
 
 def test_the_record():
     """One entry a choice, in order, while a record is open; the innermost record has it."""
-    assert choose("product", "fused", True)
-    with recorded_paths() as outer:
-        assert choose("product", "fused", True)
-        with recorded_paths() as inner, reference_only():
-            assert not choose("product", "fused", True)
-        assert not choose("sum", "grouped", False)
-    assert choose("product", "fused", True)
+    assert use_fast_path("product", "fused", True)
+    with record_paths() as outer:
+        assert use_fast_path("product", "fused", True)
+        with record_paths() as inner, reference_only():
+            assert not use_fast_path("product", "fused", True)
+        assert not use_fast_path("sum", "grouped", False)
+    assert use_fast_path("product", "fused", True)
     assert outer == ["product:fused", "sum:reference"]
     assert inner == ["product:reference"]
 
@@ -152,4 +152,4 @@ def test_the_record():
 def test_reference_only_ends_with_an_error():
     with pytest.raises(ZeroDivisionError), reference_only():
         raise ZeroDivisionError
-    assert choose("product", "fused", True)
+    assert use_fast_path("product", "fused", True)

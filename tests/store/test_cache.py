@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foveal.store.cache import cache_folder, locked
+from foveal.store.cache import cache_folder, file_lock
 
 
 def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,14 +22,14 @@ def test_one_builder_at_a_time(tmp_path: Path) -> None:
     entered = threading.Event()
 
     def build() -> None:
-        with locked(tmp_path / "deep" / "store"):
+        with file_lock(tmp_path / "deep" / "store"):
             entered.set()
 
     other = threading.Thread(target=build)
-    with locked(tmp_path / "deep" / "store"):
+    with file_lock(tmp_path / "deep" / "store"):
         other.start()
         assert not entered.wait(0.3)
-        with locked(tmp_path / "deep" / "another"):
+        with file_lock(tmp_path / "deep" / "another"):
             pass
     assert entered.wait(10)
     other.join()

@@ -8,7 +8,7 @@ import pytest
 
 from foveal.core.errors import RunFailed
 from foveal.store import cache
-from foveal.store.durable import digest, new_folder, replace_file, write_new
+from foveal.store.durable import atomic_folder, atomic_write, file_sha256, write_synced
 
 
 def names(folder):
@@ -21,8 +21,8 @@ def failing(*given, **more):
 
 def test_replace_file(tmp_path):
     path = tmp_path / "plan.json"
-    replace_file(path, b"old")
-    replace_file(path, b"new")
+    atomic_write(path, b"old")
+    atomic_write(path, b"new")
     assert path.read_bytes() == b"new"
     assert names(tmp_path) == ["plan.json"]
 
@@ -31,15 +31,15 @@ def test_replace_file(tmp_path):
 def test_a_failed_replacement_leaves_the_old_file(tmp_path, monkeypatch, call):
     """Until the last call that can fail, readers see the old content; the error names file and room."""
     path = tmp_path / "plan.json"
-    replace_file(path, b"old")
+    atomic_write(path, b"old")
     with monkeypatch.context() as broken:
         broken.setattr(os, call, failing)
         with pytest.raises(
             RunFailed, match=r"plan\.json: can't write: No space left on device \([\d,]+ MB free"
         ):
-            replace_file(path, b"new")
+            atomic_write(path, b"new")
     assert path.read_bytes() == b"old"
-    replace_file(path, b"newer")
+    atomic_write(path, b"newer")
     assert path.read_bytes() == b"newer"
     assert names(tmp_path) == ["plan.json"], "what a failure left behind is used up by the next success"
 
@@ -48,21 +48,21 @@ def test_writes_in_pieces(tmp_path, monkeypatch):
     """A write may take less than it was given."""
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, content: write(file, content[:3]))
-    write_new(tmp_path / "weights", b"0123456789")
+    write_synced(tmp_path / "weights", b"0123456789")
     assert (tmp_path / "weights").read_bytes() == b"0123456789"
 
 
 def test_write_new_leaves_nothing_of_a_longer_file(tmp_path):
-    write_new(tmp_path / "a", b"long content")
-    write_new(tmp_path / "a", b"short")
+    write_synced(tmp_path / "a", b"long content")
+    write_synced(tmp_path / "a", b"short")
     assert (tmp_path / "a").read_bytes() == b"short"
 
 
 def test_new_folder_appears_whole(tmp_path):
     path = tmp_path / "step-10"
-    with new_folder(path) as folder:
+    with atomic_folder(path) as folder:
         (folder / "deep").mkdir()
-        write_new(folder / "deep" / "weights", b"w")
+        write_synced(folder / "deep" / "weights", b"w")
         assert not path.exists(), "nobody sees it before it is complete"
     assert (path / "deep" / "weights").read_bytes() == b"w"
     assert names(tmp_path) == ["step-10"]
@@ -71,8 +71,8 @@ def test_new_folder_appears_whole(tmp_path):
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_new_folder_leaves_nothing_after_a_failure(tmp_path, error):
     def fill():
-        with new_folder(tmp_path / "step-10") as folder:
-            write_new(folder / "weights", b"w")
+        with atomic_folder(tmp_path / "step-10") as folder:
+            write_synced(folder / "weights", b"w")
             raise error
 
     with pytest.raises(error):
@@ -82,9 +82,9 @@ def test_new_folder_leaves_nothing_after_a_failure(tmp_path, error):
 
 def test_new_folder_on_a_full_disk(tmp_path, monkeypatch):
     def fill():
-        with new_folder(tmp_path / "step-10") as folder, monkeypatch.context() as broken:
+        with atomic_folder(tmp_path / "step-10") as folder, monkeypatch.context() as broken:
             broken.setattr(os, "write", failing)
-            write_new(folder / "weights", b"w")
+            write_synced(folder / "weights", b"w")
 
     with pytest.raises(RunFailed, match=r"step-10: can't write: No space left"):
         fill()
@@ -93,12 +93,12 @@ def test_new_folder_on_a_full_disk(tmp_path, monkeypatch):
 
 def test_new_folder_is_never_put_over_another(tmp_path):
     path = tmp_path / "step-10"
-    with new_folder(path) as folder:
-        write_new(folder / "weights", b"first")
+    with atomic_folder(path) as folder:
+        write_synced(folder / "weights", b"first")
 
     def again():
-        with new_folder(path) as folder:
-            write_new(folder / "weights", b"second")
+        with atomic_folder(path) as folder:
+            write_synced(folder / "weights", b"second")
 
     with pytest.raises(RunFailed):
         again()
@@ -109,8 +109,8 @@ def test_new_folder_is_never_put_over_another(tmp_path):
 def test_new_folder_clears_what_a_killed_run_left(tmp_path):
     (tmp_path / ".step-10.part").mkdir()
     (tmp_path / ".step-10.part" / "half").write_bytes(b"?")
-    with new_folder(tmp_path / "step-10") as folder:
-        write_new(folder / "weights", b"w")
+    with atomic_folder(tmp_path / "step-10") as folder:
+        write_synced(folder / "weights", b"w")
     assert names(tmp_path / "step-10") == ["weights"]
 
 
@@ -122,17 +122,17 @@ def test_order_of_the_calls(tmp_path, monkeypatch):
         monkeypatch.setattr(
             os, call, lambda *given, call=call, real=real: (calls.append(call), real(*given))[1]
         )
-    replace_file(tmp_path / "a", b"a")
+    atomic_write(tmp_path / "a", b"a")
     assert calls == ["fsync", "replace", "fsync"]
     calls.clear()
-    with new_folder(tmp_path / "b") as folder:
-        write_new(folder / "a", b"a")
+    with atomic_folder(tmp_path / "b") as folder:
+        write_synced(folder / "a", b"a")
     assert calls == ["fsync", "fsync", "rename", "fsync"]
 
 
 def test_digest(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
-    assert digest(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert file_sha256(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
 def test_two_at_once_do_not_fill_one_folder(tmp_path):
@@ -140,11 +140,11 @@ def test_two_at_once_do_not_fill_one_folder(tmp_path):
     path = tmp_path / "run"
     (tmp_path / ".run.part" / "deep").mkdir(parents=True)
     (tmp_path / ".run.part" / "old").write_bytes(b"old")
-    with new_folder(path) as first:
-        write_new(first / "a", b"first")
+    with atomic_folder(path) as first:
+        write_synced(first / "a", b"first")
         taken = pytest.raises(RunFailed, match="run: can't write: another process is making it")
-        with taken, new_folder(path) as second:
-            write_new(second / "a", b"second")
+        with taken, atomic_folder(path) as second:
+            write_synced(second / "a", b"second")
         assert names(first) == ["a"]
     assert (path / "a").read_bytes() == b"first"
     assert names(tmp_path) == ["run"]
@@ -156,6 +156,6 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, number):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", without)
-    with new_folder(tmp_path / "run"), cache.locked(tmp_path / "data"):
+    with atomic_folder(tmp_path / "run"), cache.file_lock(tmp_path / "data"):
         pass
     assert (tmp_path / "run").is_dir()

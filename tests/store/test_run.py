@@ -7,7 +7,7 @@ import pytest
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
-from foveal.store.run import Run, create_run, default_path, held, open_run
+from foveal.store.run import Run, create_run, default_run_path, open_run, run_lock
 from foveal.store.sealed import open_json, seal_json
 from foveal.training.plan import Plan
 from tests.training.toy import new_run, toy_config
@@ -22,15 +22,15 @@ def test_reads_back_what_was_written(run: Run) -> None:
     again = open_run(run.path)
     assert again == run
     assert again.config == toy_config()
-    assert again.facts["data"] == {"characters": 100}
-    assert again.facts.keys() == {"format", "foveal", "torch", "threads", "files", "data"}
-    assert (again.inputs / "text" / "tokenizer.json").read_bytes() == b'{"kind": "character"}'
-    assert again.identity == run.identity
+    assert again.metadata["data"] == {"characters": 100}
+    assert again.metadata.keys() == {"format", "foveal", "torch", "threads", "files", "data"}
+    assert (again.processor_folder / "text" / "tokenizer.json").read_bytes() == b'{"kind": "character"}'
+    assert again.fingerprint == run.fingerprint
 
 
 def test_a_copy_elsewhere_works(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "elsewhere")
-    assert open_run(tmp_path / "elsewhere").identity == run.identity
+    assert open_run(tmp_path / "elsewhere").fingerprint == run.fingerprint
 
 
 def test_the_plan_goes_through_the_disk(run: Run) -> None:
@@ -59,7 +59,7 @@ def test_a_place_that_can_not_be_written_is_the_users(tmp_path: Path) -> None:
 
 
 def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, written = durable.write_new, []
+    real, written = durable.write_synced, []
 
     def full(path: Path, content: bytes) -> None:
         real(path, content)
@@ -144,16 +144,16 @@ def test_a_config_of_another_version_is_one_plain_line(
 
 
 def test_default_names_are_free_and_plain(tmp_path: Path) -> None:
-    assert default_path("some dir/My Text.txt", "lstm", tmp_path) == tmp_path / "My-Text-lstm-1"
+    assert default_run_path("some dir/My Text.txt", "lstm", tmp_path) == tmp_path / "My-Text-lstm-1"
     (tmp_path / "shakespeare-demo-1").mkdir()
     (tmp_path / "shakespeare-demo-2").mkdir()
-    assert default_path("shakespeare", "presets/demo.toml", tmp_path) == tmp_path / "shakespeare-demo-3"
-    assert default_path("a", "b").parent == Path("runs")
+    assert default_run_path("shakespeare", "presets/demo.toml", tmp_path) == tmp_path / "shakespeare-demo-3"
+    assert default_run_path("a", "b").parent == Path("runs")
 
 
 def test_one_process_trains_a_run(run: Run) -> None:
     """A second trainer of the same folder is refused, and may begin when the first one ends."""
-    with held(run), pytest.raises(UserError, match="another process is training it"), held(run):
+    with run_lock(run), pytest.raises(UserError, match="another process is training it"), run_lock(run):
         pass
-    with held(run):
+    with run_lock(run):
         pass

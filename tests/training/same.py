@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from foveal.store.checkpoint import load_newest
+from foveal.store.checkpoint import load_latest
 from foveal.store.sealed import open_json
 from foveal.training.trainer import Trainer
 
@@ -14,7 +14,7 @@ CLOCK = {"seconds", "tokens_per_second"}
 def fingerprint(trainer: Trainer) -> dict[str, Any]:
     """Of a run that has ended: its last checkpoint byte by byte, logs, samples and kept weights."""
     path = trainer.folder.path
-    checkpoint, damaged = load_newest(trainer.folder.checkpoints)
+    checkpoint, damaged = load_latest(trainer.folder.checkpoints)
     assert checkpoint
     assert not damaged
     files: dict[str, Any] = dict(checkpoint.files)

@@ -10,11 +10,11 @@ from torch.nn import functional as F
 
 from foveal.config import OptimizerConfig
 from foveal.data.core.batching import ExampleBatch
-from foveal.layers.vision.residual import basic
-from foveal.models.encoder import Encoded
-from foveal.models.resnet import ResidualNetwork
-from foveal.objectives.classification import ClassifyTask
-from foveal.training.averaging import MovingAverage
+from foveal.layers.vision.residual import basic_block
+from foveal.models.encoder import EncoderWithHead
+from foveal.models.resnet import ResNet
+from foveal.objectives.classification import ClassificationObjective
+from foveal.training.averaging import ExponentialMovingAverage
 from foveal.training.evaluate import evaluate
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
@@ -23,11 +23,13 @@ SIDE, CLASSES = 8, ("a", "b", "c")
 SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 
 
-def network() -> Encoded:
+def network() -> EncoderWithHead:
     torch.manual_seed(0)
-    recipe = ResidualNetwork(basic, (1, 1), (4, 8), "projection", first=4, pooled=False)
+    recipe = ResNet(basic_block, (1, 1), (4, 8), "projection", first=4, pooled=False)
     encoder = recipe.encoder(3, True)
-    return Encoded(encoder, recipe.head(encoder.width, encoder.grid(SIDE), len(CLASSES), 0.0)).double()
+    return EncoderWithHead(
+        encoder, recipe.head(encoder.width, encoder.grid(SIDE), len(CLASSES), 0.0)
+    ).double()
 
 
 def batch(count: int, seed: int, scale: float = 1.0) -> ExampleBatch:
@@ -37,19 +39,19 @@ def batch(count: int, seed: int, scale: float = 1.0) -> ExampleBatch:
     return ExampleBatch(torch.arange(count), {"source": images, "label": labels}, {}, count)
 
 
-def logits(model: Encoded, images: Tensor) -> Tensor:
+def logits(model: EncoderWithHead, images: Tensor) -> Tensor:
     return model.head.project(model.head(model.encoder(images)[0])[0])
 
 
-def step(model: Encoded, *batches: ExampleBatch, smoothing: float = 0.0, rate: float = 0.1) -> str | None:
-    task = ClassifyTask(model, CLASSES, smoothing)
-    done, _ = train_step(
-        model, task, Optimizer(model, SGD), batches, [None] * len(batches), rate=rate, seed=(0,)
-    )
-    return done.culprit
+def step(
+    model: EncoderWithHead, *batches: ExampleBatch, label_smoothing: float = 0.0, lr: float = 0.1
+) -> str | None:
+    task = ClassificationObjective(model, CLASSES, label_smoothing)
+    done, _ = train_step(model, task, Optimizer(model, SGD), batches, [None] * len(batches), lr=lr, seed=(0,))
+    return done.first_nonfinite
 
 
-def first_norm(model: Encoded) -> nn.BatchNorm2d:
+def first_norm(model: EncoderWithHead) -> nn.BatchNorm2d:
     return model.encoder.blocks[0].norm
 
 
@@ -72,7 +74,7 @@ def test_micro_batches_have_statistics_of_their_own():
     each, in their order."""
     model, plain = network(), network().train()
     parts = [batch(6, 1), batch(4, 2, scale=3.0)]
-    step(model, *parts, rate=0.5)
+    step(model, *parts, lr=0.5)
     losses = [
         F.cross_entropy(logits(plain, p.columns["source"]), p.columns["label"], reduction="sum")
         for p in parts
@@ -89,7 +91,7 @@ def test_micro_batches_have_statistics_of_their_own():
     torch.testing.assert_close(first_norm(model).running_var, variance)
     assert first_norm(model).num_batches_tracked == 2
     together = network()
-    step(together, ExampleBatch(torch.arange(10), _joined(parts), {}, 10), rate=0.5)
+    step(together, ExampleBatch(torch.arange(10), _joined(parts), {}, 10), lr=0.5)
     assert not torch.allclose(first_norm(together).running_mean, mean), "not one big batch"
 
 
@@ -103,7 +105,7 @@ def test_evaluation_is_by_the_running_statistics():
     for index in range(5):
         step(model, batch(16, index))
     before = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    task = ClassifyTask(model, CLASSES)
+    task = ClassificationObjective(model, CLASSES)
     whole, alone = (evaluate(model, task, Once(held_out, size)) for size in (10, 1))
     assert whole == pytest.approx(alone, abs=1e-10)
     assert all(torch.equal(buffer, before[name]) for name, buffer in model.named_buffers())
@@ -133,11 +135,11 @@ def test_smoothing_trains_towards_all_classes_and_is_not_reported():
     wanted = torch.full((6, 3), 0.3 / 3).double()
     wanted[torch.arange(6), part.columns["label"]] += 0.7
     (-(wanted * chances).sum() / 6).backward()
-    step(model, part, smoothing=0.3, rate=0.5)
+    step(model, part, label_smoothing=0.3, lr=0.5)
     for own, other in zip(model.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(own, other - 0.5 * other.grad, rtol=0, atol=1e-10)
     smoothed, bare = (
-        evaluate(model, ClassifyTask(model, CLASSES, share), Once(part, 6)) for share in (0.3, 0.0)
+        evaluate(model, ClassificationObjective(model, CLASSES, share), Once(part, 6)) for share in (0.3, 0.0)
     )
     assert smoothed == bare
 
@@ -156,13 +158,13 @@ def test_weight_decay_is_of_kernels_and_matrices():
 
 def test_the_average_is_of_running_statistics_too():
     model = network()
-    average = MovingAverage(model, 0.5)
+    average = ExponentialMovingAverage(model, 0.5)
     expected = first_norm(model).running_var.clone()
     for index in range(3):
         step(model, batch(8, index))
         average.update(index)
         expected += (1 - min(0.5, (1 + index) / (10 + index))) * (first_norm(model).running_var - expected)
     own = first_norm(model).running_var.clone()
-    with average.in_model():
+    with average.applied():
         torch.testing.assert_close(first_norm(model).running_var, expected)
     assert torch.equal(first_norm(model).running_var, own)

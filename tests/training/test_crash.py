@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from foveal.core.errors import RunFailed, UserError
-from foveal.core.signals import Signals
+from foveal.core.signals import SignalHandler
 from foveal.store import checkpoint, durable
-from foveal.store.checkpoint import load_newest
+from foveal.store.checkpoint import load_latest
 from foveal.store.run import open_run
 from foveal.store.sealed import open_json, open_tensors
 from foveal.training.trainer import Trainer
@@ -35,9 +35,9 @@ def run_until(path: Path, step: int, then: Callable[[Trainer], None], began: int
             then(trainer)
             raise Stop
 
-    trainer.task.hook = hook
+    trainer.objective.hook = hook
     with pytest.raises(Stop):
-        trainer.run(Signals())
+        trainer.run(SignalHandler())
     return trainer
 
 
@@ -54,9 +54,9 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
             recorder = record(patch)
             for log in (trainer.state.metrics, trainer.state.samples):
                 recorder._paths[log._descriptor] = str(log.path)
-            trainer.state.progress.step += 1
-            trainer.state.progress.best_loss = 1e9
-            trainer._look(Signals())
+            trainer.state.counters.step += 1
+            trainer.state.counters.best_loss = 1e9
+            trainer._look(SignalHandler())
             assert trainer.state.plan
             trainer.folder.write_plan(trainer.state.plan)
             trainer.save()
@@ -69,12 +69,12 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
 def broken(path: Path, before: Path, ops: list[Op], scratch: Path) -> Iterator[tuple[int, str]]:
     """The crash states that do not load exactly the old or exactly the new checkpoint, and the new one
     once all is done."""
-    old, new = load_newest(before / "checkpoints")[0], load_newest(path / "checkpoints")[0]
+    old, new = load_latest(before / "checkpoints")[0], load_latest(path / "checkpoints")[0]
     assert old and new and old.path.name == "4" and new.path.name == "6"  # noqa: PT018
     scratch.mkdir()
     for count, mode, state in crash_states(before, path, ops, scratch):
         try:
-            found, damaged = load_newest(state / "checkpoints")
+            found, damaged = load_latest(state / "checkpoints")
             assert found is not None
             assert not damaged
             assert found.files in ((old.files, new.files) if count < len(ops) else (new.files,))
@@ -158,9 +158,9 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
                 recorder = record(patch, fail_at or None)
                 for log in (trainer.state.metrics, trainer.state.samples):
                     recorder._paths[log._descriptor] = str(log.path)
-                trainer.state.progress.evaluated = trainer.state.progress.previewed = 0
+                trainer.state.counters.evaluated = trainer.state.counters.previewed = 0
                 try:
-                    trainer._look(Signals())
+                    trainer._look(SignalHandler())
                     trainer.save()
                 finally:
                     tried[0] = recorder.count
@@ -176,7 +176,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
     for fail_at in range(1, total + 1):
         path = tmp_path / str(fail_at)
         assert fill(path, fail_at) == fail_at
-        found, damaged = load_newest(path / "checkpoints")
+        found, damaged = load_latest(path / "checkpoints")
         assert found
         assert damaged == []
         assert found.path.name in ("4", "6")
@@ -198,10 +198,10 @@ def two(tmp_path: Path) -> Path:
 def test_every_flipped_byte_is_found(two: Path) -> None:
     """Every byte of the manifest and the state, every 23rd of the tensors; the older one is used and the
     damaged one named."""
-    older = load_newest(two)[0]
+    older = load_latest(two)[0]
     assert older
     shutil.move(two / "4", two / "kept")
-    expected, _ = load_newest(two)
+    expected, _ = load_latest(two)
     shutil.move(two / "kept", two / "4")
     assert expected
     positions = 0
@@ -211,7 +211,7 @@ def test_every_flipped_byte_is_found(two: Path) -> None:
             spoilt = bytearray(content)
             spoilt[position] ^= 0x01 if position % 2 else 0xFF
             file.write_bytes(spoilt)
-            found, damaged = load_newest(two)
+            found, damaged = load_latest(two)
             assert found
             assert found.files == expected.files, (file, position)
             assert len(damaged) == 1
@@ -219,7 +219,7 @@ def test_every_flipped_byte_is_found(two: Path) -> None:
             positions += 1
         file.write_bytes(content)
     assert positions > 1500
-    assert load_newest(two)[1] == []
+    assert load_latest(two)[1] == []
 
 
 def test_every_truncation_is_found(two: Path) -> None:
@@ -227,14 +227,14 @@ def test_every_truncation_is_found(two: Path) -> None:
         content = file.read_bytes()
         for length in (0, 1, 7, 8, 9, len(content) // 2, len(content) - 1):
             file.write_bytes(content[:length])
-            found, damaged = load_newest(two)
+            found, damaged = load_latest(two)
             assert found
             assert found.path.name == "2"
             assert str(two / "4") in damaged[0]
         file.unlink()
-        assert load_newest(two)[1] != [], f"{file.name} was not missed"
+        assert load_latest(two)[1] != [], f"{file.name} was not missed"
         file.write_bytes(content + b"\0")
-        assert load_newest(two)[1] != []
+        assert load_latest(two)[1] != []
         file.write_bytes(content)
 
 
@@ -242,12 +242,12 @@ def test_no_good_checkpoint_is_an_error_and_none_at_all_is_not(two: Path) -> Non
     for name in ("2", "4"):
         (two / name / "manifest.json").write_bytes(b"{}")
     with pytest.raises(UserError, match="no checkpoint can be used") as error:
-        load_newest(two)
+        load_latest(two)
     assert str(two / "2") in str(error.value)
     assert str(two / "4") in str(error.value)
     shutil.rmtree(two / "2")
     shutil.rmtree(two / "4")
-    assert load_newest(two) == (None, [])
+    assert load_latest(two) == (None, [])
 
 
 def test_training_goes_on_from_the_older_one_and_says_so(two: Path) -> None:
@@ -269,14 +269,14 @@ def test_pickle_is_refused_by_name(two: Path) -> None:
 
     content = pickle.dumps({"weights": [1.0]})
     for name in ("weights.pt", "weights.pkl", "../weights.safetensors"):
-        files = dict(load_newest(two)[0].files) | {name: content}  # type: ignore[union-attr]
+        files = dict(load_latest(two)[0].files) | {name: content}  # type: ignore[union-attr]
         if name.startswith(".."):
             (two / "weights.safetensors").write_bytes(content)
         path = checkpoint.save(two, 7, files, two / "4")
-        _, damaged = load_newest(two)
+        _, damaged = load_latest(two)
         assert f"{path / name}: neither safetensors nor JSON" in damaged[0]
         shutil.rmtree(path)
-    files = dict(load_newest(two)[0].files) | {"weights.safetensors": content}  # type: ignore[union-attr]
+    files = dict(load_latest(two)[0].files) | {"weights.safetensors": content}  # type: ignore[union-attr]
     checkpoint.save(two, 8, files, None)
     with pytest.raises(
         UserError, match=r"weights.safetensors: not a safetensors file .*pickle is never read"
@@ -290,7 +290,7 @@ def test_a_newer_format_is_refused(two: Path) -> None:
 
     (two / "4" / "manifest.json").write_bytes(seal_json(manifest | {"format": 2}))
     with pytest.raises(UserError, match="newer version of Foveal"):
-        load_newest(two)
+        load_latest(two)
 
 
 def test_what_is_no_checkpoint_stays(two: Path) -> None:
@@ -325,7 +325,7 @@ def test_every_flipped_byte_of_the_kept_weights_is_found(two: Path) -> None:
             open_tensors(content[:length], "model.safetensors")
     tensors, facts = open_tensors(content, "model.safetensors")
     assert facts["step"] == 3
-    assert durable.digest(two.parent / "model.safetensors")
+    assert durable.file_sha256(two.parent / "model.safetensors")
     assert tensors.keys() == toy_trainer(two.parent).model.state_dict().keys()
 
 

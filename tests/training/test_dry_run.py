@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from foveal.config import from_tables
-from foveal.training.dry_run import preflight
+from foveal.training.dry_run import dry_run
 from foveal.training.optim import Optimizer
 from tests.training.test_optim import NAMES
 from tests.training.toy import ToyBatches, ToyModel, ToyTask
@@ -17,9 +17,9 @@ def test_the_weights_stay_bit_for_bit(name: str) -> None:
     model = ToyModel()
     before = {key: weight.clone() for key, weight in model.state_dict().items()}
     config = from_tables({"optimizer": {"name": name, "rate": 0.5, "weight_decay": 0.1}})
-    first = preflight(model, ToyTask(model), ToyBatches().batch(0, 0), config)
+    first = dry_run(model, ToyTask(model), ToyBatches().batch(0, 0), config)
     assert first.seconds > 0
-    assert first.update > 0
+    assert first.update_seconds > 0
     for key, weight in model.state_dict().items():  # the norm's running statistics too
         assert torch.equal(weight, before[key])
     assert all(weight.grad is None for weight in model.parameters())
@@ -29,12 +29,12 @@ def test_the_loss_is_the_first_and_the_update_is_counted(monkeypatch: pytest.Mon
     model, batch, config = ToyModel(dropout=0.0, norm=False), ToyBatches().batch(0, 0), from_tables({})
     task, step = ToyTask(model), Optimizer.step
 
-    def slow(self: Optimizer, rate: float, norm: float) -> None:
+    def slow(self: Optimizer, lr: float, norm: float) -> None:
         time.sleep(0.05)
-        step(self, rate, norm)
+        step(self, lr, norm)
 
     monkeypatch.setattr(Optimizer, "step", slow)
-    first = preflight(model, task, batch, config)
+    first = dry_run(model, task, batch, config)
     total, weight = task(batch, task.start(batch))[0].metrics["loss"]
     assert first.loss == pytest.approx(total / weight, rel=1e-6)
-    assert first.update >= 0.05
+    assert first.update_seconds >= 0.05

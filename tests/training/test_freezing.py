@@ -7,20 +7,20 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
-from foveal.heads.classification import Classifier
-from foveal.models.encoder import Encoded
+from foveal.heads.classification import ClassificationHead
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder
-from foveal.objectives.selective_model import Proxied
+from foveal.objectives.selective_model import ModelWithProxy
 from foveal.training.freezing import freeze
 from foveal.training.optim import Optimizer
 from tests.training.test_layer_rates import model, of_preset
 
 
-def network() -> Encoded:
-    return Encoded(image_encoder("resnet-20", 3, "published"), Classifier(64, 2))
+def network() -> EncoderWithHead:
+    return EncoderWithHead(image_encoder("resnet-20", 3, "published"), ClassificationHead(64, 2))
 
 
-def changed(model: Encoded, what: FreezeName, source: Tensor) -> set[str]:
+def changed(model: EncoderWithHead, what: FreezeName, source: Tensor) -> set[str]:
     """What a step on a batch changes of parameters and statistics."""
     freeze(model, what)
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -28,7 +28,7 @@ def changed(model: Encoded, what: FreezeName, source: Tensor) -> set[str]:
     model.train()
     features, _ = model.head(model.encoder(source, None)[0])
     model.head.project(features).logsumexp(1).sum().backward()
-    optimizer.step(0.1, optimizer.measure()[0])
+    optimizer.step(0.1, optimizer.gradient_stats()[0])
     return {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
 
 
@@ -55,7 +55,7 @@ def test_of_a_network_for_images(what: FreezeName) -> None:
 
 def test_a_proxy_beside_learns() -> None:
     """It may be new, and its norms have seen nothing."""
-    made = Proxied(network(), network())
+    made = ModelWithProxy(network(), network())
     freeze(made, "below-last-block")
     assert {name for name, weight in made.named_parameters() if not weight.requires_grad}
     assert all(weight.requires_grad for weight in made.proxy.parameters())

@@ -6,36 +6,36 @@ from torch import Tensor, nn
 
 from foveal.config import EncoderConfig, OptimizerConfig, load_config
 from foveal.encoders.text import TextEncoder
-from foveal.heads.classification import Classifier
+from foveal.heads.classification import ClassificationHead
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.cross_attention import FullAttention
-from foveal.layers.position import LearnedPosition, Positioned
-from foveal.models.encoder import Encoded, patch_encoder
+from foveal.layers.position import AddPositions, LearnedPosition
+from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.image_networks import image_encoder
-from foveal.tasks.session import kind_of
-from foveal.training.layer_depth import depths
+from foveal.tasks.session import task_of
+from foveal.training.layer_depth import layer_depths
 from foveal.training.optim import Optimizer
 
 D, RATE = 8, 0.01
 
 
-def model() -> Encoded:
+def model() -> EncoderWithHead:
     block = lambda: Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True)  # noqa: E731
-    stack = Stack([block() for _ in range(3)], Positioned(LearnedPosition(9, D), "add"))
+    stack = Stack([block() for _ in range(3)], AddPositions(LearnedPosition(9, D), "add"))
     encoder = TextEncoder(Embedding(5, D), stack, D, nn.LayerNorm(D))
-    return Encoded(encoder, Classifier(D, 2)).double()
+    return EncoderWithHead(encoder, ClassificationHead(D, 2)).double()
 
 
-def moved(name: str, layer_decay: float, network: Encoded) -> dict[str, Tensor]:
+def moved(name: str, layer_decay: float, network: EncoderWithHead) -> dict[str, Tensor]:
     """How far one step takes each parameter, with a gradient of ones."""
     before = {key: weight.detach().clone() for key, weight in network.named_parameters()}
     optimizer = Optimizer(network, OptimizerConfig(name=name, clip_norm=0.0, layer_decay=layer_decay))
     for weight in network.parameters():
         weight.grad = torch.ones_like(weight)
-    optimizer.step(RATE, optimizer.measure()[0])
+    optimizer.step(RATE, optimizer.gradient_stats()[0])
     return {key: (weight - before[key]).abs().max() for key, weight in network.named_parameters()}
 
 
@@ -51,14 +51,14 @@ def test_rates_fall_with_depth(name: str) -> None:
 
 def test_what_sees_images_has_depths_too() -> None:
     """A residual network's first convolution, and the map of patches, are the lowest."""
-    residual = Encoded(image_encoder("resnet-20", 3, "published"), Classifier(64, 2))
-    found = depths([name for name, _ in residual.named_parameters()])
+    residual = EncoderWithHead(image_encoder("resnet-20", 3, "published"), ClassificationHead(64, 2))
+    found = layer_depths([name for name, _ in residual.named_parameters()])
     for name, depth in found.items():
         assert depth == (0 if name.startswith("head.") else 10 - int(name.split(".")[2])), name
     settings = {"mixers": "attention", "layers": 3, "width": D, "positions": {"kind": "learned"}}
     sizes = EncoderConfig.model_validate({"kind": "patches", **settings, "summary": "class"})
-    patches = Encoded(patch_encoder(sizes, 3, 8), Classifier(D, 2))
-    found = depths([name for name, _ in patches.named_parameters()])
+    patches = EncoderWithHead(patch_encoder(sizes, 3, 8), ClassificationHead(D, 2))
+    found = layer_depths([name for name, _ in patches.named_parameters()])
     for name, depth in found.items():
         low = name.startswith(("encoder.projection", "encoder.token", "encoder.stack.positioned"))
         assert depth == (4 if low else 3 - int(name.split(".")[3]) if "blocks" in name else 0), name
@@ -66,7 +66,7 @@ def test_what_sees_images_has_depths_too() -> None:
 
 def of_preset(name: str) -> nn.Module:
     config = load_config(name, [])
-    return kind_of(config).outline(config)
+    return task_of(config).outline(config)
 
 
 def test_readers_are_below_the_stack_that_they_feed() -> None:
@@ -80,7 +80,7 @@ def test_readers_are_below_the_stack_that_they_feed() -> None:
         "frames": {"encoder.projection": 3},
     }
     for preset, highest in blocks.items():
-        found = depths([name for name, _ in of_preset(preset).named_parameters()])
+        found = layer_depths([name for name, _ in of_preset(preset).named_parameters()])
         for name, depth in found.items():
             where, within, place = name.partition(".blocks.")
             right = highest[where] - int(place.split(".")[0]) if within and where in highest else 0

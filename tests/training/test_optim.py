@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig, load_config
 from foveal.core.errors import UserError
 from foveal.layers.mixers.mamba import Mamba
-from foveal.tasks.draw.model import Draw
-from foveal.training.muon import orthogonal
+from foveal.tasks.draw.model import DrawModel
+from foveal.training.muon import orthogonalize
 from foveal.training.optim import Optimizer, is_hidden_matrix, is_matrix
 
 STEPS, RATE, DECAY = 10, 0.05, 0.1
@@ -46,7 +46,7 @@ def run_ours(net: nn.Module, settings: OptimizerConfig) -> Optimizer:
     for step, parts in enumerate(gradients(net)):
         for weight, gradient in zip(net.parameters(), parts, strict=True):
             weight.grad = gradient.clone()
-        optimizer.step(RATE / (1 + step), optimizer.measure()[0])
+        optimizer.step(RATE / (1 + step), optimizer.gradient_stats()[0])
     return optimizer
 
 
@@ -114,19 +114,19 @@ def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere(monkeypatch: pyte
 
 @pytest.mark.parametrize("shape", [(6, 6), (8, 3), (3, 8)], ids=str)
 @pytest.mark.parametrize("low", [False, True])
-def test_muon_brings_singular_values_near_one(shape: tuple[int, int], low: bool) -> None:
+def test_muon_brings_singular_values_near_one(shape: tuple[int, int], low_precision: bool) -> None:
     x = torch.randn(shape) * 1e3
-    before, after = torch.linalg.svd(x, full_matrices=False), orthogonal(x, low).float()
+    before, after = torch.linalg.svd(x, full_matrices=False), orthogonalize(x, low_precision).float()
     values = torch.linalg.svdvals(after)
     assert values.min() > 0.6
     assert values.max() < 1.3
     # The singular vectors are x's: between them nothing but a diagonal is left.
     core = before.U.T @ after @ before.Vh.T
-    assert (core - core.diag().diag()).abs().max() < (0.05 if low else 1e-3)
+    assert (core - core.diag().diag()).abs().max() < (0.05 if low_precision else 1e-3)
 
 
 def test_muon_of_zeros() -> None:
-    assert orthogonal(torch.zeros(3, 4), low=False).eq(0).all()
+    assert orthogonalize(torch.zeros(3, 4), low_precision=False).eq(0).all()
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (3, 4, 2)], ids=["only", "none"])
@@ -163,18 +163,18 @@ def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels(
 def test_numbers_of_single_channels_are_no_matrices() -> None:
     """Mamba's decays and filters have two axes, but map no vector to another."""
     named = dict(Mamba(16).named_parameters())
-    canvas = dict(Draw(load_config("draw", []).model, 4, 4).named_parameters())["canvas"]
+    canvas = dict(DrawModel(load_config("draw", []).model, 4, 4).named_parameters())["canvas"]
     assert canvas.dim() == 2
     assert not is_matrix("canvas", canvas), "what is drawn on first is a start, and no map"
     others = {"A_log", "convolution_weight", "convolution_bias", "skip", "delta.bias"}
     assert {name for name, weight in named.items() if not is_matrix(name, weight)} == others
     assert {name for name, weight in named.items() if not is_hidden_matrix(name, weight)} == others
     optimizer = Optimizer(Mamba(16), config("sgd", weight_decay=0.5, clip_norm=0.0))
-    before = {name: weight.detach().clone() for name, weight in optimizer.named.items()}
-    for weight in optimizer.named.values():
+    before = {name: weight.detach().clone() for name, weight in optimizer.trainable.items()}
+    for weight in optimizer.trainable.values():
         weight.grad = torch.zeros_like(weight)
     optimizer.step(1.0, 0.0)
-    for name, weight in optimizer.named.items():
+    for name, weight in optimizer.trainable.items():
         assert torch.equal(weight.detach(), before[name] * (1.0 if name in others else 0.5)), name
 
 
@@ -186,7 +186,7 @@ def test_norm_and_largest_are_those_before_clipping() -> None:
     for weight, gradient in zip(net.parameters(), given, strict=True):
         weight.grad = gradient.clone()
     flat = torch.cat([gradient.flatten() for gradient in given])
-    norm, largest = optimizer.measure()
+    norm, largest = optimizer.gradient_stats()
     assert norm == pytest.approx(float(flat.square().sum().sqrt()), rel=1e-12)
     assert largest == float(flat.abs().max())
     optimizer.step(1.0, norm)
@@ -201,7 +201,7 @@ def test_a_small_gradient_is_not_scaled_up() -> None:
     optimizer = Optimizer(net, config("sgd", clip_norm=100.0, weight_decay=0.0))
     old = net.hidden.detach().clone()
     net.hidden.grad = torch.full_like(net.hidden, 0.1)
-    optimizer.step(1.0, optimizer.measure()[0])
+    optimizer.step(1.0, optimizer.gradient_stats()[0])
     torch.testing.assert_close(old - net.hidden.detach(), torch.full_like(old, 0.1))
 
 

@@ -10,13 +10,13 @@ from foveal.config import ScheduleConfig
 from foveal.core.errors import UserError
 from foveal.training.plan import (
     Budget,
-    Pace,
     Plan,
-    counted_steps,
+    StepTimer,
+    budget_to_steps,
     evaluation_due,
+    lr_at,
     make_plan,
     parse_budget,
-    rate_at,
 )
 from tests.training.toy import toy_config, train
 
@@ -52,17 +52,17 @@ def test_nonsense_is_one_plain_line(text: str) -> None:
 
 
 def test_counted_budgets() -> None:
-    assert counted_steps(Budget(7.0, "steps"), 10, 4, 100) == 7
-    assert counted_steps(Budget(3.0, "epochs"), 10, 4, 100) == 8
-    assert counted_steps(Budget(1001.0, "tokens"), 10, 4, 100) == 11
-    assert counted_steps(Budget(0.001, "epochs"), 10, 4, 100) == 1
+    assert budget_to_steps(Budget(7.0, "steps"), 10, 4, 100) == 7
+    assert budget_to_steps(Budget(3.0, "epochs"), 10, 4, 100) == 8
+    assert budget_to_steps(Budget(1001.0, "tokens"), 10, 4, 100) == 11
+    assert budget_to_steps(Budget(0.001, "epochs"), 10, 4, 100) == 1
 
 
 @pytest.mark.parametrize("name", ["constant", "linear", "cosine"])
 def test_rate_is_warmed_up_held_and_falls(name: str) -> None:
     schedule = ScheduleConfig(name=name, warmup=4, decay_start=0.5, final=0.1)  # type: ignore[arg-type]
     plan = make_plan(20, schedule)
-    rates = [rate_at(step, plan, schedule, 2.0) for step in range(20)]
+    rates = [lr_at(step, plan, schedule, 2.0) for step in range(20)]
     assert rates[:4] == [0.5, 1.0, 1.5, 2.0]
     assert rates[4:11] == [2.0] * 7
     if name == "constant":
@@ -78,19 +78,19 @@ def test_rate_is_warmed_up_held_and_falls(name: str) -> None:
 
 def test_no_warmup_and_short_runs_are_defined() -> None:
     schedule = ScheduleConfig(warmup=0, decay_start=0.0)
-    assert rate_at(0, make_plan(1, schedule), schedule, 1.0) == 1.0
+    assert lr_at(0, make_plan(1, schedule), schedule, 1.0) == 1.0
     longer_warmup = ScheduleConfig(warmup=50)
-    rates = [rate_at(step, make_plan(20, longer_warmup), longer_warmup, 1.0) for step in range(20)]
+    rates = [lr_at(step, make_plan(20, longer_warmup), longer_warmup, 1.0) for step in range(20)]
     assert rates == [(step + 1) / 50 for step in range(20)]
 
 
-def pace_until_plan(seconds: float, schedule: ScheduleConfig, times: list[float]) -> tuple[Plan, float]:
-    pace, elapsed = Pace(seconds, schedule), 0.0
+def pace_until_plan(seconds: float, schedule: ScheduleConfig, step_times: list[float]) -> tuple[Plan, float]:
+    pace, elapsed = StepTimer(seconds, schedule), 0.0
     for step in range(100_000):
         if plan := pace.plan(step, elapsed):
             return plan, elapsed
-        took = times[min(step, len(times) - 1)]
-        pace.times.append(took)
+        took = step_times[min(step, len(step_times) - 1)]
+        pace.step_times.append(took)
         elapsed += took
     raise AssertionError("the budget never became a plan")
 
@@ -101,9 +101,9 @@ def test_a_time_budget_becomes_a_plan_before_the_rate_depends_on_it(name: str, s
     schedule = ScheduleConfig(name=name, warmup=20, decay_start=share)  # type: ignore[arg-type]
     slow_start = [2.0, 0.5] + [0.1] * 30
     plan, elapsed = pace_until_plan(60.0, schedule, slow_start)
-    held = [rate_at(step, None, schedule, 1.0) for step in range(plan.decided)]
-    assert held == [rate_at(step, plan, schedule, 1.0) for step in range(plan.decided)]
-    assert plan.decay_start >= plan.decided
+    held = [lr_at(step, None, schedule, 1.0) for step in range(plan.decided_at)]
+    assert held == [lr_at(step, plan, schedule, 1.0) for step in range(plan.decided_at)]
+    assert plan.decay_start >= plan.decided_at
     total_time = 2.5 + 0.1 * (plan.total_steps - 2)
     assert total_time == pytest.approx(60.0, abs=0.2)
     expected = 1.0 if name == "constant" else share
@@ -112,8 +112,8 @@ def test_a_time_budget_becomes_a_plan_before_the_rate_depends_on_it(name: str, s
 
 def test_a_machine_that_slows_down_never_moves_the_fall_into_the_past() -> None:
     plan, _ = pace_until_plan(60.0, ScheduleConfig(warmup=5, decay_start=0.5), [0.1] * 100 + [1.0])
-    assert plan.decided > plan.total_steps // 2
-    assert plan.decay_start == plan.decided
+    assert plan.decided_at > plan.total_steps // 2
+    assert plan.decay_start == plan.decided_at
 
 
 def test_a_budget_shorter_than_the_warm_up_still_ends() -> None:
@@ -123,11 +123,11 @@ def test_a_budget_shorter_than_the_warm_up_still_ends() -> None:
 
 
 def test_at_least_one_step() -> None:
-    assert Pace(0.001, ScheduleConfig()).plan(0, 0.0) is None
+    assert StepTimer(0.001, ScheduleConfig()).plan(0, 0.0) is None
 
 
 def test_pace_goes_on_after_a_resume_without_its_old_times() -> None:
-    pace = Pace(100.0, ScheduleConfig(warmup=5))
+    pace = StepTimer(100.0, ScheduleConfig(warmup=5))
     plan = pace.plan(500, 50.0)
     assert plan is not None
     assert plan.total_steps == 1000
@@ -143,7 +143,7 @@ def test_about_twelve_evaluations_and_the_last(total: int) -> None:
 
 
 def test_evaluations_before_the_plan_do_not_change_when_it_is_made() -> None:
-    plan = make_plan(3000, ScheduleConfig(), decided=1500)
+    plan = make_plan(3000, ScheduleConfig(), decided_at=1500)
     steps = range(1501)
     without = [evaluation_due(step, None, 0) for step in steps]
     assert without == [evaluation_due(step, plan, 0) for step in steps]
@@ -170,7 +170,7 @@ def test_one_cycle_is_torchs(total: int, share: float, final: float) -> None:
     )
     plan = make_plan(total, schedule)
     for step in range(total):
-        assert rate_at(step, plan, schedule, 2.0) == pytest.approx(theirs.get_last_lr()[0], abs=1e-12)
+        assert lr_at(step, plan, schedule, 2.0) == pytest.approx(theirs.get_last_lr()[0], abs=1e-12)
         optimizer.step()
         if step < total - 1:
             theirs.step()
@@ -180,14 +180,14 @@ def test_one_cycle_of_a_time_budget_begins_when_its_length_is_known() -> None:
     """At the lowest rate until then; the rest is one cycle of the steps that are left."""
     schedule = ScheduleConfig(name="one-cycle", warmup=20, decay_start=0.3, final=0.001)
     plan, elapsed = pace_until_plan(60.0, schedule, [2.0, 0.5] + [0.1] * 30)
-    assert plan.decided == 20
+    assert plan.decided_at == 20
     assert elapsed == pytest.approx(2.5 + 0.1 * 18)
-    before = [rate_at(step, None, schedule, 1.0) for step in range(20)]
-    assert before == [rate_at(step, plan, schedule, 1.0) for step in range(20)] == [1 / 25] * 20
+    before = [lr_at(step, None, schedule, 1.0) for step in range(20)]
+    assert before == [lr_at(step, plan, schedule, 1.0) for step in range(20)] == [1 / 25] * 20
     left = plan.total_steps - 20
     alone = make_plan(left, schedule)
-    after = [rate_at(20 + step, plan, schedule, 1.0) for step in range(left)]
-    assert after == pytest.approx([rate_at(step, alone, schedule, 1.0) for step in range(left)], abs=1e-12)
+    after = [lr_at(20 + step, plan, schedule, 1.0) for step in range(left)]
+    assert after == pytest.approx([lr_at(step, alone, schedule, 1.0) for step in range(left)], abs=1e-12)
     assert max(after) == 1
     assert after.index(1) == round(0.3 * left) - 1
     assert after[-1] == pytest.approx(0.001)
@@ -197,7 +197,7 @@ def test_one_cycle_of_a_time_budget_begins_when_its_length_is_known() -> None:
 def test_the_shortest_cycles_are_defined(total: int) -> None:
     for share in (0.0, 0.5, 1.0):
         schedule = ScheduleConfig(name="one-cycle", decay_start=share)
-        rates = [rate_at(step, make_plan(total, schedule), schedule, 1.0) for step in range(total)]
+        rates = [lr_at(step, make_plan(total, schedule), schedule, 1.0) for step in range(total)]
         assert max(rates) == 1
         assert min(rates) >= 0
 
@@ -206,6 +206,6 @@ def test_a_run_is_trained_at_these_rates(tmp_path: Path) -> None:
     config = toy_config(schedule={"name": "one-cycle", "decay_start": 0.5, "final": 0.1})
     done = train(tmp_path / "run", config)
     plan = done.state.plan
-    expected = [rate_at(step, plan, config.schedule, config.optimizer.rate) for step in range(12)]
+    expected = [lr_at(step, plan, config.schedule, config.optimizer.rate) for step in range(12)]
     assert [record["rate"] for record in done.reporter.steps] == expected  # type: ignore[attr-defined]
     assert expected.index(config.optimizer.rate) == 5

@@ -13,7 +13,7 @@ import torch
 
 from foveal.config import Config
 from foveal.core.errors import UserError
-from foveal.core.signals import Signals
+from foveal.core.signals import SignalHandler
 from foveal.core.state import pack, unpack
 from foveal.store import checkpoint, durable
 from foveal.store.sealed import open_json, open_tensors, seal_json, seal_tensors
@@ -167,7 +167,7 @@ def test_time_spent_before_the_plan_counts_after_a_resume(
     path = tmp_path / "run"
     with pytest.raises(Killed):
         train(path, toy_config(training={"budget": "3.75s", "checkpoint_seconds": 1e-9}), hook=kill_in(10))
-    saved, _ = checkpoint.load_newest(path / "checkpoints")
+    saved, _ = checkpoint.load_latest(path / "checkpoints")
     assert saved
     edit_state(lambda state: state["progress"].update(seconds=0.0))(saved.files)
     checkpoint.save(path / "checkpoints", 9, saved.files, None)
@@ -179,7 +179,7 @@ def test_the_plan_is_durable_before_the_first_step_that_depends_on_it(
 ) -> None:
     path = tmp_path / "run"
     synced: list[str] = []
-    real = durable.replace_file
+    real = durable.atomic_write
 
     def recorded(target: Path, content: bytes) -> None:
         real(target, content)
@@ -260,9 +260,9 @@ def parts(files: dict[str, bytes]) -> dict[str, Edit]:
 
 
 def toy_progress() -> Any:
-    from foveal.store.snapshot import Progress
+    from foveal.store.snapshot import TrainingCounters
 
-    return Progress()
+    return TrainingCounters()
 
 
 def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> None:
@@ -278,18 +278,18 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
         calls = [0]
 
         def spoil(gradient: torch.Tensor) -> torch.Tensor:
-            return gradient * float("nan") if made.state.progress.step in (9, 10) else gradient
+            return gradient * float("nan") if made.state.counters.step in (9, 10) else gradient
 
         first.register_hook(spoil)
 
         def hook(where: str, number: int) -> None:
             calls[0] = number
-            if until is not None and where == "train" and made.state.progress.step == until:
+            if until is not None and where == "train" and made.state.counters.step == until:
                 made.save()
                 raise Killed
 
-        made.task.hook = hook
-        made.run(Signals())
+        made.objective.hook = hook
+        made.run(SignalHandler())
         return made
 
     whole = scenario(tmp_path / "whole")
@@ -297,7 +297,7 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
     wanted = fingerprint(whole)
     with pytest.raises(Killed):
         scenario(tmp_path / "half", until=10)
-    saved, _ = checkpoint.load_newest(tmp_path / "half" / "checkpoints")
+    saved, _ = checkpoint.load_latest(tmp_path / "half" / "checkpoints")
     assert saved
 
     edits = parts(saved.files)

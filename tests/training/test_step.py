@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import seed_everything
-from foveal.core.signals import Signals
+from foveal.core.signals import SignalHandler
 from foveal.training.optim import Optimizer
-from foveal.training.step import begin, settle, train_step
+from foveal.training.step import detach_carry, starting_carry, train_step
 from tests.training.toy import D, ToyBatch, ToyBatches, ToyModel, ToyTask, V, toy_config, toy_trainer
 
 SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 
 
 def together(parts: list[ToyBatch]) -> ToyBatch:
-    fresh = None if parts[0].fresh is None else torch.cat([part.fresh for part in parts])  # type: ignore[misc]
+    fresh = None if parts[0].stream_starts is None else torch.cat([part.stream_starts for part in parts])  # type: ignore[misc]
     return ToyBatch(torch.cat([p.inputs for p in parts]), torch.cat([p.targets for p in parts]), fresh)
 
 
@@ -34,9 +34,9 @@ def test_micro_batches_equal_one_big_batch(slots: int) -> None:
     big: list[Any] = [None]
     for index in range(5):
         micros = [stream.batch(0, index * slots + slot) for slot in range(slots)]
-        few, small = train_step(nets[0], tasks[0], optimizers[0], micros, small, rate=0.5, seed=(index,))
+        few, small = train_step(nets[0], tasks[0], optimizers[0], micros, small, lr=0.5, seed=(index,))
         one, big = train_step(
-            nets[1], tasks[1], optimizers[1], [together(micros)], big, rate=0.5, seed=(index,)
+            nets[1], tasks[1], optimizers[1], [together(micros)], big, lr=0.5, seed=(index,)
         )
         assert few.loss == pytest.approx(one.loss, abs=1e-10)
         assert few.metrics["loss"] == pytest.approx(one.metrics["loss"], abs=1e-10)
@@ -75,8 +75,8 @@ def test_the_trainer_is_bit_equal_to_a_plain_loop(tmp_path: Path) -> None:
                 h = start
             else:
                 h = (
-                    torch.where(batch.fresh[:, None], start, hidden[slot])
-                    if batch.fresh.any()
+                    torch.where(batch.stream_starts[:, None], start, hidden[slot])
+                    if batch.stream_starts.any()
                     else hidden[slot]
                 )
             logits, h = plain(batch.inputs, h)
@@ -98,7 +98,7 @@ def test_the_trainer_is_bit_equal_to_a_plain_loop(tmp_path: Path) -> None:
         for name, mean in average.items():
             mean.lerp_(weights[name], 1 - min(0.9, (1 + step) / (10 + step)))
 
-    trainer.run(Signals())
+    trainer.run(SignalHandler())
     assert trainer.reporter.steps[0]["gradient_norm"] > 0.3, "nothing was clipped"
     for ours, theirs in zip(model.state_dict().values(), plain.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs)
@@ -116,7 +116,7 @@ def test_a_chunk_of_the_whole_sequence_gives_the_gradient_of_full_bptt(start: st
         nn.init.zeros_(net.first)
     losses, _ = full_loss(net, whole, net.first.expand(2, D))
     expected = torch.autograd.grad(losses, list(net.parameters()))
-    train_step(net, ToyTask(net), Optimizer(net, SGD), [whole], [None], rate=1e-3, seed=())
+    train_step(net, ToyTask(net), Optimizer(net, SGD), [whole], [None], lr=1e-3, seed=())
     for weight, gradient in zip(net.parameters(), expected, strict=True):
         torch.testing.assert_close(weight.grad, gradient, rtol=1e-12, atol=1e-14)
 
@@ -131,13 +131,13 @@ def test_chunks_cut_the_gradient_but_not_the_state() -> None:
     net = ToyModel(dropout=0.0, norm=False, dtype=torch.float64)
     optimizer = Optimizer(net, SGD)
     carries: list[Any] = [None]
-    _, carries = train_step(net, ToyTask(net), optimizer, [halves[0]], carries, rate=1e-12, seed=())
+    _, carries = train_step(net, ToyTask(net), optimizer, [halves[0]], carries, lr=1e-12, seed=())
     assert not carries[0]["h"].requires_grad
     _, middle = full_loss(net, halves[0], net.first.expand(2, D))
     expected = torch.autograd.grad(
         full_loss(net, halves[1], middle.detach())[0], list(net.parameters()), allow_unused=True
     )
-    train_step(net, ToyTask(net), optimizer, [halves[1]], carries, rate=1e-12, seed=())
+    train_step(net, ToyTask(net), optimizer, [halves[1]], carries, lr=1e-12, seed=())
     for weight, gradient in zip(net.parameters(), expected, strict=True):
         if gradient is None:
             assert weight is net.first
@@ -162,17 +162,19 @@ def test_rows_that_begin_are_put_back_to_the_start_and_others_go_on() -> None:
     task = ToyTask(ToyModel())
     carry = {"h": torch.randn(3, D), "seen": 4}
     batch = ToyBatches().batch(0, 0)
-    begun = begin(task, ToyBatch(batch.inputs, batch.targets, torch.tensor([False, True, False])), carry)
+    begun = starting_carry(
+        task, ToyBatch(batch.inputs, batch.targets, torch.tensor([False, True, False])), carry
+    )
     assert torch.equal(begun["h"][1], task.model.first)
     assert torch.equal(begun["h"][[0, 2]], carry["h"][[0, 2]])
     begun["h"].sum().backward()
     assert torch.equal(task.model.first.grad, torch.ones(D))
-    assert begin(task, ToyBatch(batch.inputs, batch.targets, None), carry) is None
+    assert starting_carry(task, ToyBatch(batch.inputs, batch.targets, None), carry) is None
 
 
 def test_a_carry_has_storage_of_its_own() -> None:
     outputs = torch.randn(3, 5, D, requires_grad=True)
-    settled = settle({"last": outputs[:, -1], "count": 3, "none": None})
+    settled = detach_carry({"last": outputs[:, -1], "count": 3, "none": None})
     assert settled["last"].untyped_storage().nbytes() == settled["last"].nbytes
     assert not settled["last"].requires_grad
     assert torch.equal(settled["last"], outputs[:, -1])
@@ -204,11 +206,11 @@ class Fault:
 class SpoiltTask(ToyTask):
     fault: Fault
 
-    def __call__(self, batch: ToyBatch, carry: Any) -> tuple[Result, Any]:
+    def __call__(self, batch: ToyBatch, carry: Any) -> tuple[ObjectiveOutput, Any]:
         result, carry = super().__call__(batch, carry)
         size = result.terms["size"]
         spoilt = Term(self.fault.spoil(size.sum), size.weight, size.coefficient)
-        return Result(result.terms | {"size": spoilt}, result.metrics), carry
+        return ObjectiveOutput(result.terms | {"size": spoilt}, result.metrics), carry
 
 
 def everything(net: ToyModel, optimizer: Optimizer) -> dict[str, Tensor]:
@@ -230,11 +232,11 @@ def test_a_bad_number_changes_nothing_and_its_place_is_named(place: str, slots: 
     for index in range(3):
         before, fault.armed = everything(net, optimizer), index == 1
         micros = [stream.batch(0, index * slots + slot) for slot in range(slots)]
-        done, carries = train_step(net, task, optimizer, micros, carries, rate=0.1, seed=(index,))
+        done, carries = train_step(net, task, optimizer, micros, carries, lr=0.1, seed=(index,))
         after = everything(net, optimizer)
         same = all(torch.equal(before[key], after[key]) for key in before)
         assert same == fault.armed
-        assert done.culprit == (name if fault.armed else None)
+        assert done.first_nonfinite == (name if fault.armed else None)
         assert all(carry["h"].isfinite().all() for carry in carries)
         assert not any(carry["h"].requires_grad for carry in carries)
     assert before["norm.num_batches_tracked"] > 0, "there was no running statistic to protect"
@@ -244,18 +246,18 @@ def test_rows_of_the_carry_that_are_not_finite_begin_again_and_others_stay() -> 
     net = ToyModel(dropout=0.0, norm=False)
     optimizer = Optimizer(net, SGD)
     stream = ToyBatches(length=1000)
-    _, carries = train_step(net, ToyTask(net), optimizer, [stream.batch(0, 0)], [None], rate=0.1, seed=())
+    _, carries = train_step(net, ToyTask(net), optimizer, [stream.batch(0, 0)], [None], lr=0.1, seed=())
     carries[0]["h"][1] = float("inf")
     second = stream.batch(0, 1)
     _, healthy = net(second.inputs, carries[0]["h"])
     spoilt = {"h": carries[0]["h"].clone(), "seen": 1}
     spoilt["h"][1] = float("nan")
-    done, after = train_step(net, ToyTask(net), optimizer, [second], [spoilt], rate=0.1, seed=())
-    assert done.culprit is not None
+    done, after = train_step(net, ToyTask(net), optimizer, [second], [spoilt], lr=0.1, seed=())
+    assert done.first_nonfinite is not None
     assert torch.equal(after[0]["h"][1], net.first)
     torch.testing.assert_close(after[0]["h"][[0, 2]], healthy[[0, 2]])
-    done, _ = train_step(net, ToyTask(net), optimizer, [stream.batch(0, 2)], after, rate=0.1, seed=())
-    assert done.culprit is None, "the run did not recover"
+    done, _ = train_step(net, ToyTask(net), optimizer, [stream.batch(0, 2)], after, lr=0.1, seed=())
+    assert done.first_nonfinite is None, "the run did not recover"
 
 
 def test_a_norm_that_overflows_is_refused() -> None:
@@ -263,9 +265,9 @@ def test_a_norm_that_overflows_is_refused() -> None:
     net.input.weight.register_hook(lambda gradient: torch.full_like(gradient, 1e30))
     old = net.input.weight.detach().clone()
     done, _ = train_step(
-        net, ToyTask(net), Optimizer(net, SGD), [ToyBatches().batch(0, 0)], [None], rate=0.1, seed=()
+        net, ToyTask(net), Optimizer(net, SGD), [ToyBatches().batch(0, 0)], [None], lr=0.1, seed=()
     )
-    assert done.culprit == "the gradient's norm, which overflows"
+    assert done.first_nonfinite == "the gradient's norm, which overflows"
     assert torch.equal(net.input.weight, old)
 
 
@@ -275,7 +277,7 @@ def test_noise_is_a_function_of_the_seed_alone() -> None:
         net = ToyModel(dropout=0.5)
         torch.rand(disturbance)
         done, _ = train_step(
-            net, ToyTask(net), Optimizer(net, SGD), [ToyBatches().batch(0, 0)], [None], rate=0.1, seed=(3, 4)
+            net, ToyTask(net), Optimizer(net, SGD), [ToyBatches().batch(0, 0)], [None], lr=0.1, seed=(3, 4)
         )
         losses.append(done.loss)
     assert losses[0] == losses[1]

@@ -10,10 +10,10 @@ from torch import nn
 
 from foveal.config import ConfigError
 from foveal.core.errors import RunFailed
-from foveal.core.signals import Interrupted, Signals
+from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store.run import open_run
-from foveal.store.sealed import load_weights, open_tensors, weights_of
-from foveal.training.averaging import LastMean, MovingAverage
+from foveal.store.sealed import load_weights, open_tensors, unique_state_dict
+from foveal.training.averaging import CheckpointAverage, ExponentialMovingAverage
 from foveal.training.evaluate import evaluate
 from tests.training.same import differences, fingerprint, lines
 from tests.training.toy import ToyBatches, ToyModel, ToyTask, toy_config, toy_trainer, train
@@ -66,7 +66,7 @@ def test_without_validation_the_last_weights_are_kept(tmp_path: Path) -> None:
     done = train(tmp_path / "run", toy_config(training={"average": 0.0}), valid=False)
     tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
     assert facts == {"which": "last", "step": 12, "loss": None}
-    assert all(torch.equal(tensors[name], value) for name, value in weights_of(done.model).items())
+    assert all(torch.equal(tensors[name], value) for name, value in unique_state_dict(done.model).items())
     assert done.reporter.evaluations == []
     assert len(done.reporter.samples) == 7
 
@@ -77,7 +77,7 @@ def test_the_first_sample_is_of_the_first_weights_and_changes_nothing(tmp_path: 
     assert [record["step"] for record, _ in done.reporter.evaluations] == [2, 4]
     without = toy_trainer(tmp_path / "without", toy_config(training={"budget": "4steps"}))
     without.state.progress.previewed = 0
-    without.run(Signals())
+    without.run(SignalHandler())
     assert [step for step, _ in without.reporter.samples] == [2, 4]
     assert without.reporter.samples == done.reporter.samples[1:]
     assert without.folder.weights.read_bytes() == done.folder.weights.read_bytes()
@@ -86,7 +86,7 @@ def test_the_first_sample_is_of_the_first_weights_and_changes_nothing(tmp_path: 
 @pytest.mark.parametrize("during", [False, True], ids=["before it", "during it"])
 def test_stopped_at_the_first_sample_it_is_written_once(tmp_path: Path, during: bool) -> None:
     whole = fingerprint(train(tmp_path / "whole"))
-    signals = Signals()
+    signals = SignalHandler()
 
     def stop(where: str = "preview", calls: int = 0) -> None:
         signals.pending = signal.SIGTERM
@@ -125,7 +125,7 @@ def test_the_average_is_evaluated_and_kept_and_the_weights_go_on(tmp_path: Path)
 
 def test_the_average_is_the_written_out_sum() -> None:
     net = ToyModel(dtype=torch.float64)
-    average = MovingAverage(net, 0.3)
+    average = ExponentialMovingAverage(net, 0.3)
     expected, weight = net.hidden.weight.detach().clone(), net.hidden.weight
     for step in range(6):
         with torch.no_grad():
@@ -137,7 +137,7 @@ def test_the_average_is_the_written_out_sum() -> None:
     before = weight.detach().clone()
 
     def interrupted() -> None:
-        with average.in_model():
+        with average.applied():
             torch.testing.assert_close(weight.detach(), expected)
             raise KeyboardInterrupt
 
@@ -148,11 +148,11 @@ def test_the_average_is_the_written_out_sum() -> None:
 
 def test_running_statistics_are_averaged_with_the_weights() -> None:
     norm = nn.BatchNorm1d(2)
-    average = MovingAverage(norm, 0.3)
+    average = ExponentialMovingAverage(norm, 0.3)
     norm(torch.randn(8, 2))
     statistics = norm.state_dict()["running_mean"].clone()
     average.update(100)
-    with average.in_model():
+    with average.applied():
         torch.testing.assert_close(norm.state_dict()["running_mean"], 0.7 * statistics)
     assert torch.equal(norm.state_dict()["running_mean"], statistics)
 
@@ -160,20 +160,20 @@ def test_running_statistics_are_averaged_with_the_weights() -> None:
 def test_the_mean_of_the_last_evaluations_is_kept() -> None:
     """Of those that are there; a second look after the same update, as after a resume, counts once."""
     net = ToyModel(dtype=torch.float64)
-    last, weight, seen = LastMean(net, 3), net.hidden.weight, []
-    with last.in_model():
+    last, weight, seen = CheckpointAverage(net, 3), net.hidden.weight, []
+    with last.applied():
         first = weight.detach().clone()
     assert torch.equal(first, weight)
     for step in (2, 4, 6, 8):
         with torch.no_grad():
             weight.add_(torch.randn_like(weight))
         seen.append(weight.detach().clone())
-        last.look(step)
-        last.look(step)
-        with last.in_model():
+        last.on_evaluation(step)
+        last.on_evaluation(step)
+        with last.applied():
             torch.testing.assert_close(weight.detach(), torch.stack(seen[-3:]).mean(0))
         assert torch.equal(weight, seen[-1])
-    again = LastMean(net, 3)
+    again = CheckpointAverage(net, 3)
     again.load(last.tensors, "")
     torch.testing.assert_close(again.mean(), last.mean())
 
@@ -184,7 +184,7 @@ def test_a_run_with_a_mean_of_evaluations_resumes_alike(tmp_path: Path, where: s
     config = toy_config(training={"budget": "8steps", "average": 0.0, "average_last": 2, "evaluate_every": 2})
     whole = train(tmp_path / "whole", config)
     assert open_tensors(whole.folder.weights.read_bytes(), "")[1]["which"] == "best average"
-    signals = Signals()
+    signals = SignalHandler()
 
     def stop(now: str, calls: int) -> None:
         if now == where and calls == 4:
@@ -212,12 +212,12 @@ def test_early_stopping(tmp_path: Path) -> None:
 def test_a_validation_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "run", toy_config(training={"average": 0.0}))
 
-    def spoil(module: Any, inputs: Any, output: Any) -> Any:
+    def spoil(module: Any, processor_folder: Any, output: Any) -> Any:
         return output if module.training else (output[0] * float("nan"), output[1])
 
     trainer.model.register_forward_hook(spoil)
-    trainer.task.preview = lambda step: None  # type: ignore[method-assign]
-    trainer.run(Signals())
+    trainer.objective.preview = lambda step: None  # type: ignore[method-assign]
+    trainer.run(SignalHandler())
     assert trainer.reporter.end[2:] == (None, None)
     assert open_tensors(trainer.folder.weights.read_bytes(), "")[1]["which"] == "last"
     assert [r["loss"] for r in lines(trainer.folder.metrics) if r["kind"] == "evaluation"] == [None] * 6
@@ -237,7 +237,7 @@ def test_evaluation_carries_the_state_and_weighs_by_tokens() -> None:
     net = ToyModel(dropout=0.0, norm=False, dtype=torch.float64)
     batches = ToyBatches(per_epoch=3, length=100, seed=7)
     parts = [batches.batch(0, index) for index in range(3)]
-    logits, _ = net(torch.cat([part.inputs for part in parts], 1), net.first.expand(3, 6))
+    logits, _ = net(torch.cat([part.processor_folder for part in parts], 1), net.first.expand(3, 6))
     targets = torch.cat([part.targets for part in parts], 1)
     total = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
     expected = float(total.detach()) / float((targets > 0).sum())
@@ -258,7 +258,7 @@ class Spoiler:
 def test_a_refused_step_is_counted_and_training_goes_on(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "run", toy_config(training={"bad_steps": 3}))
     Spoiler(trainer, {3, 4, 8, 9})
-    trainer.run(Signals())
+    trainer.run(SignalHandler())
     refused = [(record["step"], record["in_a_row"]) for record in trainer.reporter.refusals]
     assert refused == [(4, 1), (5, 2), (9, 1), (10, 2)]
     assert {r["culprit"] for r in trainer.reporter.refusals} == {"gradient of projection.bias"}
@@ -272,7 +272,7 @@ def test_too_many_refused_steps_in_a_row_end_the_run(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "run", toy_config(training={"bad_steps": 3}))
     Spoiler(trainer, set(range(5, 99)))
     with pytest.raises(RunFailed) as error:
-        trainer.run(Signals())
+        trainer.run(SignalHandler())
     assert "3 steps in a row" in str(error.value)
     assert "step 8 in gradient of projection.bias" in str(error.value)
     assert "lower optimizer.rate" in str(error.value)
@@ -281,13 +281,13 @@ def test_too_many_refused_steps_in_a_row_end_the_run(tmp_path: Path) -> None:
 def test_tied_weights_are_saved_once_and_loaded_into_both(tmp_path: Path) -> None:
     net = ToyModel(norm=False)
     net.input.weight = net.hidden.weight
-    names = weights_of(net).keys()
+    names = unique_state_dict(net).keys()
     assert len(names & {"input.weight", "hidden.weight"}) == 1
     other = ToyModel(norm=False)
     other.input.weight = other.hidden.weight
     with torch.no_grad():
         other.hidden.weight.zero_()
-    load_weights(other, {name: value.clone() for name, value in weights_of(net).items()}, "")
+    load_weights(other, {name: value.clone() for name, value in unique_state_dict(net).items()}, "")
     assert torch.equal(other.input.weight, net.hidden.weight)
 
 
@@ -297,7 +297,7 @@ def test_a_refused_step_leaves_the_average(tmp_path: Path) -> None:
         config = toy_config(training={"budget": budget}, schedule={"name": "constant"})
         trainer = toy_trainer(tmp_path / budget, config)
         Spoiler(trainer, refused)
-        trainer.run(Signals())
+        trainer.run(SignalHandler())
         assert trainer.state.average
         averages.append(trainer.state.average.tensors)
     first, second = averages

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import Config, from_tables
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import derived_seed
-from foveal.core.signals import Signals
+from foveal.core.signals import SignalHandler
 from foveal.store.run import Run, create_run, open_run
 from foveal.training.trainer import Trainer
 
@@ -19,13 +19,13 @@ V, D, T, ROWS = 7, 6, 5, 3
 
 @dataclass(frozen=True)
 class ToyBatch:
-    inputs: Tensor
+    processor_folder: Tensor
     targets: Tensor
     fresh: Tensor | None
 
     @property
     def tokens(self) -> int:
-        return self.inputs.numel()
+        return self.processor_folder.numel()
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ class ToyTask:
     hook: Any = None
     """Called with (where, calls) at each call, to inject faults and signals."""
 
-    def __call__(self, batch: ToyBatch, carry: Any) -> tuple[Result, Any]:
+    def __call__(self, batch: ToyBatch, carry: Any) -> tuple[ObjectiveOutput, Any]:
         self.calls += self.model.training
         if self.hook:
             self.hook("train" if self.model.training else "evaluate", self.calls)
         state = self.start(batch) if carry is None else carry
-        logits, h = self.model(batch.inputs, state["h"])
+        logits, h = self.model(batch.processor_folder, state["h"])
         losses = nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), reduction="sum")
         weights = self.weights(batch)
         terms = {
@@ -93,13 +93,13 @@ class ToyTask:
             "size": Term(logits.square().sum(), weights["size"], 0.01),
         }
         metrics = {"loss": (float(losses.detach()), weights["loss"])}
-        return Result(terms, metrics), {"h": h, "seen": state["seen"] + 1}
+        return ObjectiveOutput(terms, metrics), {"h": h, "seen": state["seen"] + 1}
 
     def weights(self, batch: ToyBatch) -> dict[str, float]:
-        return {"loss": float((batch.targets > 0).sum()), "size": float(len(batch.inputs))}
+        return {"loss": float((batch.targets > 0).sum()), "size": float(len(batch.processor_folder))}
 
     def start(self, batch: ToyBatch) -> Any:
-        return {"h": self.model.first.expand(len(batch.inputs), D), "seen": 0}
+        return {"h": self.model.first.expand(len(batch.processor_folder), D), "seen": 0}
 
     def preview(self, step: int) -> str | None:
         if self.hook:
@@ -131,7 +131,7 @@ class Watcher:
     def step(self, record: dict[str, Any]) -> None:
         self.steps.append(record)
 
-    def refused(self, record: dict[str, Any]) -> None:
+    def skipped_steps(self, record: dict[str, Any]) -> None:
         self.refusals.append(record)
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
@@ -177,5 +177,5 @@ def new_run(path: Path, config: Config) -> Run:
 
 def train(path: Path, config: Config | None = None, **options: Any) -> Trainer:
     trainer = toy_trainer(path, config, **options)
-    trainer.run(Signals())
+    trainer.run(SignalHandler())
     return trainer

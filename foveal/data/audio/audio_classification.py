@@ -8,80 +8,101 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.audio.audio_features import FILE as FEATURES
-from foveal.data.audio.audio_features import AudioFeatures
-from foveal.data.audio.speech import encode_questions, frames_of, heard, named, read_questions
-from foveal.data.core.classes import Numbers, class_names, names_to_json, numbering, open_names
-from foveal.data.core.examples import Column, Examples, Ragged
-from foveal.data.core.prepared_data import NOTHING, Taken
-from foveal.data.core.rows import Aside, Row, keep
-from foveal.data.core.split_data import Part, hashed
-from foveal.data.core.standardize import Values
+from foveal.data.audio.audio_features import FEATURES_FILE as FEATURES
+from foveal.data.audio.audio_features import AudioFeatureExtractor
+from foveal.data.audio.speech import (
+    audio_rows,
+    encode_unlabeled,
+    load_features,
+    read_unlabeled,
+    standardized_features,
+)
+from foveal.data.core.classes import (
+    ClassIds,
+    class_names,
+    class_names_to_json,
+    load_class_names,
+    make_label_encoder,
+)
+from foveal.data.core.examples import Column, Examples, RaggedArray
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
+from foveal.data.core.split_data import SplitData, content_hash
+from foveal.data.core.standardize import FloatArray
 from foveal.data.files.folders import read_folder
-from foveal.data.images.image_files import table_of
+from foveal.data.images.image_files import metadata_table
 
-LABELS = "labels.json"
+LABELS_FILE = "labels.json"
 
 
 @dataclass(frozen=True)
-class SoundInputs:
+class AudioClassificationProcessor:
     """What makes frames of a recording, and the classes in the order of their numbers."""
 
-    audio: AudioFeatures
+    audio: AudioFeatureExtractor
     labels: tuple[str, ...]
 
     @property
-    def source(self) -> AudioFeatures:
+    def source(self) -> AudioFeatureExtractor:
         """What the encoder needs."""
         return self.audio
 
     def files(self) -> dict[str, bytes]:
-        return {f"audio/{FEATURES}": self.audio.to_json().encode(), LABELS: names_to_json(self.labels)}
+        return {
+            f"audio/{FEATURES}": self.audio.to_json().encode(),
+            LABELS_FILE: class_names_to_json(self.labels),
+        }
 
 
-def open_inputs(folder: Path) -> SoundInputs:
-    """What `SoundInputs.files` gave, below `folder`."""
-    return SoundInputs(AudioFeatures.load(folder / "audio"), open_names(folder / LABELS))
+def load_processor(folder: Path) -> AudioClassificationProcessor:
+    """What `AudioClassificationProcessor.files` gave, below `folder`."""
+    return AudioClassificationProcessor(
+        AudioFeatureExtractor.load(folder / "audio"), load_class_names(folder / LABELS_FILE)
+    )
 
 
-def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `label`."""
     folder = Path(data)
     if not folder.is_dir():
         raise UserError(f"{data}: not a folder of recordings, by class or with metadata.csv or .jsonl")
-    column = "label" if table_of(folder) is None else config.label
-    return named(read_folder(folder, (column,)), column, "label", aside)
+    column = "label" if metadata_table(folder) is None else config.label
+    return audio_rows(read_folder(folder, (column,)), column, "label", skipped)
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> SoundInputs:
-    audio, frames = heard(data, rows, config, taken)
+def make_processor(
+    data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+) -> AudioClassificationProcessor:
+    audio, frames = load_features(data, rows, config, reused)
     usable = [row for row, found in zip(rows, frames, strict=True) if not isinstance(found, str)]
     labels = [row.fields["label"] for row in usable]
     alike = f"all of the {len(labels):,} recordings to train on have the label"
-    return SoundInputs(audio, class_names(data, labels, alike, known=taken.labels))
+    return AudioClassificationProcessor(audio, class_names(data, labels, alike, known=reused.labels))
 
 
-def encode(rows: list[Row], inputs: SoundInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+def encode(
+    rows: list[Row], processor: AudioClassificationProcessor, config: DataConfig, skipped: list[SkippedRow]
+) -> SplitData[Examples]:
     """Columns `source` (frames) and `label`."""
-    number = numbering(inputs.labels)
+    number = make_label_encoder(processor.labels)
 
-    def encoded(row: Row) -> tuple[Values, Numbers] | str:
-        numbers, frames = number([row.fields["label"]]), frames_of(inputs.audio, row)
+    def encoded(row: Row) -> tuple[FloatArray, ClassIds] | str:
+        numbers, frames = number([row.fields["label"]]), standardized_features(processor.audio, row)
         if isinstance(frames, str):
             return frames
         return numbers if isinstance(numbers, str) else (frames, numbers)
 
-    kept, found = keep(rows, encoded, aside)
+    kept, found = encode_or_skip(rows, encoded, skipped)
     wanted = ("file", "label", "source")
     names, labels, contents = ([str(row.fields[name]) for row in kept] for name in wanted)
     columns: dict[str, Column] = {
-        "source": Ragged.from_rows(frames for frames, _ in found),
+        "source": RaggedArray.from_rows(frames for frames, _ in found),
         "label": np.array([numbers for _, numbers in found], np.int64).reshape(-1),
     }
     examples = Examples(columns)
     lengths = examples.lengths("source")
-    sha256 = hashed(zip(contents, labels, strict=True))
-    return Part(names, labels, examples, lengths, {"frames": sum(lengths)}, sha256, contents)
+    sha256 = content_hash(zip(contents, labels, strict=True))
+    return SplitData(names, labels, examples, lengths, {"frames": sum(lengths)}, sha256, contents)
 
 
-__all__ = ["encode", "encode_questions", "make_inputs", "open_inputs", "read", "read_questions"]
+__all__ = ["encode", "encode_unlabeled", "load_processor", "make_processor", "read", "read_unlabeled"]

@@ -11,19 +11,19 @@ from torch import Tensor
 class TokenBatch:
     """`targets` are `inputs` one token later.
 
-    `fresh` is True for rows that begin a new stream; None if all do and nothing is carried.
+    `stream_starts` is True for rows that begin a new stream; None if all do and nothing is carried.
     `lengths` counts each row's tokens, the rest is right padding with token 0; None if all rows are full.
     """
 
     inputs: Int[Tensor, "B T"]
     targets: Int[Tensor, "B T"]
-    fresh: Bool[Tensor, " B"] | None = None
+    stream_starts: Bool[Tensor, " B"] | None = None
     lengths: Int[Tensor, " B"] | None = None
 
     def to(self, device: torch.device) -> "TokenBatch":
-        """The batch on `device`; `fresh` stays where the trainer reads it."""
+        """The batch on `device`; `stream_starts` stays where the trainer reads it."""
         lengths = None if self.lengths is None else self.lengths.to(device)
-        return TokenBatch(self.inputs.to(device), self.targets.to(device), self.fresh, lengths)
+        return TokenBatch(self.inputs.to(device), self.targets.to(device), self.stream_starts, lengths)
 
     @property
     def tokens(self) -> int:
@@ -51,13 +51,13 @@ class ExampleBatch:
         lengths = {name: length.to(device) for name, length in self.lengths.items()}
         return ExampleBatch(self.rows, columns, lengths, self.tokens)
 
-    def take(self, which: Int[Tensor, " N"]) -> "ExampleBatch":
+    def take(self, indices: Int[Tensor, " N"]) -> "ExampleBatch":
         """Some of its rows, of batches all of whose columns have one entry for each row."""
-        columns = {name: column[which] for name, column in self.columns.items()}
-        lengths = {name: length[which] for name, length in self.lengths.items()}
-        return ExampleBatch(self.rows[which.cpu()], columns, lengths, self.tokens)
+        columns = {name: column[indices] for name, column in self.columns.items()}
+        lengths = {name: length[indices] for name, length in self.lengths.items()}
+        return ExampleBatch(self.rows[indices.cpu()], columns, lengths, self.tokens)
 
     @property
-    def fresh(self) -> None:
+    def stream_starts(self) -> None:
         """Nothing is carried from one example to another."""
         return None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Ragged:
+class RaggedArray:
     """Rows of different lengths, one behind the other: row i is `values[offsets[i] : offsets[i + 1]]`.
 
     `values` is (N,) for tokens, (N, C) for vectors; `offsets` is (rows + 1,).
@@ -19,7 +19,7 @@ class Ragged:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def from_rows(cls, rows: Iterable[NDArray[Any]]) -> "Ragged":
+    def from_rows(cls, rows: Iterable[NDArray[Any]]) -> "RaggedArray":
         parts = list(rows)
         offsets = np.zeros(len(parts) + 1, np.int64)
         np.fromiter(map(len, parts), np.int64, len(parts)).cumsum(out=offsets[1:])
@@ -47,8 +47,8 @@ class Ragged:
         return padded, lengths
 
 
-Kept = TypeVar("Kept", bound="Examples")
-Column = Ragged | NDArray[Any]
+ExamplesT = TypeVar("ExamplesT", bound="Examples")
+Column = RaggedArray | NDArray[Any]
 """Rows of different lengths, or one number a row."""
 
 
@@ -66,10 +66,12 @@ class Examples:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def some(self: Kept, rows: Sequence[int]) -> Kept:
+    def subset(self: ExamplesT, rows: Sequence[int]) -> ExamplesT:
         """Those rows alone."""
         columns = {
-            name: Ragged.from_rows(one[row] for row in rows) if isinstance(one, Ragged) else one[list(rows)]
+            name: RaggedArray.from_rows(one[row] for row in rows)
+            if isinstance(one, RaggedArray)
+            else one[list(rows)]
             for name, one in self.columns.items()
         }
         return replace(self, columns=columns)
@@ -77,6 +79,6 @@ class Examples:
     def lengths(self, name: str) -> list[int]:
         """Those of the rows of a ragged column."""
         column = self.columns[name]
-        assert isinstance(column, Ragged)
+        assert isinstance(column, RaggedArray)
         lengths: list[int] = column.lengths.tolist()
         return lengths

@@ -12,77 +12,77 @@ from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row
-from foveal.data.files.utf8 import BLOCK, open_file, read_text
-from foveal.data.text.corpus import Document, FileContent, Folder, Source, Table, TextFile
+from foveal.data.files.utf8 import BLOCK_BYTES, open_file, read_text
+from foveal.data.text.corpus import Document, FileContent, TextFile, TextFolder, TextSource, TextTable
 
-Part = str
-PARTS: tuple[Part, ...] = ("train", "valid", "test")
-Shares = Mapping[Part, float]
+SplitName = str
+SPLITS: tuple[SplitName, ...] = ("train", "valid", "test")
+Fractions = Mapping[SplitName, float]
 """The shares of the held-out parts, each above zero; the rest is `train`."""
 
 
-def split(source: Source, shares: Shares) -> Iterator[tuple[Part, Document]]:
+def split_documents(source: TextSource, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
     """Each document with its part. Parts are disjoint and together the whole source."""
-    check_shares(shares)
-    if not shares:
+    check_fractions(fractions)
+    if not fractions:
         yield from (("train", document) for document in source.documents())
     elif isinstance(source, TextFile):
-        yield from _cut(source.path, shares)
-    elif isinstance(source, Table):
-        yield from ((part_of_row("".join(row.pieces), shares), row) for row in source.documents())
+        yield from _split_file(source.path, fractions)
+    elif isinstance(source, TextTable):
+        yield from ((split_of_text("".join(row.pieces), fractions), row) for row in source.documents())
     else:
-        yield from _split_folder(source, shares)
+        yield from _split_folder(source, fractions)
 
 
-def split_rows(rows: Iterable[Row], shares: Shares) -> Iterator[tuple[Part, Row]]:
+def split_rows(rows: Iterable[Row], fractions: Fractions) -> Iterator[tuple[SplitName, Row]]:
     """Each row with its part. Rows whose first fields are equal, spaces aside, fall on the same side."""
-    check_shares(shares)
+    check_fractions(fractions)
     for row in rows:
-        yield part_of_row(content(row), shares), row
+        yield split_of_text(content_key(row), fractions), row
 
 
-def overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
+def count_overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
     """How many rows of `test` have a first field that one of `train` has too, spaces aside."""
-    seen = {content(row) for row in train}
-    return sum(content(row) in seen for row in test)
+    seen = {content_key(row) for row in train}
+    return sum(content_key(row) in seen for row in test)
 
 
-def content(row: Row) -> str:
+def content_key(row: Row) -> str:
     """The words of its first field: what a model is given."""
     given = next(iter(row.fields.values()))
     return " ".join(given.split() if isinstance(given, str) else given)
 
 
-def part_of_row(text: str, shares: Shares) -> Part:
+def split_of_text(text: str, fractions: Fractions) -> SplitName:
     """The part of a row: its hash as a number in [0, 1), held against the shares."""
     place = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
-    for part, share in shares.items():
+    for part, share in fractions.items():
         if place < share:
             return part
         place -= share
     return "train"
 
 
-def check_shares(shares: Shares) -> None:
+def check_fractions(fractions: Fractions) -> None:
     """Raise UserError if they leave nothing to train on."""
-    if sum(shares.values()) >= 1:
+    if sum(fractions.values()) >= 1:
         raise UserError(
-            f"{' + '.join(f'data.{part}={share}' for part, share in shares.items())} "
+            f"{' + '.join(f'data.{part}={share}' for part, share in fractions.items())} "
             "leaves nothing to train on; the shares must add up to less than 1"
         )
 
 
-def _cut(path: Path, shares: Shares) -> Iterator[tuple[Part, Document]]:
+def _split_file(path: Path, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
     """Cut a file where the shares say, at the line end before, or inside a line that is too long."""
     size = path.stat().st_size
     ends, left = [], 1.0
-    for share in shares.values():
+    for share in fractions.values():
         left -= share
-    reach = int(size * min(shares.values()) / 2)
-    for share in shares.values():
+    reach = int(size * min(fractions.values()) / 2)
+    for share in fractions.values():
         ends.append(_cut_near(path, int(size * left), reach))
         left += share
-    for part, start, stop in zip(("train", *shares), (0, *ends), (*ends, size), strict=True):
+    for part, start, stop in zip(("train", *fractions), (0, *ends), (*ends, size), strict=True):
         yield part, Document(f"{path}, bytes {start} to {stop}", read_text(path, start, stop))
 
 
@@ -91,7 +91,7 @@ def _cut_near(path: Path, position: int, reach: int) -> int:
 
     `reach` is half of the smallest part, so no part is lost to a long line.
     """
-    start = max(0, position - min(reach, BLOCK))
+    start = max(0, position - min(reach, BLOCK_BYTES))
     with open_file(path) as file:
         file.seek(start)
         before = file.read(position - start)
@@ -102,27 +102,27 @@ def _cut_near(path: Path, position: int, reach: int) -> int:
     return position + next((i for i, byte in enumerate(after) if not 0x80 <= byte < 0xC0), len(after))
 
 
-def _split_folder(folder: Folder, shares: Shares) -> Iterator[tuple[Part, Document]]:
-    alike = [list(group) for _, group in groupby(sorted(folder.texts, key=_content), key=_content)]
-    if len(alike) <= len(shares):  # too few files for every part to have one: each is cut by position
+def _split_folder(folder: TextFolder, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
+    alike = [list(group) for _, group in groupby(sorted(folder.texts, key=_file_hash), key=_file_hash)]
+    if len(alike) <= len(fractions):  # too few files for every part to have one: each is cut by position
         for text in folder.texts:
-            yield from _cut(text.path, shares)
+            yield from _split_file(text.path, fractions)
         return
-    parts = assign(alike, shares)
+    parts = assign_splits(alike, fractions)
     for text in folder.texts:
         yield parts.get(text.sha256, "train"), Document(str(text.path), read_text(text.path))
 
 
-def assign(alike: Sequence[list[FileContent]], shares: Shares) -> dict[str, Part]:
-    """The held-out files: sha256 -> part. `alike` are groups of equal files, in the order of their hashes.
+def assign_splits(groups: Sequence[list[FileContent]], fractions: Fractions) -> dict[str, SplitName]:
+    """The held-out files: sha256 -> part. `groups` are groups of equal files, in the order of their hashes.
 
     A group is taken if that brings the part nearer to its share of all characters; every part, `train`
     too, gets at least one group.
     """
-    sizes = {group[0].sha256: sum(text.characters for text in group) for group in alike}
+    sizes = {group[0].sha256: sum(text.characters for text in group) for group in groups}
     total, parts = sum(sizes.values()), {}
-    for number, (part, share) in enumerate(shares.items()):
-        wanted, spare = share * total, len(sizes) - (len(shares) - number)
+    for number, (part, share) in enumerate(fractions.items()):
+        wanted, spare = share * total, len(sizes) - (len(fractions) - number)
         taken: list[str] = []
         for content, size in sizes.items():
             if len(taken) < spare and size < 2 * wanted:
@@ -135,5 +135,5 @@ def assign(alike: Sequence[list[FileContent]], shares: Shares) -> dict[str, Part
     return parts
 
 
-def _content(text: FileContent) -> str:
+def _file_hash(text: FileContent) -> str:
     return text.sha256

@@ -5,10 +5,10 @@ from contextlib import suppress
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row
-from foveal.data.prepare_examples import Form
+from foveal.data.prepare_examples import DataFormat
 
 
-def answered(form: Form, data: str, config: DataConfig) -> list[Row]:
+def read_labeled_rows(form: DataFormat, data: str, config: DataConfig) -> list[Row]:
     """Those rows that have an answer; what is wrong with them is told where they are read as questions."""
     with suppress(UserError):
         return [*form.read(data, config, [])]

@@ -15,70 +15,72 @@ from torch import Tensor
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.examples import Column, Examples, Ragged
-from foveal.data.text.token_batches import permuted
+from foveal.data.core.examples import Column, Examples, RaggedArray
+from foveal.data.text.token_batches import permute_indices
 
-RUNS = (1, 2, 4, 8)
+BUCKET_WIDTHS = (1, 2, 4, 8)
 """Lengths of the first column that are taken as one: the way that pads least is chosen."""
-Rows = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 
 
-class HeldOutExamples:
-    """Every example exactly once, about in order of length, in batches of at most `budget` tokens.
+class BucketedEvalBatches:
+    """Every example exactly once, about in order of length, in batches of at most `max_tokens` tokens.
 
     Tokens are those of all ragged columns, padding counted. A longer example is a batch of its own.
     """
 
-    def __init__(self, examples: Examples, budget: int):
+    def __init__(self, examples: Examples, max_tokens: int):
         self._examples = examples
-        places, self._cuts = arrange(lengths_of(examples), budget)
+        places, self._cuts = bucket_by_length(column_lengths(examples), max_tokens)
         self._order = np.argsort(places, kind="stable")
         self.per_epoch = len(self._cuts)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
         """All epochs are alike."""
-        return gather(self._examples, self._order[self._cuts[index]])
+        return collate_examples(self._examples, self._order[self._cuts[index]])
 
 
-class Buckets:
-    """Every example exactly once an epoch, in batches of at most `budget` tokens like HeldOutExamples'.
+class BucketedTrainBatches:
+    """Every example exactly once an epoch, in batches of at most `max_tokens` tokens like HeldOutExamples'.
 
     By (seed, epoch) examples of equal lengths take each other's places, and so do the batches. All epochs
     have as many batches, of the same shapes.
     """
 
-    def __init__(self, examples: Examples, budget: int, seed: int):
+    def __init__(self, examples: Examples, max_tokens: int, seed: int):
         self._examples, self._seed = examples, seed
-        self._places, self._cuts = arrange(lengths_of(examples), budget)
+        self._places, self._cuts = bucket_by_length(column_lengths(examples), max_tokens)
         self.per_epoch = len(self._cuts)
-        self._last: tuple[int, Rows] | None = None
+        self._last: tuple[int, RowIndices] | None = None
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
         index = range(self.per_epoch)[index]
-        turn = permuted(np.array([index]), self.per_epoch, derived_seed(self._seed, "batches", epoch))
-        return gather(self._examples, self._order(epoch)[self._cuts[turn.item()]])
+        turn = permute_indices(np.array([index]), self.per_epoch, derived_seed(self._seed, "batches", epoch))
+        return collate_examples(self._examples, self._order(epoch)[self._cuts[turn.item()]])
 
-    def _order(self, epoch: int) -> Rows:
+    def _order(self, epoch: int) -> RowIndices:
         """All examples in the epoch's order of length; that of the last epoch is kept."""
         if self._last is None or self._last[0] != epoch:
             count = len(self._places)
-            chance = permuted(np.arange(count), count, derived_seed(self._seed, "examples", epoch))
+            chance = permute_indices(np.arange(count), count, derived_seed(self._seed, "examples", epoch))
             self._last = epoch, np.lexsort((chance, self._places))
         return self._last[1]
 
 
-def gather(examples: Examples, rows: Rows) -> ExampleBatch:
+def collate_examples(examples: Examples, rows: RowIndices) -> ExampleBatch:
     """The examples `rows` (B,) as a batch."""
-    columns, lengths = side_by_side(examples.columns, rows)
+    columns, lengths = collate_columns(examples.columns, rows)
     scored = lengths["target" if "target" in lengths else "source"]
     return ExampleBatch(torch.from_numpy(rows), columns, lengths, int(scored.sum()))
 
 
-def side_by_side(given: Mapping[str, Column], rows: Rows) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def collate_columns(
+    source_columns: Mapping[str, Column], rows: RowIndices
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The `rows` (B,) of columns: whole numbers as int64, others as float32; the lengths of ragged ones."""
     columns, lengths = {}, {}
-    for name, column in given.items():
-        if isinstance(column, Ragged):
+    for name, column in source_columns.items():
+        if isinstance(column, RaggedArray):
             values, counts = column.padded(rows)
             lengths[name] = torch.from_numpy(counts)
         else:
@@ -88,22 +90,22 @@ def side_by_side(given: Mapping[str, Column], rows: Rows) -> tuple[dict[str, Ten
     return columns, lengths
 
 
-def lengths_of(examples: Examples) -> Rows:
+def column_lengths(examples: Examples) -> RowIndices:
     """(rows, K): the lengths in each of the ragged columns."""
-    ragged = [column for column in examples.columns.values() if isinstance(column, Ragged)]
+    ragged = [column for column in examples.columns.values() if isinstance(column, RaggedArray)]
     return np.stack([column.lengths for column in ragged], 1)
 
 
-def arrange(lengths: Rows, budget: int) -> tuple[Rows, list[slice]]:
+def bucket_by_length(lengths: RowIndices, max_tokens: int) -> tuple[RowIndices, list[slice]]:
     """Each row's place in the order of `lengths` (rows, K), equal ones in the same; and the batches in it."""
     if not len(lengths):
         raise UserError("no examples: give more rows, or keep less of them back (data.valid, data.test)")
-    ways = [_places(lengths, run) for run in RUNS]
-    places = min(ways, key=lambda places: _cells(lengths[np.argsort(places)], budget))
-    return places, fewest_cuts(lengths[np.argsort(places)], budget)
+    ways = [_sort_ranks(lengths, run) for run in BUCKET_WIDTHS]
+    places = min(ways, key=lambda places: _padded_tokens(lengths[np.argsort(places)], max_tokens))
+    return places, fewest_cuts(lengths[np.argsort(places)], max_tokens)
 
 
-def _places(lengths: Rows, run: int) -> Rows:
+def _sort_ranks(lengths: RowIndices, run: int) -> RowIndices:
     """Rows are ordered by the first of their lengths in runs of `run`, then by the others, then within runs.
 
     The second goes up and down by turns as the first grows, and so on, so that neighbours differ little.
@@ -116,30 +118,30 @@ def _places(lengths: Rows, run: int) -> Rows:
     return places
 
 
-def fewest_cuts(lengths: Rows, budget: int) -> list[slice]:
-    """Cut ordered rows of `lengths` (N, K) into the fewest batches of at most `budget`, all about full."""
-    fewest = len(_ends(lengths, budget))
-    mean = min(budget, int(lengths.sum()) // fewest)
+def fewest_cuts(lengths: RowIndices, max_tokens: int) -> list[slice]:
+    """Cut ordered rows of `lengths` (N, K) into the fewest batches of at most `max_tokens`, all about full."""
+    fewest = len(_batch_ends(lengths, max_tokens))
+    mean = min(max_tokens, int(lengths.sum()) // fewest)
     # The smallest budget that needs no more batches, so that the last one is no small rest.
-    budgets = range(mean, budget + 1)
-    evenly = budgets[bisect_left(budgets, -fewest, key=lambda enough: -len(_ends(lengths, enough)))]
-    return [slice(*ends) for ends in pairwise([0, *_ends(lengths, evenly)])]
+    budgets = range(mean, max_tokens + 1)
+    evenly = budgets[bisect_left(budgets, -fewest, key=lambda enough: -len(_batch_ends(lengths, enough)))]
+    return [slice(*ends) for ends in pairwise([0, *_batch_ends(lengths, evenly)])]
 
 
-def _cells(lengths: Rows, budget: int) -> int:
+def _padded_tokens(lengths: RowIndices, max_tokens: int) -> int:
     """Tokens and padding of all batches."""
-    ends = [0, *_ends(lengths, budget)]
+    ends = [0, *_batch_ends(lengths, max_tokens)]
     return int((np.maximum.reduceat(lengths, ends[:-1]).sum(1) * np.diff(ends)).sum())
 
 
-def _ends(lengths: Rows, budget: int) -> list[int]:
+def _batch_ends(lengths: RowIndices, max_tokens: int) -> list[int]:
     """Where batches end, each taking as many of the rows as it holds, and one at least."""
     ends: list[int] = []
     start = 0
     while start < len(lengths):
-        most = max(1, budget // max(1, int(lengths[start].sum())))
+        most = max(1, max_tokens // max(1, int(lengths[start].sum())))
         longest = np.maximum.accumulate(lengths[start : start + most]).sum(1)
-        fit = np.searchsorted(longest * np.arange(1, len(longest) + 1), budget, "right")
+        fit = np.searchsorted(longest * np.arange(1, len(longest) + 1), max_tokens, "right")
         start += max(1, int(fit))
         ends.append(start)
     return ends

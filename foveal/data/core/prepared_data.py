@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from foveal.data.core.rows import Aside
+from foveal.data.core.rows import SkippedRow
 
-Inputs = TypeVar("Inputs", covariant=True)
-Data = TypeVar("Data", covariant=True)
+ProcessorT = TypeVar("ProcessorT", covariant=True)
+SplitT = TypeVar("SplitT", covariant=True)
 
 
-class Taken(NamedTuple):
+class ReusedProcessors(NamedTuple):
     """What new inputs begin with of those of a run, whose encoder is to be used."""
 
     source: Any = None
@@ -18,25 +18,25 @@ class Taken(NamedTuple):
     """Its classes, which keep their numbers if the new ones are the same."""
 
 
-NOTHING = Taken()
+NO_REUSE = ReusedProcessors()
 
 
 @dataclass(frozen=True)
-class Prepared(Generic[Inputs, Data]):
-    """Ready to train on: `inputs` are tokenizers, labels and the like; a part that was not cut is None.
+class PreparedData(Generic[ProcessorT, SplitT]):
+    """Ready to train on: `processor` are tokenizers, labels and the like; a part that was not cut is None.
 
     `facts` is ready for JSON: `source`, and for each part in `parts` its sha256 and its sizes.
     """
 
-    inputs: Inputs
-    train: Data
-    valid: Data | None
-    test: Data | None
+    processor: ProcessorT
+    train: SplitT
+    valid: SplitT | None
+    test: SplitT | None
     facts: dict[str, Any]
-    aside: tuple[Aside, ...] = ()
+    skipped: tuple[SkippedRow, ...] = ()
     """The rows that can't be used."""
 
     @property
-    def held_out(self) -> Data | None:
+    def held_out(self) -> SplitT | None:
         """What a figure is of: the test part, else the validation, if there is one."""
         return self.valid if self.test is None else self.test

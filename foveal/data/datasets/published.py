@@ -9,19 +9,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from foveal.core.errors import UserError
-from foveal.data.core.hash_split import part_of_row
-from foveal.data.datasets.synthetic_strings import Parts
+from foveal.data.core.hash_split import split_of_text
+from foveal.data.datasets.synthetic_strings import PairsBySplit
 
-Files = Iterable[tuple[str, bytes]]
+NamedContents = Iterable[tuple[str, bytes]]
 """Names and contents."""
-MARKS = re.compile(r"[*_\\]| +$", re.MULTILINE)
+MARKDOWN_MARKS = re.compile(r"[*_\\]| +$", re.MULTILINE)
 """Markdown's, and the spaces at line ends that stand for line breaks."""
 
 
-def plays(files: Files) -> Iterator[tuple[str, bytes]]:
+def shakespeare_plays(files: NamedContents) -> Iterator[tuple[str, bytes]]:
     """Texts in Markdown, cleaned of its marks."""
     for name, content in files:
-        yield f"{PurePosixPath(name).stem}.txt", MARKS.sub("", content.decode()).encode()
+        yield f"{PurePosixPath(name).stem}.txt", MARKDOWN_MARKS.sub("", content.decode()).encode()
 
 
 def standard_library() -> Iterator[tuple[str, bytes]]:
@@ -45,28 +45,30 @@ def standard_library() -> Iterator[tuple[str, bytes]]:
         )
 
 
-def spellings(files: Files) -> Parts:
+def cmudict_pairs(files: NamedContents) -> PairsBySplit:
     """Spelling and phonemes of the CMU dictionary, lines such as `read(2) R IY1 D # note`.
 
     A word's part is that of the hash of its spelling, so all its pronunciations are in one.
     """
-    parts: Parts = {"train": [], "valid": [], "test": []}
+    parts: PairsBySplit = {"train": [], "valid": [], "test": []}
     for _, content in files:
         for line in content.decode().splitlines():
             word, _, sounds = line.partition("#")[0].strip().partition(" ")
             spelling = re.sub(r"\(\d+\)$", "", word)
             if sounds:
-                parts[part_of_row(spelling, {"valid": 0.05, "test": 0.1})].append((spelling, sounds.strip()))
+                parts[split_of_text(spelling, {"valid": 0.05, "test": 0.1})].append(
+                    (spelling, sounds.strip())
+                )
     return parts
 
 
-def reviews(files: Files) -> Parts:
+def movie_reviews(files: NamedContents) -> PairsBySplit:
     """Texts and their labels, negative or positive, of a table with columns `text`, `label` and `source`.
 
     Repeated texts are left out. Of each label in each source every tenth is for
     the test, and every twentieth for validation.
     """
-    parts: Parts = {"train": [], "valid": [], "test": []}
+    parts: PairsBySplit = {"train": [], "valid": [], "test": []}
     seen: set[str] = set()
     counts: Counter[tuple[str, str]] = Counter()
     for _, content in files:
@@ -82,7 +84,7 @@ def reviews(files: Files) -> Parts:
     return parts
 
 
-def measured(files: Files) -> Iterator[tuple[str, bytes]]:
+def uea_series(files: NamedContents) -> Iterator[tuple[str, bytes]]:
     """`NAME_TRAIN.ts` and `NAME_TEST.ts` of the UEA archive, as the parts that they are."""
     for name, content in files:
         part = PurePosixPath(name).stem.rpartition("_")[2].lower()

@@ -8,29 +8,29 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 Pair = tuple[str, str]
-Parts = dict[str, list[Pair]]
+PairsBySplit = dict[str, list[Pair]]
 
-LETTERS = "abcdefghij"
-LONGEST = 200
+ALPHABET = "abcdefghij"
+MAX_TRAIN_LETTERS = 200
 """Letters of a string to train on."""
-TESTED = (20, 50, 100, 200, 400, 600, 1000)
+TEST_LENGTHS = (20, 50, 100, 200, 400, 600, 1000)
 """Letters of the strings of the test, as many of each length."""
-COUNTS = {"train": 50_000, "valid": 500, "test": 50 * len(TESTED)}
+STRING_COUNTS = {"train": 50_000, "valid": 500, "test": 50 * len(TEST_LENGTHS)}
 SCAN_COUNTS = {"test": 4_182, "valid": 500}
 """A fifth of all commands, and some of the others; the rest is to train on."""
 
 
-def copies() -> Parts:
+def copy_pairs() -> PairsBySplit:
     """Letters with spaces between them, and the same again."""
-    return _strings(list)
+    return _string_pairs(list)
 
 
-def reversals() -> Parts:
+def reverse_pairs() -> PairsBySplit:
     """Letters with spaces between them, and the same from the last to the first."""
-    return _strings(reversed)
+    return _string_pairs(reversed)
 
 
-def _strings(answer: Callable[[list[str]], Iterable[str]]) -> Parts:
+def _string_pairs(answer: Callable[[list[str]], Iterable[str]]) -> PairsBySplit:
     """No string is there twice. To train on there are as many of 10 to 20 letters as of 100 to 200: what is
     to be done is learned from short ones first."""
     chance = Random(0)
@@ -38,19 +38,19 @@ def _strings(answer: Callable[[list[str]], Iterable[str]]) -> Parts:
 
     def pair(length: int = 0) -> Pair:
         while True:
-            count = length or int((LONGEST + 1) ** chance.random())
-            letters = [LETTERS[int(len(LETTERS) * chance.random())] for _ in range(count)]
+            count = length or int((MAX_TRAIN_LETTERS + 1) ** chance.random())
+            letters = [ALPHABET[int(len(ALPHABET) * chance.random())] for _ in range(count)]
             source = " ".join(letters)
             if source not in seen:
                 seen.add(source)
                 return source, " ".join(answer(letters))
 
-    parts = {part: [pair() for _ in range(COUNTS[part])] for part in ("train", "valid")}
-    each = COUNTS["test"] // len(TESTED)
-    return parts | {"test": [pair(length) for length in TESTED for _ in range(each)]}
+    parts = {part: [pair() for _ in range(STRING_COUNTS[part])] for part in ("train", "valid")}
+    each = STRING_COUNTS["test"] // len(TEST_LENGTHS)
+    return parts | {"test": [pair(length) for length in TEST_LENGTHS for _ in range(each)]}
 
 
-def scan() -> Parts:
+def scan() -> PairsBySplit:
     """SCAN's commands and moves, split at random (Lake and Baroni 2018, experiment 1)."""
     chance = Random(0)
     pairs = sorted(scan_pairs().items(), key=lambda _: chance.random())

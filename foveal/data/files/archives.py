@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from foveal.core.errors import UserError
 
-Member = tuple[str, bool, Callable[[], bytes]]
+ArchiveMember = tuple[str, bool, Callable[[], bytes]]
 """A name, whether it is a regular file, and what reads it."""
-AR, HEAD = b"!<arch>\n", 60
+AR_MAGIC, AR_HEADER_BYTES = b"!<arch>\n", 60
 """How an ar begins, and the bytes before each of its members: the name is first, the size at 48."""
 
 
@@ -43,31 +43,31 @@ def read_archive(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
         raise UserError(f"{path.name}: holds no {files}")
 
 
-def _members(path: Path) -> Iterator[Member]:
+def _members(path: Path) -> Iterator[ArchiveMember]:
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             for member in wheel.infolist():
                 kind = stat.S_IFMT(member.external_attr >> 16)
                 yield member.filename, kind in (0, stat.S_IFREG), partial(wheel.read, member)
         return
-    packed = io.BytesIO(_data_of(path) if path.suffix == ".deb" else path.read_bytes())
+    packed = io.BytesIO(_deb_data(path) if path.suffix == ".deb" else path.read_bytes())
     with tarfile.open(fileobj=packed) as tar:
         for entry in tar:
-            yield entry.name, entry.isreg(), partial(_content, tar, entry)
+            yield entry.name, entry.isreg(), partial(_read_member, tar, entry)
 
 
-def _content(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
+def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
     file = tar.extractfile(entry)
     return b"" if file is None else file.read()
 
 
-def _data_of(path: Path) -> bytes:
+def _deb_data(path: Path) -> bytes:
     """The member `data.tar.*` of a Debian package (deb(5))."""
     content = path.read_bytes()
-    place = len(AR) if content.startswith(AR) else len(content)
+    place = len(AR_MAGIC) if content.startswith(AR_MAGIC) else len(content)
     while place < len(content):
-        head = content[place : place + HEAD]
-        size, start = int(head[48:58]), place + HEAD
+        head = content[place : place + AR_HEADER_BYTES]
+        size, start = int(head[48:58]), place + AR_HEADER_BYTES
         if head.startswith(b"data.tar"):
             return content[start : start + size]
         place = start + size + size % 2

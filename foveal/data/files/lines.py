@@ -7,45 +7,45 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-LONGEST = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 """Bytes of the longest row that is taken; what is longer is damage."""
 
 
 class Line(NamedTuple):
-    """`text` with its end; or `why` it is none."""
+    """`text` with its end; or `reason` it is none."""
 
     number: int
     text: str
-    why: str
+    reason: str
 
 
-class Lines:
-    """The lines that a file's `readline` gives; one longer than `longest` bytes is passed over unheld."""
+class LineReader:
+    """The lines that a file's `readline` gives; one longer than `max_bytes` bytes is passed over unheld."""
 
-    def __init__(self, readline: Callable[[int], bytes], longest: int = LONGEST):
-        self._readline, self._longest, self._number = readline, longest, 0
+    def __init__(self, readline: Callable[[int], bytes], max_bytes: int = MAX_LINE_BYTES):
+        self._readline, self._max_bytes, self._number = readline, max_bytes, 0
         self._ahead: deque[Line] = deque()
 
-    def __iter__(self) -> "Lines":
+    def __iter__(self) -> "LineReader":
         return self
 
     def __next__(self) -> Line:
         if self._ahead:
             return self._ahead.popleft()
-        data = self._readline(self._longest + 1)
+        data = self._readline(self._max_bytes + 1)
         if not data:
             raise StopIteration
         self._number += 1
-        if len(data) > self._longest:
+        if len(data) > self._max_bytes:
             while data and not data.endswith(b"\n"):
-                data = self._readline(self._longest)
-            return Line(self._number, "", f"longer than {self._longest:,} bytes; cut it into several rows")
+                data = self._readline(self._max_bytes)
+            return Line(self._number, "", f"longer than {self._max_bytes:,} bytes; cut it into several rows")
         try:
             return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")
         except UnicodeDecodeError as error:
             why = f"not UTF-8 at byte {error.start} of the line; mend it, or convert the file with iconv"
             return Line(self._number, "", why)
 
-    def put_back(self, lines: Iterable[Line]) -> None:
+    def unread(self, lines: Iterable[Line]) -> None:
         """The last lines taken, to be taken again."""
         self._ahead.extendleft(reversed([*lines]))

@@ -12,9 +12,9 @@ from typing import cast
 
 from foveal.core.errors import UserError
 
-File = Path | zipfile.Path
+AnyPath = Path | zipfile.Path
 """A file, or one in a zip."""
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 """Bytes read at a time, and about the length of a piece."""
 
 
@@ -22,7 +22,7 @@ class NotTextError(UserError):
     """A file whose bytes are not UTF-8 text."""
 
 
-def open_file(path: File) -> BufferedIOBase:
+def open_file(path: AnyPath) -> BufferedIOBase:
     """`path` for reading; UserError if the system refuses."""
     try:
         return cast(BufferedIOBase, path.open("rb"))
@@ -43,15 +43,17 @@ def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[s
         file.seek(start)
         position, text = start, ""
         while True:
-            block = file.read(BLOCK if stop is None else max(0, min(BLOCK, stop - position)))
+            block = file.read(BLOCK_BYTES if stop is None else max(0, min(BLOCK_BYTES, stop - position)))
             if b"\0" in block:
-                raise not_text(path, block, position + block.index(0), "NUL byte", at_start=position == 0)
+                raise not_text_error(
+                    path, block, position + block.index(0), "NUL byte", at_start=position == 0
+                )
             position += len(block)
             try:
                 text += decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 first = position - len(error.object)
-                raise not_text(
+                raise not_text_error(
                     path, error.object, first + error.start, error.reason, at_start=first == 0
                 ) from None
             if not block:
@@ -63,7 +65,7 @@ def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[s
         yield text
 
 
-def not_text(path: Path, data: bytes, offset: int, reason: str, *, at_start: bool) -> NotTextError:
+def not_text_error(path: Path, data: bytes, offset: int, reason: str, *, at_start: bool) -> NotTextError:
     """Why `data`, a part of the file at `path`, is no UTF-8 text at byte `offset` of the file."""
     if at_start and _is_utf16(data):
         return NotTextError(f"{path}: UTF-16; convert with: iconv -f UTF-16 -t UTF-8 OLD > NEW")

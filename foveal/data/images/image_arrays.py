@@ -16,29 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Found
-from foveal.data.files.folders import PARTS
-from foveal.data.files.tables import SUFFIXES as TABLES
-from foveal.data.files.tables import columns_of, read_records
+from foveal.data.core.fields import Fields, Record
+from foveal.data.files.folders import SPLIT_FOLDERS
+from foveal.data.files.tables import TABLE_SUFFIXES as TABLES
+from foveal.data.files.tables import column_names, read_records
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.decode_limits import is_bomb
-from foveal.data.images.image_decoding import SUFFIXES, eight_bits, white_of
+from foveal.data.images.decode_limits import is_decompression_bomb
+from foveal.data.images.image_decoding import IMAGE_SUFFIXES, to_uint8, white_level
 
-IDX = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
-IDX_PARTS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
+IDX_NAME = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
+IDX_SPLITS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
 """By a word in the name of an IDX file which part is in it."""
-NPZ_NAMES = (("x_{}", "y_{}"), ("{}_images", "{}_labels"))
+NPZ_ARRAY_NAMES = (("x_{}", "y_{}"), ("{}_images", "{}_labels"))
 """What the arrays of a part are called; where there are no parts, `images` and `labels`."""
-COLUMNS = ("image", "img")
+IMAGE_COLUMNS = ("image", "img")
 """Names of a table's column of pictures: in Parquet `{"bytes": ...}` or the bytes; or names of files."""
 
 
-def part_sets(data: str) -> dict[str, str]:
+def array_splits(data: str) -> dict[str, str]:
     """By part the IDX files of a folder, or places such as `mnist.npz/train`; none without a `train`."""
     path = Path(data)
     if path.is_dir():
-        found = [file for file in sorted(path.iterdir()) if IDX.fullmatch(file.name)]
-        parts = {_idx_part(file): str(file) for file in found}
+        found = [file for file in sorted(path.iterdir()) if IDX_NAME.fullmatch(file.name)]
+        parts = {_idx_split(file): str(file) for file in found}
         if len(parts) < len(found):
             raise UserError(
                 f"{data}: {', '.join(file.name for file in found)}: several of one part; keep one"
@@ -47,8 +47,8 @@ def part_sets(data: str) -> dict[str, str]:
         names = _array_names(path)
         parts = {
             part: f"{data}/{name}"
-            for name, part in PARTS.items()
-            for image, _ in NPZ_NAMES
+            for name, part in SPLIT_FOLDERS.items()
+            for image, _ in NPZ_ARRAY_NAMES
             if image.format(name) in names
         }
     else:
@@ -56,53 +56,53 @@ def part_sets(data: str) -> dict[str, str]:
     return {part: parts[part] for part in ("train", "valid", "test") if part in parts and "train" in parts}
 
 
-def is_set(data: str) -> bool:
+def has_many_images(data: str) -> bool:
     """Whether there are pictures in the file."""
     path = Path(data)
-    if picture_column(path):
+    if image_column(path):
         return True
     if path.suffix.lower() == ".npz" and path.is_file():
         return "images" in _array_names(path)
-    return path.parent.suffix.lower() == ".npz" or bool(IDX.fullmatch(path.name))
+    return path.parent.suffix.lower() == ".npz" or bool(IDX_NAME.fullmatch(path.name))
 
 
-def picture_column(path: Path) -> str | None:
+def image_column(path: Path) -> str | None:
     """The column of a table with pictures, or in text with names of their files; None if there is none."""
     if path.suffix.lower() not in TABLES or not path.is_file():
         return None
     try:
-        column = next((name for name in COLUMNS if name in columns_of(path)), None)
+        column = next((name for name in IMAGE_COLUMNS if name in column_names(path)), None)
         if column is None or path.suffix.lower() == ".parquet":
             return column
         rows = (found[column] for _, found in read_records(path, [column]) if isinstance(found, dict))
         first = next(rows, None)
     except UserError:
         return None  # whose reader says what is wrong
-    return column if isinstance(first, str) and first.lower().endswith(SUFFIXES) else None
+    return column if isinstance(first, str) and first.lower().endswith(IMAGE_SUFFIXES) else None
 
 
-def pictures_in(data: str, label: str | None) -> Iterator[Found]:
+def read_images(data: str, label: str | None) -> Iterator[Record]:
     """Each picture: where it is, and `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
 
     `label` is its column in a table; labels are left out if it is None. Errors: UserError for what concerns
     the whole file.
     """
     path = Path(data)
-    if column := picture_column(path):
+    if column := image_column(path):
         return _table(path, column, label)
-    if IDX.fullmatch(path.name):
+    if IDX_NAME.fullmatch(path.name):
         images = _idx(path)
-        return _rows(path, images, _idx(_labels_beside(path)) if label else None)
+        return _array_rows(path, images, _idx(_labels_beside(path)) if label else None)
     part = "" if path.suffix.lower() == ".npz" else path.name
     return _npz(path.parent if part else path, part, label is not None)
 
 
-def _rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Found]:
+def _array_rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Record]:
     if labels is not None and not len(labels) == labels.size == len(images):
         raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
-    white = white_of([images])
+    white = white_level([images])
     for number, image in enumerate(images):
-        levels = eight_bits(image, white)
+        levels = to_uint8(image, white)
         fields: Fields = {"image": levels}
         if labels is not None:
             fields["label"] = labels.reshape(-1)[number].item()
@@ -140,8 +140,8 @@ def _labels_beside(path: Path) -> Path:
     return found
 
 
-def _idx_part(path: Path) -> str:
-    return next((part for word, part in IDX_PARTS.items() if word in path.name), "train")
+def _idx_split(path: Path) -> str:
+    return next((part for word, part in IDX_SPLITS.items() if word in path.name), "train")
 
 
 def _array_names(path: Path) -> set[str]:
@@ -156,13 +156,13 @@ def _array_names(path: Path) -> set[str]:
 def _check_size(path: Path, size: int) -> None:
     """UserError if more bytes are to come out of a packed file than can be meant."""
     packed = path.stat().st_size
-    if is_bomb(packed, size):
+    if is_decompression_bomb(packed, size):
         raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
 
 
-def _npz(path: Path, part: str, labelled: bool) -> Iterator[Found]:
+def _npz(path: Path, split: str, labeled: bool) -> Iterator[Record]:
     """`images` and `labels`; those of a part are `x_train` and `y_train`, or `train_images` and so on."""
-    names = [(image.format(part), label.format(part)) for image, label in NPZ_NAMES]
+    names = [(image.format(split), label.format(split)) for image, label in NPZ_ARRAY_NAMES]
     known = _array_names(path)
     image, label = next((pair for pair in names if pair[0] in known), ("images", "labels"))
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
@@ -171,29 +171,29 @@ def _npz(path: Path, part: str, labelled: bool) -> Iterator[Found]:
         try:
             with np.load(file, allow_pickle=False) as stored:
                 images = np.atleast_1d(stored[image])
-                labels = np.atleast_1d(stored[label]) if labelled else None
+                labels = np.atleast_1d(stored[label]) if labeled else None
         except Exception as error:  # of numpy, zipfile and zlib, of many kinds
             raise UserError(
                 f"{path}: no arrays {image} and {label} that can be read: {error}; save them with numpy.savez"
             ) from None
-    yield from _rows(path, images, labels)
+    yield from _array_rows(path, images, labels)
 
 
-def _table(path: Path, column: str, label: str | None) -> Iterator[Found]:
-    classes = _classes(path, label)
+def _table(path: Path, column: str, label: str | None) -> Iterator[Record]:
+    classes = _class_names(path, label)
     for place, found in read_records(path, [column, label] if label else [column]):
         yield (
             place,
-            found if isinstance(found, str) else picture_fields(path, found, column, label, classes),
+            found if isinstance(found, str) else image_fields(path, found, column, label, classes),
         )
 
 
-def picture_fields(
-    table: Path, found: Fields, column: str, label: str | None, classes: list[str]
+def image_fields(
+    table: Path, row: Fields, column: str, label: str | None, classes: list[str]
 ) -> Fields | str:
     """As `image` a picture's bytes, or its file, named from the table's folder on, and the `label`, if its
     column is given; or why there are none."""
-    held, number = found[column], found[label] if label else None
+    held, number = row[column], row[label] if label else None
     content = held.get("bytes") if isinstance(held, dict) else held
     if isinstance(content, str) and content:
         content = table.parent / content
@@ -206,7 +206,7 @@ def picture_fields(
     return {"image": content} | ({"label": number} if label else {})
 
 
-def _classes(path: Path, label: str | None) -> list[str]:
+def _class_names(path: Path, label: str | None) -> list[str]:
     """The names of the classes, where Hugging Face's datasets has left them in the file."""
     if path.suffix.lower() != ".parquet":
         return []

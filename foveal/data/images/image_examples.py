@@ -12,23 +12,29 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from foveal.config import DataConfig
-from foveal.data.core.classes import Numbers, class_names, names_to_json, numbering, open_names
+from foveal.data.core.classes import (
+    ClassIds,
+    class_names,
+    class_names_to_json,
+    load_class_names,
+    make_label_encoder,
+)
 from foveal.data.core.examples import Column, Examples
-from foveal.data.core.prepared_data import NOTHING, Taken
-from foveal.data.core.rows import Aside, Row, keep
-from foveal.data.core.split_data import Part, hashed
-from foveal.data.core.standardize import FILE as CHANNELS
-from foveal.data.core.standardize import Statistics, Values, reading
-from foveal.data.images.image_decoding import Pixels, enlarged, enlarged_shape
-from foveal.data.images.image_files import labelled_pictures, unlabelled_pictures
-from foveal.data.images.image_rows import decoded
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
+from foveal.data.core.split_data import SplitData, content_hash
+from foveal.data.core.standardize import STATISTICS_FILE as CHANNELS
+from foveal.data.core.standardize import FloatArray, Statistics, explain_read_errors
+from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
+from foveal.data.images.image_files import labeled_images, unlabeled_images
+from foveal.data.images.image_rows import load_row_images
 
-LABELS = "labels.json"
-FILE = "images.json"
+LABELS_FILE = "labels.json"
+IMAGE_SIZE_FILE = "images.json"
 
 
 @runtime_checkable
-class Seen(Protocol):
+class ImageProcessor(Protocol):
     """What is seen of images: squares of `size` pixels, standardised by the channels' statistics."""
 
     @property
@@ -37,12 +43,12 @@ class Seen(Protocol):
     @property
     def size(self) -> int: ...
 
-    def told(self, columns: Mapping[str, Tensor]) -> str:
+    def caption(self, columns: Mapping[str, Tensor]) -> str:
         """In words, what belongs to one image of a batch; `columns` are its own."""
 
 
 @dataclass(frozen=True)
-class ImageInputs:
+class ImageClassificationProcessor:
     """The statistics of the channels, the classes in the order of their numbers, and what a model sees:
     squares of `size` pixels."""
 
@@ -60,11 +66,11 @@ class ImageInputs:
         return len(self.statistics.mean)
 
     @cached_property
-    def numbers(self) -> Callable[[Sequence[str]], Numbers | str]:
+    def numbers(self) -> Callable[[Sequence[str]], ClassIds | str]:
         """Of labels, or why one has none."""
-        return numbering(self.labels)
+        return make_label_encoder(self.labels)
 
-    def told(self, columns: Mapping[str, Tensor]) -> str:
+    def caption(self, columns: Mapping[str, Tensor]) -> str:
         """The label; of two images that were mixed both, with the share of the first."""
         name = self.labels[int(columns["label"])]
         if "other" not in columns:
@@ -72,34 +78,36 @@ class ImageInputs:
         return f"{name} {100 * columns['share']:.0f} %, {self.labels[int(columns['other'])]}"
 
     def files(self) -> dict[str, bytes]:
-        return seen_files(self) | {LABELS: names_to_json(self.labels)}
+        return image_processor_files(self) | {LABELS_FILE: class_names_to_json(self.labels)}
 
 
-def seen_files(inputs: Seen) -> dict[str, bytes]:
+def image_processor_files(processor: ImageProcessor) -> dict[str, bytes]:
     """What a run keeps of it."""
-    size = json.dumps({"size": inputs.size})
-    return {CHANNELS: inputs.statistics.to_json().encode(), FILE: size.encode()}
+    size = json.dumps({"size": processor.size})
+    return {CHANNELS: processor.statistics.to_json().encode(), IMAGE_SIZE_FILE: size.encode()}
 
 
-def open_seen(folder: Path) -> tuple[Statistics, int]:
-    """What `seen_files` gave, below `folder`."""
-    with reading(folder / FILE):
-        size = int(json.loads((folder / FILE).read_bytes())["size"])
+def load_statistics_and_size(folder: Path) -> tuple[Statistics, int]:
+    """What `image_processor_files` gave, below `folder`."""
+    with explain_read_errors(folder / IMAGE_SIZE_FILE):
+        size = int(json.loads((folder / IMAGE_SIZE_FILE).read_bytes())["size"])
     return Statistics.load(folder), size
 
 
 @dataclass(frozen=True)
-class Pictures(Examples):
+class ImageExamples(Examples):
     """Column `picture`, the number of each row's picture, and what belongs to it, such as its `label`.
 
-    Small ones are kept as they are: of what is asked for, both sides are at least `inputs.size`.
+    Small ones are kept as they are: of what is asked for, both sides are at least `processor.size`.
     """
 
-    inputs: Seen
-    kept: Sequence[Pixels]
+    processor: ImageProcessor
+    unique_images: Sequence[Pixels]
 
     @classmethod
-    def of(cls, pictures: Iterable[Pixels], inputs: Seen, **columns: Column) -> "Pictures":
+    def from_data(
+        cls, pictures: Iterable[Pixels], processor: ImageProcessor, **columns: Column
+    ) -> "ImageExamples":
         """One and the same array is kept once."""
         numbers: dict[int, int] = {}
         kept: list[Pixels] = []
@@ -109,85 +117,99 @@ class Pictures(Examples):
             if number == len(kept):
                 kept.append(picture)
             which.append(number)
-        return cls({"picture": np.array(which, np.int64), **columns}, inputs, kept)
+        return cls({"picture": np.array(which, np.int64), **columns}, processor, kept)
 
     def __getitem__(self, row: int) -> Pixels:
         """(H, W, C)"""
-        return enlarged(self.kept[int(self.columns["picture"][row])], self.inputs.size)
+        return upscale(self.unique_images[int(self.columns["picture"][row])], self.processor.size)
 
-    def shapes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def shapes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """(B, 2)"""
         numbers = np.asarray(self.columns["picture"])[rows]
-        sides = [self.kept[number].shape for number in numbers]
-        return np.array([enlarged_shape(side[0], side[1], self.inputs.size) for side in sides], np.int64)
+        sides = [self.unique_images[number].shape for number in numbers]
+        return np.array([upscaled_shape(side[0], side[1], self.processor.size) for side in sides], np.int64)
 
-    def centre(self, row: int) -> Pixels:
+    def center_crop(self, row: int) -> Pixels:
         """(size, size, C)"""
-        picture, size = self[row], self.inputs.size
+        picture, size = self[row], self.processor.size
         top, left = ((side - size) // 2 for side in picture.shape[:2])
         return picture[top : top + size, left : left + size]
 
 
-class PictureForm:
+class ImageFormat:
     """What forms of images have in common: images that wait for an answer."""
 
-    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """A picture, or all of a folder or zip; `source` is the name of the file."""
-        for row in decoded(unlabelled_pictures(data), config.image, aside):
-            yield Row(row.place, {"source": row.fields["name"], **row.fields})
+        for row in load_row_images(unlabeled_images(data), config.image, skipped):
+            yield Row(row.location, {"source": row.fields["name"], **row.fields})
 
-    def encode_questions(
-        self, rows: list[Row], inputs: Seen, config: DataConfig, aside: list[Aside]
-    ) -> tuple[list[Row], Pictures]:
-        return rows, Pictures.of((row.fields["picture"] for row in rows), inputs)
+    def encode_unlabeled(
+        self, rows: list[Row], processor: ImageProcessor, config: DataConfig, skipped: list[SkippedRow]
+    ) -> tuple[list[Row], ImageExamples]:
+        return rows, ImageExamples.from_data((row.fields["picture"] for row in rows), processor)
 
 
-class ImageForm(PictureForm):
+class ImageClassificationFormat(ImageFormat):
     """A `Form`."""
 
-    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
         `name` of the file and `label`."""
-        for row in decoded(labelled_pictures(data, config.label), config.image, aside):
+        for row in load_row_images(labeled_images(data, config.label), config.image, skipped):
             label = row.fields["label"]
             if label.splitlines() != [label]:  # labels are written beside pictures, and in tables
-                aside.append(Aside(row.place, f"the label {label!r} has a line end in it; rename it"))
+                skipped.append(
+                    SkippedRow(row.location, f"the label {label!r} has a line end in it; rename it")
+                )
                 continue
-            yield Row(row.place, {"source": row.fields["content"], **row.fields})
+            yield Row(row.location, {"source": row.fields["content"], **row.fields})
 
-    def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
-    ) -> ImageInputs:
+    def make_processor(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+    ) -> ImageClassificationProcessor:
         labels = (row.fields["label"] for row in rows)
         alike = f"all of the {len(rows):,} images to train on have the label"
-        names = class_names(data, labels, alike, known=taken.labels)
-        return ImageInputs(taken.source or statistics_of(rows), names, config.image.size)
+        names = class_names(data, labels, alike, known=reused.labels)
+        return ImageClassificationProcessor(reused.source or image_statistics(rows), names, config.image.size)
 
     def encode(
-        self, rows: list[Row], inputs: ImageInputs, config: DataConfig, aside: list[Aside]
-    ) -> Part[Pictures]:
+        self,
+        rows: list[Row],
+        processor: ImageClassificationProcessor,
+        config: DataConfig,
+        skipped: list[SkippedRow],
+    ) -> SplitData[ImageExamples]:
         """Column `label` beside the pictures."""
-        kept, numbers = keep(rows, lambda row: inputs.numbers([row.fields["label"]]), aside)
+        kept, numbers = encode_or_skip(rows, lambda row: processor.numbers([row.fields["label"]]), skipped)
         wanted = ("name", "label", "source")
         names, labels, contents = ([row.fields[name] for row in kept] for name in wanted)
         pictures = (row.fields["picture"] for row in kept)
         column = np.array(numbers, np.int64).reshape(-1)
-        sha256 = hashed(zip(contents, labels, strict=True))
-        return Part(names, labels, Pictures.of(pictures, inputs, label=column), [], {}, sha256, contents)
+        sha256 = content_hash(zip(contents, labels, strict=True))
+        return SplitData(
+            names,
+            labels,
+            ImageExamples.from_data(pictures, processor, label=column),
+            [],
+            {},
+            sha256,
+            contents,
+        )
 
-    def open_inputs(self, folder: Path) -> ImageInputs:
-        """What `ImageInputs.files` gave, below `folder`."""
-        statistics, size = open_seen(folder)
-        return ImageInputs(statistics, open_names(folder / LABELS), size)
+    def load_processor(self, folder: Path) -> ImageClassificationProcessor:
+        """What `ImageClassificationProcessor.files` gave, below `folder`."""
+        statistics, size = load_statistics_and_size(folder)
+        return ImageClassificationProcessor(statistics, load_class_names(folder / LABELS_FILE), size)
 
 
-def statistics_of(rows: list[Row]) -> Statistics:
+def image_statistics(rows: list[Row]) -> Statistics:
     """Those of the channels of all pictures, each of which counts once, whatever is said of it."""
     once = {id(row.fields["picture"]): row.fields["picture"] for row in rows}
-    return Statistics.of(_pixels([*once.values()]))
+    return Statistics.from_data(_pixel_batches([*once.values()]))
 
 
-def _pixels(pictures: list[Pixels]) -> Iterator[Values]:
+def _pixel_batches(pictures: list[Pixels]) -> Iterator[FloatArray]:
     """Those of many pictures (N, C) at a time."""
     many = 256
     for start in range(0, len(pictures), many):

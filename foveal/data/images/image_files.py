@@ -13,76 +13,85 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts
-from foveal.data.core.rows import Aside, Row, checked
-from foveal.data.files.folders import FILE, NAME, TABLES, files_in, open_folder, read_folder
+from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.folders import (
+    FILE_FIELD,
+    FILE_NAME_COLUMN,
+    METADATA_FILES,
+    open_folder,
+    read_folder,
+    walk_files,
+)
 from foveal.data.files.tables import read_records
-from foveal.data.files.utf8 import File
-from foveal.data.images.decode_limits import is_bomb
-from foveal.data.images.image_arrays import is_set, part_sets, pictures_in
-from foveal.data.images.image_decoding import SUFFIXES, Picture, from_array, read_picture
-from foveal.data.prepare_examples import part_files
+from foveal.data.files.utf8 import AnyPath
+from foveal.data.images.decode_limits import is_decompression_bomb
+from foveal.data.images.image_arrays import array_splits, has_many_images, read_images
+from foveal.data.images.image_decoding import IMAGE_SUFFIXES, DecodedImage, decode_image, image_from_array
+from foveal.data.prepare_examples import split_paths
 
-HEAVIEST = 1 << 27
+MAX_FILE_BYTES = 1 << 27
 """Bytes of the largest file that is opened."""
-SOME = 100
+SNIFFED_FILES = 100
 """Files of a folder that are looked at to see what it is for."""
 
 
-def labelled_pictures(data: str, label: str) -> Iterator[Row | Aside]:
+def labeled_images(data: str, label: str) -> Iterator[Row | SkippedRow]:
     """Each picture at a path: `image` (a file, its bytes, or an array), its `name` and its `label`.
 
     `label` is the column of a folder's table, or of a table of pictures. Errors: UserError for what concerns
     all of it.
     """
-    if is_set(data):
-        yield from named(checked(data, pictures_in(data, label), _with_text))
+    if has_many_images(data):
+        yield from with_names(validate_rows(data, read_images(data, label), _label_as_text))
         return
     folder = open_folder(data)
-    yield from _in_folder(folder, "label" if table_of(folder) is None else label)
+    yield from _in_folder(folder, "label" if metadata_table(folder) is None else label)
 
 
-def captioned_pictures(data: str, column: str) -> Iterator[Row | Aside]:
+def captioned_images(data: str, column: str) -> Iterator[Row | SkippedRow]:
     """The same with a text as `label`; pictures of a folder that its table does not name are set aside."""
-    if is_set(data):
-        yield from labelled_pictures(data, column)
+    if has_many_images(data):
+        yield from labeled_images(data, column)
         return
     folder = open_folder(data)
     yield from _in_folder(folder, column)
-    yield from unnamed_pictures(folder)
+    yield from unlisted_images(folder)
 
 
-def unlabelled_pictures(data: str) -> Iterator[Row | Aside]:
+def unlabeled_images(data: str) -> Iterator[Row | SkippedRow]:
     """A picture, or all of a folder, a zip or another file that holds many: `image` and `name`."""
-    path, sets = Path(data), part_sets(data)
-    if sets or is_set(data):
+    path, sets = Path(data), array_splits(data)
+    if sets or has_many_images(data):
         for one in sets.values() or [data]:
-            yield from named(checked(one, pictures_in(one, None), _as_is))
+            yield from with_names(validate_rows(one, read_images(one, None), _as_is))
         return
-    if path.is_file() and not is_archive(path):
-        files: Iterator[File] = iter([path])
+    if path.is_file() and not is_zip(path):
+        files: Iterator[AnyPath] = iter([path])
     else:
         folder = open_folder(data)
-        files = (folder / name for name in files_in(folder) if _is_picture(name))
+        files = (folder / name for name in walk_files(folder) if _is_image(name))
     none = True
     for file in files:
         none = False
         yield Row(str(file), {"image": file, "name": str(file)})
     if none:
-        raise UserError(f"{data}: no pictures in it ({', '.join(SUFFIXES)}); give others, or rename them")
+        raise UserError(
+            f"{data}: no pictures in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them"
+        )
 
 
-def picture_of(image: File | bytes | NDArray[Any], size: int, channels: int) -> Picture | str:
+def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) -> DecodedImage | str:
     """What is in a file, or an array; or why it is no picture."""
     if isinstance(image, np.ndarray):
-        return from_array(image, size, channels)
-    content = image if isinstance(image, bytes) else content_of(image)
-    return content if isinstance(content, str) else read_picture(content, size, channels)
+        return image_from_array(image, size, channels)
+    content = image if isinstance(image, bytes) else read_file_bytes(image)
+    return content if isinstance(content, str) else decode_image(content, size, channels)
 
 
-def content_of(image: File) -> bytes | str:
+def read_file_bytes(image: AnyPath) -> bytes | str:
     """What is in the file of a picture; or why it is not opened."""
     try:
-        weight = _weight(image)
+        weight = _file_size(image)
         if isinstance(weight, str):
             return weight
         with image.open("rb") as opened:
@@ -91,43 +100,47 @@ def content_of(image: File) -> bytes | str:
         return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file anew"
 
 
-def is_pictures(data: str) -> bool:
+def is_image_data(data: str) -> bool:
     """Whether a path is a picture, a file that holds many, or a folder or zip whose first files are some."""
     try:
-        if part_sets(data):
+        if array_splits(data):
             return True
-        path = Path(part_files(data)["train"])
-        if path.is_file() and not is_archive(path):
-            return is_set(str(path)) or _is_picture(path.name)
+        path = Path(split_paths(data)["train"])
+        if path.is_file() and not is_zip(path):
+            return has_many_images(str(path)) or _is_image(path.name)
         folder = open_folder(str(path))
-        first = [*islice((name for name in files_in(folder) if name not in TABLES), SOME)]
+        first = [*islice((name for name in walk_files(folder) if name not in METADATA_FILES), SNIFFED_FILES)]
     except UserError:  # whose reader says what is wrong
         return False
-    return 2 * sum(map(_is_picture, first)) > len(first)
+    return 2 * sum(map(_is_image, first)) > len(first)
 
 
-def _in_folder(folder: File, column: str) -> Iterator[Row | Aside]:
+def _in_folder(folder: AnyPath, column: str) -> Iterator[Row | SkippedRow]:
     for row in read_folder(folder, (column,)):
         if isinstance(row, Row):
-            file = row.fields[FILE]
-            row = Row(row.place, {"image": file, "name": str(file), "label": row.fields[column].strip()})
+            file = row.fields[FILE_FIELD]
+            row = Row(row.location, {"image": file, "name": str(file), "label": row.fields[column].strip()})
         yield row
 
 
-def unnamed_pictures(folder: File) -> Iterator[Aside]:
+def unlisted_images(folder: AnyPath) -> Iterator[SkippedRow]:
     """The pictures that the folder's table does not name."""
-    table = table_of(folder)
+    table = metadata_table(folder)
     if table is None:
         return
-    names = (found[NAME] for _, found in read_records(table, [NAME]) if isinstance(found, dict))
+    names = (
+        found[FILE_NAME_COLUMN]
+        for _, found in read_records(table, [FILE_NAME_COLUMN])
+        if isinstance(found, dict)
+    )
     named = {os.path.normpath(name) for name in names if isinstance(name, str)}
-    for name in files_in(folder):
-        if _is_picture(name) and name not in named:
+    for name in walk_files(folder):
+        if _is_image(name) and name not in named:
             why = f"no row of {table.name} names it; write one, or take the picture away"
-            yield Aside(str(folder / name), why)
+            yield SkippedRow(str(folder / name), why)
 
 
-def _with_text(fields: Fields) -> Fields | str:
+def _label_as_text(fields: Fields) -> Fields | str:
     texts = as_texts({"label": fields["label"]})
     return texts if isinstance(texts, str) else fields | {"label": texts["label"].strip()}
 
@@ -136,35 +149,37 @@ def _as_is(fields: Fields) -> Fields:
     return fields
 
 
-def named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
+def with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
     """With its file as the name of each, or where it is in one of many."""
     for row in rows:
         if isinstance(row, Row):
             image = row.fields["image"]
-            row = Row(row.place, row.fields | {"name": str(image) if isinstance(image, Path) else row.place})
+            row = Row(
+                row.location, row.fields | {"name": str(image) if isinstance(image, Path) else row.location}
+            )
         yield row
 
 
-def table_of(folder: File) -> File | None:
+def metadata_table(folder: AnyPath) -> AnyPath | None:
     """That says what belongs to each file of a folder."""
-    tables: Iterator[File] = (folder / name for name in TABLES)
+    tables: Iterator[AnyPath] = (folder / name for name in METADATA_FILES)
     return next((table for table in tables if table.is_file()), None)
 
 
-def is_archive(path: Path) -> bool:
+def is_zip(path: Path) -> bool:
     return path.suffix.lower() == ".zip"
 
 
-def _is_picture(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES)
+def _is_image(name: str) -> bool:
+    return name.lower().endswith(IMAGE_SUFFIXES)
 
 
-def _weight(file: File) -> int | str:
+def _file_size(file: AnyPath) -> int | str:
     """Bytes in it, or why it is not to be opened."""
     if isinstance(file, zipfile.Path):
         member = file.root.getinfo(file.at)
         size, packed = member.file_size, member.compress_size
-        if is_bomb(packed, size):
+        if is_decompression_bomb(packed, size):
             return f"{packed:,} bytes that say they are {size:,} unpacked; leave it out"
     else:
         status = os.stat(file)
@@ -173,4 +188,6 @@ def _weight(file: File) -> int | str:
             return "a folder, and one picture is wanted; name one in it"
         if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
             return "neither a file nor a folder; take it away"
-    return f"a file of more than {HEAVIEST >> 20} MiB; make it smaller" if size > HEAVIEST else size
+    return (
+        f"a file of more than {MAX_FILE_BYTES >> 20} MiB; make it smaller" if size > MAX_FILE_BYTES else size
+    )

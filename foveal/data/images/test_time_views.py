@@ -8,13 +8,13 @@ from jaxtyping import UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
-Crops = Literal["centre", "mirrored", "moved", "ten"]
-COUNTS: dict[Crops, int] = {"centre": 1, "mirrored": 2, "moved": 6, "ten": 10}
+ViewName = Literal["centre", "mirrored", "moved", "ten"]
+VIEW_COUNTS: dict[ViewName, int] = {"centre": 1, "mirrored": 2, "moved": 6, "ten": 10}
 """Views at each scale."""
 
 
-def views(
-    picture: UInt8[Tensor, "C H W"], size: int, crops: Crops, scales: Sequence[float]
+def make_views(
+    image: UInt8[Tensor, "C H W"], size: int, crops: ViewName, scales: Sequence[float]
 ) -> UInt8[Tensor, "V C size size"]:
     """Squares of `size` pixels out of the picture at each scale of its sides, which stay at least `size`.
 
@@ -22,25 +22,25 @@ def views(
     the border mirrored (Jordan 2024, 3.5); or the four corners and the centre, each with its mirror image
     (Krizhevsky et al. 2012, 4.1). Several scales: Simonyan and Zisserman 2015, 3.2.
     """
-    return torch.cat([_crops(_scaled(picture, size, scale), size, crops) for scale in scales])
+    return torch.cat([_crops(_scale(image, size, scale), size, crops) for scale in scales])
 
 
-def _scaled(picture: Tensor, size: int, scale: float) -> Tensor:
-    sides = [max(size, round(scale * side)) for side in picture.shape[1:]]
-    if sides == list(picture.shape[1:]):
-        return picture
-    return F.interpolate(picture[None], sides, mode="bilinear", antialias=True)[0]
+def _scale(image: Tensor, size: int, scale: float) -> Tensor:
+    sides = [max(size, round(scale * side)) for side in image.shape[1:]]
+    if sides == list(image.shape[1:]):
+        return image
+    return F.interpolate(image[None], sides, mode="bilinear", antialias=True)[0]
 
 
-def _crops(picture: Tensor, size: int, crops: Crops) -> Tensor:
-    spare = [side - size for side in picture.shape[1:]]
+def _crops(image: Tensor, size: int, crops: ViewName) -> Tensor:
+    spare = [side - size for side in image.shape[1:]]
     top, left = spare[0] // 2, spare[1] // 2
     places = [(top, left)]
     if crops == "ten":
         places += [(top, left) for top in (0, spare[0]) for left in (0, spare[1])]
     elif crops == "moved":
-        picture = F.pad(picture[None], (1, 1, 1, 1), mode="reflect")[0]
+        image = F.pad(image[None], (1, 1, 1, 1), mode="reflect")[0]
         places = [(top + by, left + by) for by in (1, 0, 2)]
-    cut = [picture[:, top : top + size, left : left + size] for top, left in places]
+    cut = [image[:, top : top + size, left : left + size] for top, left in places]
     seen = torch.stack(cut)
     return seen if crops == "centre" else torch.cat([seen, seen.flip(3)])

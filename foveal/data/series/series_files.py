@@ -13,37 +13,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Found, as_texts
-from foveal.data.core.rows import Aside, Row, checked
-from foveal.data.files.lines import Line, Lines
+from foveal.data.core.fields import Fields, Record, as_texts
+from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.utf8 import open_file
 
-LONGEST = 1 << 26
+MAX_SERIES_LINE_BYTES = 1 << 26
 """Bytes of the longest line that is taken."""
-HEADER = 1000
+MAX_HEADER_LINES = 1000
 """Lines in which the header of a `.ts` file ends."""
 
 
-def read_series(path: Path) -> Iterator[Row | Aside]:
+def read_series(path: Path) -> Iterator[Row | SkippedRow]:
     """Every series in `path`, in order, all with as many channels and the same fields as the first.
 
     One that is broken, has no steps, or misses a value, comes as Aside. Errors: UserError for what concerns
     the whole file.
     """
-    read = READERS.get(path.suffix.lower())
+    read = SERIES_READERS.get(path.suffix.lower())
     if read is None:
-        raise UserError(f"{path}: series are read from {', '.join(READERS)}; convert it to one of them")
+        raise UserError(
+            f"{path}: series are read from {', '.join(SERIES_READERS)}; convert it to one of them"
+        )
     first: Fields = {}
 
-    def check(found: Fields) -> Fields | str:
-        fields = _series(found)
+    def check(record: Fields) -> Fields | str:
+        fields = _check_series(record)
         if isinstance(fields, str):
             return fields
         if not first:
             first.update(fields)
-        return _unlike(fields, first) or fields
+        return _difference(fields, first) or fields
 
-    return checked(str(path), read(path), check)
+    return validate_rows(str(path), read(path), check)
 
 
 def is_series(path: Path) -> bool:
@@ -51,25 +53,25 @@ def is_series(path: Path) -> bool:
     if path.suffix.lower() != ".ts":
         return path.suffix.lower() == ".npz"
     with open_file(path) as file:
-        return any(line.strip().lower() == b"@data" for line in islice(file, HEADER))
+        return any(line.strip().lower() == b"@data" for line in islice(file, MAX_HEADER_LINES))
 
 
-def _series(found: Fields) -> Fields | str:
+def _check_series(record: Fields) -> Fields | str:
     """Finite `values` of float32, and labels as texts; or why they are not."""
     try:
         with np.errstate(over="ignore"):
-            values = np.asarray(found["values"], np.float32)
+            values = np.asarray(record["values"], np.float32)
     except (ValueError, TypeError, OverflowError):
         return "its values are not numbers, as many at each step; mend it"
     if values.ndim != 2 or not values.size:
         return f"its values have the shape {values.shape}; (steps, channels) is needed"
     if not np.isfinite(values).all():
         return "a value is missing or not finite; fill it in"
-    labels = _labels(found, len(values))
+    labels = _labels(record, len(values))
     return labels if isinstance(labels, str) else {"values": values} | labels
 
 
-def _unlike(fields: Fields, first: Fields) -> str:
+def _difference(fields: Fields, first: Fields) -> str:
     """How a series differs from the first; empty if it doesn't."""
     if fields.keys() != first.keys():
         return f"has {', '.join(fields)}, and the first series {', '.join(first)}; make them alike"
@@ -77,22 +79,22 @@ def _unlike(fields: Fields, first: Fields) -> str:
     return "" if channels == needed else f"has {channels} channels, and the first series {needed}; mend it"
 
 
-def _labels(found: Fields, steps: int) -> Fields | str:
+def _labels(record: Fields, steps: int) -> Fields | str:
     """`label` or `labels`, if any, as texts; or why they are none."""
-    if "label" in found:
-        return as_texts({"label": found["label"]})
-    if "labels" not in found:
+    if "label" in record:
+        return as_texts({"label": record["label"]})
+    if "labels" not in record:
         return {}
-    labels = found["labels"]
+    labels = record["labels"]
     if not isinstance(labels, list) or len(labels) != steps:
         return f"its labels are not a list of {steps}, as many as it has steps; mend it"
     texts = as_texts({f"labels, {number}": label for number, label in enumerate(labels, 1)})
     return texts if isinstance(texts, str) else {"labels": [*texts.values()]}
 
 
-def _jsonl(path: Path) -> Iterator[Found]:
+def _jsonl(path: Path) -> Iterator[Record]:
     """`{"values": [[...], ...], "label": "..."}`, or `"labels"` with one for each step."""
-    return ((f"line {line.number}", line.why or _json_fields(line.text)) for line in _lines(path))
+    return ((f"line {line.number}", line.reason or _json_fields(line.text)) for line in _lines(path))
 
 
 def _json_fields(text: str) -> Fields | str:
@@ -107,7 +109,7 @@ def _json_fields(text: str) -> Fields | str:
     return {name: row[name] for name in ("values", "label", "labels") if name in row}
 
 
-def _ts(path: Path) -> Iterator[Found]:
+def _ts(path: Path) -> Iterator[Record]:
     """The form of sktime and aeon: settings (`@`), notes (`#`, `%`) and, behind `@data`, a series a line.
 
     Its channels are parted by `:`, the steps of each by `,`; the label is the last part.
@@ -144,7 +146,7 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
     return {"values": np.array(columns).T} | fields
 
 
-def _npz(path: Path) -> Iterator[Found]:
+def _npz(path: Path) -> Iterator[Record]:
     """`x` (N, T, C), with `lengths` (N,) where the rest is padding; or `x` (steps, C), and the `lengths` of
     the series that lie in it one behind the other. `y` is (N,), or like `x` without its C."""
     arrays = _arrays(path)
@@ -156,7 +158,7 @@ def _npz(path: Path) -> Iterator[Found]:
         )
     if lengths is None:
         lengths = np.full(len(x), x.shape[1])
-    if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not _fit(lengths, x):
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not _lengths_fit(lengths, x):
         raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit x {x.shape}; mend them")
     if y is not None and y.shape not in (lengths.shape, x.shape[:-1]):
         raise UserError(f"{path}: y is {y.shape}; needed: a label a series {lengths.shape}, or one a step")
@@ -171,7 +173,7 @@ def _npz(path: Path) -> Iterator[Found]:
         yield f"series {i + 1}", fields
 
 
-def _fit(lengths: NDArray[Any], x: NDArray[Any]) -> bool:
+def _lengths_fit(lengths: NDArray[Any], x: NDArray[Any]) -> bool:
     if (lengths < 0).any():
         return False
     if x.ndim == 2:
@@ -197,8 +199,12 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
 def _lines(path: Path) -> Iterator[Line]:
     """Those that are not blank."""
     with open_file(path) as file:
-        yield from (line for line in Lines(file.readline, LONGEST) if line.why or line.text.strip())
+        yield from (
+            line
+            for line in LineReader(file.readline, MAX_SERIES_LINE_BYTES)
+            if line.reason or line.text.strip()
+        )
 
 
-READERS = {".ts": _ts, ".npz": _npz, ".jsonl": _jsonl}
+SERIES_READERS = {".ts": _ts, ".npz": _npz, ".jsonl": _jsonl}
 """A reader for each suffix."""

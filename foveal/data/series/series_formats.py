@@ -11,17 +11,23 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.core.classes import Numbers, class_names, names_to_json, numbering, open_names
-from foveal.data.core.examples import Column, Examples, Ragged
-from foveal.data.core.prepared_data import NOTHING, Taken
-from foveal.data.core.rows import Aside, Row, keep
-from foveal.data.core.split_data import Part, hashed
-from foveal.data.core.standardize import FILE as CHANNELS
-from foveal.data.core.standardize import Statistics, Values
+from foveal.data.core.classes import (
+    ClassIds,
+    class_names,
+    class_names_to_json,
+    load_class_names,
+    make_label_encoder,
+)
+from foveal.data.core.examples import Column, Examples, RaggedArray
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
+from foveal.data.core.split_data import SplitData, content_hash
+from foveal.data.core.standardize import STATISTICS_FILE as CHANNELS
+from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.series.series_files import read_series
 
-LABELS = "labels.json"
-LABELLED = {
+LABELS_FILE = "labels.json"
+LABEL_FIELDS = {
     "label": "one label for the whole series (--task series)",
     "labels": "a label for each step (--task steps)",
 }
@@ -29,7 +35,7 @@ LABELLED = {
 
 
 @dataclass(frozen=True)
-class SeriesInputs:
+class SeriesProcessor:
     """The statistics of the channels, and the classes in the order of their numbers."""
 
     statistics: Statistics
@@ -44,131 +50,135 @@ class SeriesInputs:
     def channels(self) -> int:
         return len(self.statistics.mean)
 
-    def encode(self, values: Values, longest: int) -> Values | str:
+    def encode(self, values: FloatArray, max_length: int) -> FloatArray | str:
         """(T, C) standardised; or why the model can't read it."""
         if values.shape[1] != self.channels:
             return f"{values.shape[1]} channels, and the model reads {self.channels}; give it those"
-        return _too_long(values, longest) or self.statistics.standardize(values)
+        return _too_long(values, max_length) or self.statistics.standardize(values)
 
     def files(self) -> dict[str, bytes]:
-        return {CHANNELS: self.statistics.to_json().encode(), LABELS: names_to_json(self.labels)}
+        return {CHANNELS: self.statistics.to_json().encode(), LABELS_FILE: class_names_to_json(self.labels)}
 
 
-class MeasuredForm(ABC):
+class SeriesFormat(ABC):
     """A `Form`; what a series is labelled with is the subclass's."""
 
     field: ClassVar[str]
     """Where a row has what is needed."""
-    needed: ClassVar[str]
+    expected: ClassVar[str]
 
-    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The labelled series of a file: fields `source` (the sha256 of the values), `values` and `label`.
 
         Errors: UserError if they are not labelled so.
         """
-        for row in _rows(data, aside):
-            values: Values = row.fields["values"]
+        for row in _rows(data, skipped):
+            values: FloatArray = row.fields["values"]
             if self.field not in row.fields:
-                has = next((told for field, told in LABELLED.items() if field in row.fields), "no labels")
-                raise UserError(f"{row.place}: has {has}, and {self.needed} is needed")
+                has = next((told for field, told in LABEL_FIELDS.items() if field in row.fields), "no labels")
+                raise UserError(f"{row.location}: has {has}, and {self.expected} is needed")
             content = hashlib.sha256(values.tobytes()).hexdigest()
-            yield Row(row.place, {"source": content, "values": values, "label": row.fields[self.field]})
+            yield Row(row.location, {"source": content, "values": values, "label": row.fields[self.field]})
 
-    def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
-    ) -> SeriesInputs:
-        usable = [row for row in rows if not _too_long(row.fields["values"], config.longest)]
+    def make_processor(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+    ) -> SeriesProcessor:
+        usable = [row for row in rows if not _too_long(row.fields["values"], config.max_length)]
         if not usable:
-            why = _too_long(rows[0].fields["values"], config.longest)
-            raise UserError(f"{data}: no series can be used, the first: {rows[0].place}: {why}")
-        labels = (label for row in usable for label in self.listed(row.fields["label"]))
+            why = _too_long(rows[0].fields["values"], config.max_length)
+            raise UserError(f"{data}: no series can be used, the first: {rows[0].location}: {why}")
+        labels = (label for row in usable for label in self.label_list(row.fields["label"]))
         alike = f"all of the {len(usable):,} series to train on have the label"
-        names = class_names(data, labels, alike, known=taken.labels)
-        return SeriesInputs(taken.source or Statistics.of(row.fields["values"] for row in usable), names)
+        names = class_names(data, labels, alike, known=reused.labels)
+        return SeriesProcessor(
+            reused.source or Statistics.from_data(row.fields["values"] for row in usable), names
+        )
 
     def encode(
-        self, rows: list[Row], inputs: SeriesInputs, config: DataConfig, aside: list[Aside]
-    ) -> Part[Examples]:
+        self, rows: list[Row], processor: SeriesProcessor, config: DataConfig, skipped: list[SkippedRow]
+    ) -> SplitData[Examples]:
         """Column `source` are the steps (T, C), standardised; beside it `label`, or `places` and `target` of
         each step."""
-        number = numbering(inputs.labels)
+        number = make_label_encoder(processor.labels)
 
-        def encoded(row: Row) -> tuple[Values, Numbers] | str:
-            values = inputs.encode(row.fields["values"], config.longest)
-            numbers = number(self.listed(row.fields["label"]))
+        def encoded(row: Row) -> tuple[FloatArray, ClassIds] | str:
+            values = processor.encode(row.fields["values"], config.max_length)
+            numbers = number(self.label_list(row.fields["label"]))
             if isinstance(values, str):
                 return values
             return numbers if isinstance(numbers, str) else (values, numbers)
 
-        kept, found = keep(rows, encoded, aside)
-        columns = self.columns(Ragged.from_rows(one[0] for one in found), [one[1] for one in found])
+        kept, found = encode_or_skip(rows, encoded, skipped)
+        columns = self.columns(RaggedArray.from_rows(one[0] for one in found), [one[1] for one in found])
         labels, contents = ([row.fields[name] for row in kept] for name in ("label", "source"))
         examples = Examples(columns)
         lengths = examples.lengths("source")
-        sizes, sha256 = {"steps": sum(lengths)}, hashed(zip(contents, labels, strict=True))
-        return Part([row.place for row in kept], labels, examples, lengths, sizes, sha256, contents)
+        sizes, sha256 = {"steps": sum(lengths)}, content_hash(zip(contents, labels, strict=True))
+        return SplitData([row.location for row in kept], labels, examples, lengths, sizes, sha256, contents)
 
-    def open_inputs(self, folder: Path) -> SeriesInputs:
-        """What `SeriesInputs.files` gave, below `folder`."""
-        return SeriesInputs(Statistics.load(folder), open_names(folder / LABELS))
+    def load_processor(self, folder: Path) -> SeriesProcessor:
+        """What `SeriesProcessor.files` gave, below `folder`."""
+        return SeriesProcessor(Statistics.load(folder), load_class_names(folder / LABELS_FILE))
 
-    def read_questions(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Series, labelled or not."""
-        for row in _rows(data, aside):
-            yield Row(row.place, {"source": row.place, "values": row.fields["values"]})
+        for row in _rows(data, skipped):
+            yield Row(row.location, {"source": row.location, "values": row.fields["values"]})
 
-    def encode_questions(
-        self, rows: list[Row], inputs: SeriesInputs, config: DataConfig, aside: list[Aside]
+    def encode_unlabeled(
+        self, rows: list[Row], processor: SeriesProcessor, config: DataConfig, skipped: list[SkippedRow]
     ) -> tuple[list[Row], Examples]:
-        kept, steps = keep(rows, lambda row: inputs.encode(row.fields["values"], config.longest), aside)
-        return kept, Examples(self.columns(Ragged.from_rows(steps), []))
+        kept, steps = encode_or_skip(
+            rows, lambda row: processor.encode(row.fields["values"], config.max_length), skipped
+        )
+        return kept, Examples(self.columns(RaggedArray.from_rows(steps), []))
 
     @abstractmethod
-    def listed(self, label: Any) -> list[str]:
+    def label_list(self, label: Any) -> list[str]:
         """What a row's `label` holds."""
 
     @abstractmethod
-    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+    def columns(self, source: RaggedArray, numbers: list[ClassIds]) -> dict[str, Column]:
         """Of the `source`, and of the numbers of its labels where they are known."""
 
 
-class OneLabel(MeasuredForm):
+class SeriesClassificationFormat(SeriesFormat):
     """One label for each series."""
 
-    field, needed = "label", "one for the whole series"
+    field, expected = "label", "one for the whole series"
 
-    def listed(self, label: str) -> list[str]:
+    def label_list(self, label: str) -> list[str]:
         return [label]
 
-    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
+    def columns(self, source: RaggedArray, numbers: list[ClassIds]) -> dict[str, Column]:
         return {"source": source} | ({"label": np.concatenate(numbers)} if numbers else {})
 
 
-class LabelEachStep(MeasuredForm):
+class SeriesTaggingFormat(SeriesFormat):
     """One label for each step: step i is place i."""
 
-    field, needed = "labels", "one for each step"
+    field, expected = "labels", "one for each step"
 
-    def listed(self, label: list[str]) -> list[str]:
+    def label_list(self, label: list[str]) -> list[str]:
         return label
 
-    def columns(self, source: Ragged, numbers: list[Numbers]) -> dict[str, Column]:
-        places = Ragged.from_rows(np.arange(length) for length in source.lengths)
-        target = {"target": Ragged.from_rows(numbers)} if numbers else {}
+    def columns(self, source: RaggedArray, numbers: list[ClassIds]) -> dict[str, Column]:
+        places = RaggedArray.from_rows(np.arange(length) for length in source.lengths)
+        target = {"target": RaggedArray.from_rows(numbers)} if numbers else {}
         return {"source": source, "places": places, **target}
 
 
-def _rows(data: str, aside: list[Aside]) -> Iterator[Row]:
+def _rows(data: str, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The usable series of a file, the others put into the list."""
     for row in read_series(Path(data)):
-        if isinstance(row, Aside):
-            aside.append(row)
+        if isinstance(row, SkippedRow):
+            skipped.append(row)
         else:
             yield row
 
 
-def _too_long(values: Values, longest: int) -> str:
+def _too_long(values: FloatArray, max_length: int) -> str:
     """Why a series is left out; empty if it is not."""
-    if len(values) <= longest:
+    if len(values) <= max_length:
         return ""
-    return f"{len(values):,} steps, and data.longest={longest}: train with more, or cut the series"
+    return f"{len(values):,} steps, and data.longest={max_length}: train with more, or cut the series"

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.data.files.tables import SUFFIXES, read_table
+from foveal.data.files.tables import TABLE_SUFFIXES, read_table
 from foveal.data.files.utf8 import NotTextError, read_text
 
 
@@ -36,7 +36,7 @@ class TextFile:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table with a column of text: each row is a document."""
 
     path: Path
@@ -61,7 +61,7 @@ class FileContent:
 
 
 @dataclass(frozen=True)
-class Folder:
+class TextFolder:
     """Every text file below a folder, in the order of their paths; hidden and empty ones are left out.
 
     Files that are not UTF-8 text are `skipped`. Errors: a folder with no text in it.
@@ -72,7 +72,7 @@ class Folder:
     @cached_property
     def files(self) -> tuple[Path, ...]:
         found = []
-        for folder, inside, names in os.walk(self.path, onerror=_unreadable):
+        for folder, inside, names in os.walk(self.path, onerror=_raise_unreadable):
             inside[:] = [name for name in inside if not name.startswith(".")]
             found += [Path(folder, name) for name in names if not name.startswith(".")]
         return tuple(sorted(path for path in found if path.is_file()))
@@ -110,10 +110,10 @@ class Folder:
             yield Document(str(text.path), read_text(text.path))
 
 
-Source = TextFile | Table | Folder
+TextSource = TextFile | TextTable | TextFolder
 
 
-def open_source(path: Path, column: str) -> Source:
+def open_text_source(path: Path, column: str) -> TextSource:
     """The documents at `path`. Errors: a path that is missing, empty or no file."""
     try:
         status = path.stat()
@@ -122,13 +122,13 @@ def open_source(path: Path, column: str) -> Source:
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     if stat.S_ISDIR(status.st_mode):
-        return Folder(path)
+        return TextFolder(path)
     if not stat.S_ISREG(status.st_mode):
         raise UserError(f"{path}: neither a file nor a folder; write the text to a file first")
     if status.st_size == 0:
         raise UserError(f"{path}: empty; give a file with text in it")
-    return Table(path, column) if path.suffix.lower() in SUFFIXES else TextFile(path)
+    return TextTable(path, column) if path.suffix.lower() in TABLE_SUFFIXES else TextFile(path)
 
 
-def _unreadable(error: OSError) -> None:
+def _raise_unreadable(error: OSError) -> None:
     raise UserError(f"{error.filename}: can't read: {error.strerror}")

@@ -8,40 +8,42 @@ from pathlib import Path
 
 from foveal.data.text.tokenizer_base import Tokenizer
 
-FILE = "limit.json"
-SPARE = 1.5
+LENGTH_LIMIT_FILE = "limit.json"
+LENGTH_MARGIN = 1.5
 """Of what training has."""
 
 
 @dataclass(frozen=True)
-class Room:
+class LengthLimit:
     """`limit` tokens, or `ratio` for each token (or frame) of the source where that is more, but no more than
-    `most`, which is what the model reads of a target."""
+    `maximum`, which is what the model reads of a target."""
 
     limit: int
     ratio: float = 0.0
-    most: int = 1 << 20
+    maximum: int = 1 << 20
 
     @classmethod
-    def measured(cls, longest: int, ratio: float, most: int) -> "Room":
-        """Half as many again as the `longest` target of training has, and as its targets have of tokens to
+    def from_lengths(cls, max_length: int, ratio: float, maximum: int) -> "LengthLimit":
+        """Half as many again as the `max_length` target of training has, and as its targets have of tokens to
         each token of their sources."""
-        return cls(min(most, int(SPARE * longest) + 1), SPARE * ratio, most)
+        return cls(min(maximum, int(LENGTH_MARGIN * max_length) + 1), LENGTH_MARGIN * ratio, maximum)
 
     @classmethod
-    def of_texts(cls, target: Tokenizer, texts: Iterable[str], most: int, ratio: float = 0.0) -> "Room":
-        """`measured` on the `texts` of training, in tokens of `target`."""
-        return cls.measured(most_tokens(target, texts), ratio, most)
+    def from_texts(
+        cls, target: Tokenizer, texts: Iterable[str], maximum: int, ratio: float = 0.0
+    ) -> "LengthLimit":
+        """`from_lengths` on the `texts` of training, in tokens of `target`."""
+        return cls.from_lengths(max_token_count(target, texts), ratio, maximum)
 
-    def of(self, source: int) -> int:
+    def for_source(self, source: int) -> int:
         """The most tokens that are written for a source of that length."""
-        return min(self.most, max(self.limit, math.ceil(self.ratio * source)))
+        return min(self.maximum, max(self.limit, math.ceil(self.ratio * source)))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
 
-def most_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
+def max_token_count(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
     """Those of the text that has the most, which need not be the one of the most characters. No token is less
     than a byte, so the longest are counted first, and none that has fewer bytes than the most tokens yet."""
     most = 0
@@ -52,6 +54,6 @@ def most_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
     return most
 
 
-def read_room(folder: Path) -> Room:
+def load_length_limit(folder: Path) -> LengthLimit:
     """What a run keeps of it in `folder`; in older ones there is the limit alone."""
-    return Room(**json.loads((folder / FILE).read_bytes()))
+    return LengthLimit(**json.loads((folder / LENGTH_LIMIT_FILE).read_bytes()))

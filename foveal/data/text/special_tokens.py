@@ -4,25 +4,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foveal.data.text.tokenizers import Ids, Tokenizer
+from foveal.data.text.tokenizers import TokenIds, Tokenizer
 
 
 @dataclass(frozen=True)
-class Marks:
+class SpecialTokens:
     """Three tokens behind the `size` = V of a tokenizer.
 
-    A source ends with `stop`. A target y is read as [start, y ...] and scored as [y ..., stop]. `mask`
+    A source ends with `eos`. A target y is read as [start, y ...] and scored as [y ..., stop]. `mask`
     stands for what is to be guessed.
     """
 
     size: int
 
     @property
-    def start(self) -> int:
+    def bos(self) -> int:
         return self.size
 
     @property
-    def stop(self) -> int:
+    def eos(self) -> int:
         return self.size + 1
 
     @property
@@ -30,17 +30,17 @@ class Marks:
         return self.size + 2
 
     @property
-    def vocabulary(self) -> int:
+    def vocab_size(self) -> int:
         """V with the marks: the size of an embedding's table."""
         return self.size + 3
 
 
-def framed(tokens: Ids, tokenizer: Tokenizer, longest: int | None = None) -> Ids:
-    """A source as it is read: `stop` behind it, and `start` before it if its tokenizer wants so.
+def add_special_tokens(tokens: TokenIds, tokenizer: Tokenizer, max_length: int | None = None) -> TokenIds:
+    """A source as it is read: `eos` behind it, and `bos` before it if its tokenizer wants so.
 
-    Of a source that would be longer than `longest` with them, the last tokens are left out.
+    Of a source that would be longer than `max_length` with them, the last tokens are left out.
     """
-    marks = Marks(tokenizer.size)
-    front = [marks.start] if tokenizer.opened else []
-    kept = tokens if longest is None else tokens[: max(0, longest - len(front) - 1)]
-    return np.concatenate([np.array(front, np.int64), kept, np.array([marks.stop])])
+    marks = SpecialTokens(tokenizer.size)
+    front = [marks.bos] if tokenizer.add_bos else []
+    kept = tokens if max_length is None else tokens[: max(0, max_length - len(front) - 1)]
+    return np.concatenate([np.array(front, np.int64), kept, np.array([marks.eos])])

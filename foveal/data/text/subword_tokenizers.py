@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from foveal.data.text.tokenizer_base import Ids, Tokenizer, utf8
+from foveal.data.text.tokenizer_base import TokenIds, Tokenizer, encode_utf8
 
-PART = 4096
+CHUNK_CHARACTERS = 4096
 """Characters that byte-pair encoding is given at a time, to the end of a word."""
 WORD_END = re.compile(r"(?<=\S)(?=[ \n])")
 
@@ -21,7 +21,7 @@ class BPETokenizer(Tokenizer):
 
     def __init__(self, fast: Any):
         self._fast = fast
-        byte_of = {letter: byte for byte, letter in enumerate(byte_letters())}
+        byte_of = {letter: byte for byte, letter in enumerate(bytes_to_unicode())}
         added = fast.get_added_tokens_decoder()  # written as they are
         letters = [fast.id_to_token(i) for i in range(fast.get_vocab_size())]
         super().__init__(
@@ -44,10 +44,10 @@ class BPETokenizer(Tokenizer):
         trainer = trainers.BpeTrainer(
             vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False, special_tokens=[]
         )
-        fast.train_from_iterator((list(_words(text)) for text in texts), trainer)
+        fast.train_from_iterator((list(_chunks(text)) for text in texts), trainer)
         return cls(fast)
 
-    def encode(self, text: str) -> Ids:
+    def encode(self, text: str) -> TokenIds:
         return _encode(self._fast, text)
 
     def to_json(self) -> str:
@@ -63,7 +63,7 @@ class WordPieceTokenizer(Tokenizer):
     """
 
     kind = "wordpiece"
-    opened = True
+    add_bos = True
 
     def __init__(self, fast: Any):
         self._fast = fast
@@ -76,20 +76,20 @@ class WordPieceTokenizer(Tokenizer):
             ]
         )
 
-    def encode(self, text: str) -> Ids:
+    def encode(self, text: str) -> TokenIds:
         return _encode(self._fast, text)
 
     def to_json(self) -> str:
         return str(self._fast.to_str())
 
 
-def _encode(fast: Any, text: str) -> Ids:
-    utf8(text)
-    found = fast.encode_batch_fast(list(_words(text)), add_special_tokens=False)
+def _encode(fast: Any, text: str) -> TokenIds:
+    encode_utf8(text)
+    found = fast.encode_batch_fast(list(_chunks(text)), add_special_tokens=False)
     return np.fromiter(chain.from_iterable(encoding.ids for encoding in found), np.int64)
 
 
-def _words(text: str) -> Iterator[str]:
+def _chunks(text: str) -> Iterator[str]:
     """The text in short parts that give the same tokens as the whole, faster and in less memory.
 
     A token of byte-level BPE may begin with white space but never goes on to it, so a part may end there.
@@ -97,13 +97,13 @@ def _words(text: str) -> Iterator[str]:
     """
     start = 0
     while start < len(text):
-        end = WORD_END.search(text, start + PART, start + 2 * PART)
-        stop = end.start() if end else start + 2 * PART
+        end = WORD_END.search(text, start + CHUNK_CHARACTERS, start + 2 * CHUNK_CHARACTERS)
+        stop = end.start() if end else start + 2 * CHUNK_CHARACTERS
         yield text[start:stop]
         start = stop
 
 
-def byte_letters() -> str:
+def bytes_to_unicode() -> str:
     """The letters that byte-level BPE writes its bytes in: printable ones as they are, others from U+0100."""
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = count(0x100)

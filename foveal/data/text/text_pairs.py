@@ -7,59 +7,65 @@ from pathlib import Path
 import numpy as np
 
 from foveal.config import DataConfig
-from foveal.data.core.examples import Examples, Ragged
-from foveal.data.core.prepared_data import NOTHING, Taken
-from foveal.data.core.rows import Aside, Row, keep, read_rows
-from foveal.data.core.split_data import Part, hashed, in_words
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip, read_rows
+from foveal.data.core.split_data import SplitData, content_hash, word_counts
 from foveal.data.files.aligned import read_aligned
 from foveal.data.text import unlabeled_texts
-from foveal.data.text.length_limit import FILE as ROOM
-from foveal.data.text.length_limit import Room, read_room
-from foveal.data.text.special_tokens import Marks, framed
-from foveal.data.text.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
+from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.text.special_tokens import SpecialTokens, add_special_tokens
+from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 
-SAMPLED = 1000
+RATIO_SAMPLE = 1000
 """Pairs that the ratio of lengths is measured on, spread over all."""
 
 
 @dataclass(frozen=True)
-class PairInputs:
+class TextPairProcessor:
     """The tokenizers of source and target (one and the same if the vocabulary is joint).
 
-    `room` says how long a target may become.
+    `length_limit` says how long a target may become.
     """
 
     source: Tokenizer
     target: Tokenizer
-    room: Room
+    length_limit: LengthLimit
 
     @property
-    def joint(self) -> bool:
+    def shared_vocabulary(self) -> bool:
         return self.source is self.target
 
-    def encode_source(self, text: str) -> Ids:
+    def encode_source(self, text: str) -> TokenIds:
         """The tokens with the marks. Characters without a token are left out."""
-        return framed(self.source.encode_known(text)[0], self.source)
+        return add_special_tokens(self.source.encode_known(text)[0], self.source)
 
-    def encode_target(self, text: str) -> Ids:
-        return np.append(self.target.encode_known(text)[0], Marks(self.target.size).stop)
+    def encode_target(self, text: str) -> TokenIds:
+        return np.append(self.target.encode_known(text)[0], SpecialTokens(self.target.size).eos)
 
     def files(self) -> dict[str, bytes]:
-        sides = {"text": self.source} if self.joint else {"source": self.source, "target": self.target}
-        files = {f"{side}/{FILE}": tokenizer.to_json().encode() for side, tokenizer in sides.items()}
-        return files | {ROOM: self.room.to_json().encode()}
+        sides = (
+            {"text": self.source}
+            if self.shared_vocabulary
+            else {"source": self.source, "target": self.target}
+        )
+        files = {
+            f"{side}/{TOKENIZER_FILE}": tokenizer.to_json().encode() for side, tokenizer in sides.items()
+        }
+        return files | {ROOM: self.length_limit.to_json().encode()}
 
 
-def open_inputs(folder: Path) -> PairInputs:
-    """What `PairInputs.files` gave, below `folder`."""
-    room = read_room(folder)
+def load_processor(folder: Path) -> TextPairProcessor:
+    """What `TextPairProcessor.files` gave, below `folder`."""
+    room = load_length_limit(folder)
     if (folder / "text").is_dir():
         joint = load_tokenizer(folder / "text")
-        return PairInputs(joint, joint, room)
-    return PairInputs(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), room)
+        return TextPairProcessor(joint, joint, room)
+    return TextPairProcessor(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), room)
 
 
-def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The pairs of a table, or of two aligned files `a,b`, as fields `source` and `target`."""
     columns = (config.source, config.target)
     first, comma, second = data.partition(",")
@@ -68,62 +74,68 @@ def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
     else:
         found = read_rows(Path(data), columns)
     for row in found:
-        if isinstance(row, Aside):
-            aside.append(row)
+        if isinstance(row, SkippedRow):
+            skipped.append(row)
         else:
             source, target = (row.fields[column] for column in columns)
-            yield Row(row.place, {"source": source.strip(), "target": target.strip()})
+            yield Row(row.location, {"source": source.strip(), "target": target.strip()})
 
 
-def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Sources without targets."""
-    return unlabeled_texts.read_questions(Path(data), config.source, aside)
+    return unlabeled_texts.read_unlabeled(Path(data), config.source, skipped)
 
 
-def encode_questions(
-    rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]
+def encode_unlabeled(
+    rows: list[Row], processor: TextPairProcessor, config: DataConfig, skipped: list[SkippedRow]
 ) -> tuple[list[Row], Examples]:
-    def encoded(row: Row) -> Ids | str:
-        return unlabeled_texts.readable(inputs.encode_source(row.fields["source"]), config.longest)
+    def encoded(row: Row) -> TokenIds | str:
+        return unlabeled_texts.check_length(processor.encode_source(row.fields["source"]), config.max_length)
 
-    kept, sources = keep(rows, encoded, aside)
-    return kept, Examples({"source": Ragged.from_rows(sources)})
+    kept, sources = encode_or_skip(rows, encoded, skipped)
+    return kept, Examples({"source": RaggedArray.from_rows(sources)})
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> PairInputs:
+def make_processor(
+    data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+) -> TextPairProcessor:
     sources, targets = ([row.fields[side] for row in rows] for side in ("source", "target"))
     kind, size = config.tokenizer, config.vocabulary
-    if config.joint:
-        source = target = taken.source or make_tokenizer(kind, size, [*sources, *targets])
+    if config.shared_vocabulary:
+        source = target = reused.source or make_tokenizer(kind, size, [*sources, *targets])
     else:
         other = kind if config.target_tokenizer == "same" else config.target_tokenizer
-        source = taken.source or make_tokenizer(kind, size, sources)
+        source = reused.source or make_tokenizer(kind, size, sources)
         target = make_tokenizer(other, size, targets)
-    some = slice(None, None, len(rows) // SAMPLED + 1)
-    ratio = _tokens(target, targets[some]) / _tokens(source, sources[some])
-    return PairInputs(source, target, Room.of_texts(target, targets, config.longest, ratio))
+    some = slice(None, None, len(rows) // RATIO_SAMPLE + 1)
+    ratio = _count_tokens(target, targets[some]) / _count_tokens(source, sources[some])
+    return TextPairProcessor(
+        source, target, LengthLimit.from_texts(target, targets, config.max_length, ratio)
+    )
 
 
-def _tokens(tokenizer: Tokenizer, texts: list[str]) -> int:
+def _count_tokens(tokenizer: Tokenizer, texts: list[str]) -> int:
     return sum(len(tokenizer.encode_known(text)[0]) for text in texts) or 1
 
 
-def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+def encode(
+    rows: list[Row], processor: TextPairProcessor, config: DataConfig, skipped: list[SkippedRow]
+) -> SplitData[Examples]:
     """Columns `source` and `target` of tokens, each with its stop."""
-    longest = config.longest
+    longest = config.max_length
 
-    def encoded(row: Row) -> tuple[Ids, Ids] | str:
-        source = inputs.encode_source(row.fields["source"])
-        target = inputs.encode_target(row.fields["target"])
+    def encoded(row: Row) -> tuple[TokenIds, TokenIds] | str:
+        source = processor.encode_source(row.fields["source"])
+        target = processor.encode_target(row.fields["target"])
         if max(len(source), len(target)) > longest:
             sizes = f"{len(source)} and {len(target)} tokens"
             return f"{sizes}, and data.longest={longest}: raise it to use the row"
         return source, target
 
-    kept, found = keep(rows, encoded, aside)
+    kept, found = encode_or_skip(rows, encoded, skipped)
     columns = {
-        "source": Ragged.from_rows(source for source, _ in found),
-        "target": Ragged.from_rows(target for _, target in found),
+        "source": RaggedArray.from_rows(source for source, _ in found),
+        "target": RaggedArray.from_rows(target for _, target in found),
     }
     sources, targets = ([row.fields[side] for row in kept] for side in ("source", "target"))
     examples = Examples(columns)
@@ -132,5 +144,5 @@ def encode(rows: list[Row], inputs: PairInputs, config: DataConfig, aside: list[
         "target_tokens": sum(examples.lengths("target")),
         "characters": sum(map(len, targets)),
     }
-    sha256 = hashed(zip(sources, targets, strict=True))
-    return Part(sources, targets, examples, in_words(sources), sizes, sha256)
+    sha256 = content_hash(zip(sources, targets, strict=True))
+    return SplitData(sources, targets, examples, word_counts(sources), sizes, sha256)

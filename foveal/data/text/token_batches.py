@@ -12,53 +12,59 @@ from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import TokenBatch
 from foveal.data.text.token_store import TokenArray
 
-Places = NDArray[np.int64]
+TokenIndices = NDArray[np.int64]
 
 
-class Streams:
+class StreamBatches:
     """Contiguous streams, for a state that is carried: row r of chunk i + 1 goes on where chunk i ended.
 
     The text is cut into `rows` equal streams, one behind the other, and each stream into chunks of
     `context` tokens. In epoch 0 the first stream begins with the first token; later epochs begin up to
     `rows * context + context` tokens later, so that chunks end elsewhere. A small text has fewer rows.
 
-    With `slots` > 1 there are as many streams a slot, and batches of the slots take turns: micro-batches
-    that are added up in one step, each with a state of its own. `restart` is the chance that a row is fresh
+    With `micro_batches` > 1 there are as many streams a slot, and batches of the slots take turns: micro-batches
+    that are added up in one step, each with a state of its own. `reset_probability` is the chance that a row is fresh
     in the middle of its stream, so that a model does not forget how to begin.
     """
 
     def __init__(
-        self, tokens: TokenArray, rows: int, context: int, seed: int, slots: int = 1, restart: float = 0.0
+        self,
+        tokens: TokenArray,
+        rows: int,
+        context: int,
+        seed: int,
+        micro_batches: int = 1,
+        reset_probability: float = 0.0,
     ):
         _check_length(tokens, context)
-        self.rows = max(1, min(rows, (len(tokens) - 1) // (context * slots)))
-        unit = self.rows * slots * context
+        self.rows = max(1, min(rows, (len(tokens) - 1) // (context * micro_batches)))
+        unit = self.rows * micro_batches * context
         if len(tokens) <= unit:
             raise UserError(
-                f"the training text has {len(tokens)} tokens: too few for {slots} micro-batches of "
+                f"the training text has {len(tokens)} tokens: too few for {micro_batches} micro-batches of "
                 f"data.context={context}; lower training.accumulate or data.context"
             )
-        self._chunks, self._slack = _fit(len(tokens), unit, context)
-        self.per_epoch = self._chunks * slots
+        self._chunks, self._slack = _count_units(len(tokens), unit, context)
+        self.per_epoch = self._chunks * micro_batches
         self._tokens, self._context, self._seed = tokens, context, seed
-        self._slots, self._restart = slots, restart
+        self._micro_batches, self._reset_probability = micro_batches, reset_probability
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
-        """Chunk `index // slots` of a slot's streams (rows, context); `fresh` at the first of an epoch."""
+        """Chunk `index // micro_batches` of a slot's streams (rows, context); `fresh` at the first of an epoch."""
         _check_index(index, self.per_epoch)
         offset = derived_seed(self._seed, "streams", epoch) % (self._slack + 1) if epoch else 0
-        chunk, slot = divmod(index, self._slots)
+        chunk, slot = divmod(index, self._micro_batches)
         streams = slot * self.rows + np.arange(self.rows)
         starts = offset + (streams * self._chunks + chunk) * self._context
-        inputs, targets = _gather(self._tokens, starts, self._context)
+        inputs, targets = _token_windows(self._tokens, starts, self._context)
         fresh = np.full(self.rows, chunk == 0)
-        if self._restart:
+        if self._reset_probability:
             chance = np.random.default_rng(derived_seed(self._seed, "restart", epoch, index))
-            fresh |= chance.random(self.rows) < self._restart
+            fresh |= chance.random(self.rows) < self._reset_probability
         return TokenBatch(inputs, targets, torch.from_numpy(fresh))
 
 
-class Windows:
+class WindowBatches:
     """Every window of `context` tokens once an epoch, in random order; where windows begin varies too.
 
     The batches of an epoch are of equal size, or differ by one row where the windows don't divide evenly.
@@ -66,21 +72,21 @@ class Windows:
 
     def __init__(self, tokens: TokenArray, rows: int, context: int, seed: int):
         _check_length(tokens, context)
-        self.windows, self._slack = _fit(len(tokens), context, context)
-        self.per_epoch = -(-self.windows // rows)
+        self.num_windows, self._slack = _count_units(len(tokens), context, context)
+        self.per_epoch = -(-self.num_windows // rows)
         self._tokens, self._context, self._seed = tokens, context, seed
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
         _check_index(index, self.per_epoch)
         numbers = np.arange(
-            index * self.windows // self.per_epoch, (index + 1) * self.windows // self.per_epoch
+            index * self.num_windows // self.per_epoch, (index + 1) * self.num_windows // self.per_epoch
         )
-        chosen = permuted(numbers, self.windows, derived_seed(self._seed, "windows", epoch))
+        chosen = permute_indices(numbers, self.num_windows, derived_seed(self._seed, "windows", epoch))
         phase = derived_seed(self._seed, "phase", epoch) % (self._slack + 1)
-        return TokenBatch(*_gather(self._tokens, phase + chosen * self._context, self._context))
+        return TokenBatch(*_token_windows(self._tokens, phase + chosen * self._context, self._context))
 
 
-class HeldOut:
+class TokenEvalBatches:
     """A whole held-out text: every token but the first is scored exactly once, in contiguous streams.
 
     Streams differ in length by one token at most; in the last chunk `lengths` says which are shorter
@@ -106,7 +112,7 @@ class HeldOut:
         done = index * self._context
         lengths = (self._sizes - done).clip(0, self._context)
         longest = int(lengths.max())
-        inputs, targets = _gather(self._tokens, self._starts + done, longest)
+        inputs, targets = _token_windows(self._tokens, self._starts + done, longest)
         fresh = torch.full((self.rows,), index == 0)
         if (lengths == longest).all():
             return TokenBatch(inputs, targets, fresh)
@@ -119,7 +125,7 @@ class HeldOut:
         )
 
 
-def permuted(numbers: Places, size: int, seed: int) -> Places:
+def permute_indices(numbers: TokenIndices, size: int, seed: int) -> TokenIndices:
     """Where a random permutation of `range(size)` sends each of `numbers`, without storing it.
 
     A Feistel network permutes the numbers of 2k bits (Luby and Rackoff 1988); numbers that leave the
@@ -139,18 +145,18 @@ def _feistel(numbers: NDArray[np.uint64], half: int, keys: list[np.uint64]) -> N
     low = np.uint64((1 << half) - 1)
     left, right = numbers >> np.uint64(half), numbers & low
     for key in keys:
-        left, right = right, left ^ (_mixed(right ^ key) & low)
+        left, right = right, left ^ (_splitmix64(right ^ key) & low)
     return (left << np.uint64(half)) | right
 
 
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit depends on every bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-def _fit(tokens: int, unit: int, context: int) -> tuple[int, int]:
+def _count_units(tokens: int, unit: int, context: int) -> tuple[int, int]:
     """How many units of targets an epoch has, and how many tokens are left for its first to move.
 
     Where it can be, the slack is at least context - 1, so that chunks can begin anywhere.
@@ -159,7 +165,9 @@ def _fit(tokens: int, unit: int, context: int) -> tuple[int, int]:
     return count, tokens - 1 - count * unit
 
 
-def _gather(tokens: TokenArray, starts: Places, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _token_windows(
+    tokens: TokenArray, starts: TokenIndices, length: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     places = starts[:, None] + np.arange(length + 1)
     rows = torch.from_numpy(tokens[places.clip(max=len(tokens) - 1)].astype(np.int64))
     return rows[:, :-1], rows[:, 1:]

@@ -19,22 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
-from foveal.data.core.hash_split import PARTS, Part
+from foveal.data.core.hash_split import SPLITS, SplitName
 from foveal.data.text.corpus import Document
 from foveal.data.text.tokenizers import Tokenizer, load_tokenizer
-from foveal.data.text.unknown_tokens import facts_of
-from foveal.store.durable import digest, new_folder, write_new
+from foveal.data.text.unknown_tokens import unknown_token_facts
+from foveal.store.durable import atomic_folder, file_sha256, write_synced
 
 TokenArray = NDArray[Any]
 """(N,) unsigned token numbers, read only."""
-SEPARATOR = "\n\n"
+DOCUMENT_SEPARATOR = "\n\n"
 """Stands between the documents of a part, for every tokenizer alike: a blank line."""
-BEAT = 5.0
+PROGRESS_SECONDS = 5.0
 """Seconds between two lines of progress."""
 
 
 @dataclass
-class Tally:
+class TextCounts:
     """What one part of a corpus holds. Characters include the separators between documents."""
 
     documents: int = 0
@@ -56,46 +56,50 @@ class Tally:
         }
 
 
-class Reading:
+class CorpusReader:
     """One pass over a corpus: yields (part, piece of its text) and tallies what it has yielded."""
 
-    def __init__(self, documents: Iterable[tuple[Part, Document]], doing: str, say: Callable[[str], None]):
-        self.parts: dict[Part, Tally] = {}
-        self._documents, self._doing, self._say = documents, doing, say
+    def __init__(
+        self, documents: Iterable[tuple[SplitName, Document]], activity: str, log: Callable[[str], None]
+    ):
+        self.splits: dict[SplitName, TextCounts] = {}
+        self._documents, self._activity, self._log = documents, activity, log
 
-    def __iter__(self) -> Iterator[tuple[Part, str]]:
+    def __iter__(self) -> Iterator[tuple[SplitName, str]]:
         size, last = 0, time.monotonic()
         for part, document in self._documents:
-            tally = self.parts.setdefault(part, Tally())
+            tally = self.splits.setdefault(part, TextCounts())
             if tally.documents:
-                tally.add(SEPARATOR)
-                yield part, SEPARATOR
+                tally.add(DOCUMENT_SEPARATOR)
+                yield part, DOCUMENT_SEPARATOR
             tally.documents += 1
             for piece in document.pieces:
                 size += tally.add(piece)
                 yield part, piece
-                if time.monotonic() > last + BEAT:
+                if time.monotonic() > last + PROGRESS_SECONDS:
                     last = time.monotonic()
-                    self._say(f"{self._doing}: {size / 1e6:,.0f} MB of text so far")
+                    self._log(f"{self._activity}: {size / 1e6:,.0f} MB of text so far")
 
-    def facts(self) -> dict[Part, dict[str, Any]]:
-        return {part: self.parts[part].facts() for part in PARTS if part in self.parts}
+    def facts(self) -> dict[SplitName, dict[str, Any]]:
+        return {part: self.splits[part].facts() for part in SPLITS if part in self.splits}
 
 
 @dataclass(frozen=True)
-class Store:
+class TokenStore:
     """An opened store. `facts[part]`: documents, characters, tokens, sha256 of the text, left_out."""
 
     tokenizer: Tokenizer
-    tokens: dict[Part, TokenArray]
-    facts: dict[Part, dict[str, Any]]
+    tokens: dict[SplitName, TokenArray]
+    facts: dict[SplitName, dict[str, Any]]
 
 
-def build_store(folder: Path, reading: Reading, tokenizer: Tokenizer, expected: dict[Part, Any]) -> None:
+def build_token_store(
+    folder: Path, reading: CorpusReader, tokenizer: Tokenizer, expected: dict[SplitName, Any]
+) -> None:
     """Write the tokens of `reading`; `expected` are the facts of an earlier reading of the same text."""
     width = np.min_scalar_type(tokenizer.size - 1).newbyteorder("<")
-    left_out: dict[Part, Counter[str]] = {part: Counter() for part in expected}
-    with new_folder(folder) as new:
+    left_out: dict[SplitName, Counter[str]] = {part: Counter() for part in expected}
+    with atomic_folder(folder) as new:
         with ExitStack() as stack:
             files = {part: stack.enter_context((new / f"{part}.bin").open("wb")) for part in expected}
             for part, piece in reading:
@@ -113,30 +117,30 @@ def build_store(folder: Path, reading: Reading, tokenizer: Tokenizer, expected: 
         for part, fact in facts.items():
             path = new / f"{part}.bin"
             fact["tokens"] = path.stat().st_size // width.itemsize
-            fact |= facts_of(left_out[part])
+            fact |= unknown_token_facts(left_out[part])
         tokenizer.save(new)
-        hashes = {path.name: digest(path) for path in sorted(new.iterdir())}
+        hashes = {path.name: file_sha256(path) for path in sorted(new.iterdir())}
         content = {"width": width.str, "parts": facts, "files": hashes}
-        write_new(new / "facts.json", json.dumps(content, indent=1).encode())
+        write_synced(new / "facts.json", json.dumps(content, indent=1).encode())
 
 
-def open_store(folder: Path) -> Store | None:
+def open_token_store(folder: Path) -> TokenStore | None:
     """The store in `folder`; None if there is none, or it is not whole: every file is held to its hash."""
     try:
         content = json.loads((folder / "facts.json").read_bytes())
         width, facts, hashes = np.dtype(content["width"]), content["parts"], content["files"]
-        if any(digest(folder / name) != hashes[name] for name in hashes):
+        if any(file_sha256(folder / name) != hashes[name] for name in hashes):
             return None
-        return Store(
+        return TokenStore(
             tokenizer=load_tokenizer(folder),
-            tokens={part: _mapped(folder / f"{part}.bin", width) for part in facts},
+            tokens={part: _memory_map(folder / f"{part}.bin", width) for part in facts},
             facts=facts,
         )
     except (OSError, ValueError, KeyError, TypeError, UserError):
         return None
 
 
-def _mapped(path: Path, width: np.dtype[Any]) -> TokenArray:
+def _memory_map(path: Path, width: np.dtype[Any]) -> TokenArray:
     if path.stat().st_size == 0:
         return np.zeros(0, width)
     return np.memmap(path, width, mode="r")

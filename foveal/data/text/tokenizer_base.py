@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
-from foveal.store.durable import write_new
+from foveal.store.durable import write_synced
 
-FILE = "tokenizer.json"
-Ids = NDArray[np.int64]
+TOKENIZER_FILE = "tokenizer.json"
+TokenIds = NDArray[np.int64]
 
 
 class Tokenizer(ABC):
     """`pieces[i]` are the bytes that token i stands for."""
 
     kind: str
-    opened = False
+    add_bos = False
     """Whether a source in its tokens begins with the mark `start`, as it ends with `stop`."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self.pieces = tuple(pieces)
         continued = [sum(0x80 <= byte < 0xC0 for byte in piece) for piece in pieces]
-        self.characters: Ids = np.array([len(piece) for piece in pieces], np.int64) - continued
+        self.characters: TokenIds = np.array([len(piece) for piece in pieces], np.int64) - continued
         """(V,): the characters each token stands for; the token with a character's first byte has it."""
 
     @property
@@ -37,10 +37,10 @@ class Tokenizer(ABC):
         return len(self.pieces)
 
     @abstractmethod
-    def encode(self, text: str) -> Ids:
+    def encode(self, text: str) -> TokenIds:
         """(N,) token numbers. Errors: UserError for text that the tokens can't spell."""
 
-    def encode_known(self, text: str) -> tuple[Ids, Counter[str]]:
+    def encode_known(self, text: str) -> tuple[TokenIds, Counter[str]]:
         """Like `encode`, with the characters that have no token left out and counted."""
         return self.encode(text), Counter()
 
@@ -48,9 +48,9 @@ class Tokenizer(ABC):
         """The text; bytes that are no UTF-8 become U+FFFD."""
         return b"".join(self.pieces[i] for i in ids).decode(errors="replace")
 
-    def decoder(self) -> "Decoder":
+    def decoder(self) -> "StreamingDecoder":
         """For text that appears token by token."""
-        return Decoder(self.pieces)
+        return StreamingDecoder(self.pieces)
 
     @abstractmethod
     def to_json(self) -> str:
@@ -62,10 +62,10 @@ class Tokenizer(ABC):
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
-        write_new(folder / FILE, self.to_json().encode())
+        write_synced(folder / TOKENIZER_FILE, self.to_json().encode())
 
 
-class Decoder:
+class StreamingDecoder:
     """Holds back the bytes of an unfinished character until it is whole."""
 
     def __init__(self, pieces: Sequence[bytes]):
@@ -80,7 +80,7 @@ class Decoder:
         return self._utf8.decode(b"", final=True)
 
 
-def utf8(text: str) -> bytes:
+def encode_utf8(text: str) -> bytes:
     """Its bytes. Errors: UserError for half a surrogate pair, which has none."""
     try:
         return text.encode()

@@ -16,7 +16,7 @@ import numpy as np
 from foveal.config import TokenizerName
 from foveal.core.errors import UserError
 from foveal.data.text.subword_tokenizers import BPETokenizer, WordPieceTokenizer
-from foveal.data.text.tokenizer_base import FILE, Decoder, Ids, Tokenizer, utf8
+from foveal.data.text.tokenizer_base import TOKENIZER_FILE, StreamingDecoder, TokenIds, Tokenizer, encode_utf8
 
 
 class CharacterTokenizer(Tokenizer):
@@ -30,7 +30,7 @@ class CharacterTokenizer(Tokenizer):
         self._ids = np.full(0x110000, -1, np.int32)
         self._ids[[ord(character) for character in self.vocabulary]] = np.arange(self.size)
 
-    def encode(self, text: str) -> Ids:
+    def encode(self, text: str) -> TokenIds:
         ids, unknown = self.encode_known(text)
         if unknown:
             names = ", ".join(repr(character) for character in sorted(unknown)[:10])
@@ -41,7 +41,7 @@ class CharacterTokenizer(Tokenizer):
             )
         return ids
 
-    def encode_known(self, text: str) -> tuple[Ids, Counter[str]]:
+    def encode_known(self, text: str) -> tuple[TokenIds, Counter[str]]:
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
         ids = self._ids[points]
         known = ids >= 0
@@ -62,8 +62,8 @@ class ByteTokenizer(Tokenizer):
     def __init__(self) -> None:
         super().__init__([bytes([byte]) for byte in range(256)])
 
-    def encode(self, text: str) -> Ids:
-        return np.frombuffer(utf8(text), np.uint8).astype(np.int64)
+    def encode(self, text: str) -> TokenIds:
+        return np.frombuffer(encode_utf8(text), np.uint8).astype(np.int64)
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind})
@@ -79,13 +79,13 @@ class WordTokenizer(Tokenizer):
         super().__init__([f"{word} ".encode() for word in self.vocabulary])
         self._ids = {word: i for i, word in enumerate(self.vocabulary)}
 
-    def encode(self, text: str) -> Ids:
+    def encode(self, text: str) -> TokenIds:
         ids, unknown = self.encode_known(text)
         if unknown:
             raise UserError(f"the training text has no word {min(unknown)!r}, so there is no token for it")
         return ids
 
-    def encode_known(self, text: str) -> tuple[Ids, Counter[str]]:
+    def encode_known(self, text: str) -> tuple[TokenIds, Counter[str]]:
         words = text.split()
         known = [self._ids[word] for word in words if word in self._ids]
         return np.array(known, np.int64), Counter(word for word in words if word not in self._ids)
@@ -114,7 +114,7 @@ def make_tokenizer(kind: TokenizerName, vocabulary: int, texts: Iterable[str]) -
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """What `save` wrote. Errors: UserError names a file that is missing or holds something else."""
-    path = folder / FILE
+    path = folder / TOKENIZER_FILE
     try:
         text = path.read_bytes().decode()
         content = json.loads(text)
@@ -135,12 +135,12 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 __all__ = [
-    "FILE",
+    "TOKENIZER_FILE",
     "BPETokenizer",
     "ByteTokenizer",
     "CharacterTokenizer",
-    "Decoder",
-    "Ids",
+    "StreamingDecoder",
+    "TokenIds",
     "Tokenizer",
     "WordPieceTokenizer",
     "WordTokenizer",

@@ -4,20 +4,20 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+SPACELESS_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 """How the names of letters begin whose words have no space between them."""
 
 
-def without_spaces(letter: str) -> bool:
+def is_spaceless(letter: str) -> bool:
     """Whether it is of a script that writes words without spaces between."""
-    return unicodedata.name(letter[:1] or " ", "").startswith(WITHOUT_SPACES)
+    return unicodedata.name(letter[:1] or " ", "").startswith(SPACELESS_SCRIPTS)
 
 
 def bleu_tokenizer(texts: Iterable[str]) -> str:
     """sacrebleu's tokenizer for texts of this script: "zh" for Chinese, "char" for others without spaces
     between words, else its usual one."""
     letters = Counter("".join(letter for text in texts for letter in text if letter.isalpha()))
-    of_those = {letter: count for letter, count in letters.items() if without_spaces(letter)}
+    of_those = {letter: count for letter, count in letters.items() if is_spaceless(letter)}
     if 2 * sum(of_those.values()) <= letters.total():
         return "13a"
     chinese = sum(count for one, count in of_those.items() if unicodedata.name(one).startswith("CJK"))

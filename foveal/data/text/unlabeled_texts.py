@@ -4,33 +4,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Aside, Row, read_rows
-from foveal.data.files.aligned import lines_of
-from foveal.data.files.tables import SUFFIXES
-from foveal.data.text.tokenizers import Ids
+from foveal.data.core.rows import Row, SkippedRow, read_rows
+from foveal.data.files.aligned import read_lines
+from foveal.data.files.tables import TABLE_SUFFIXES
+from foveal.data.text.tokenizers import TokenIds
 
 
-def readable(tokens: Ids, longest: int) -> Ids | str:
+def check_length(tokens: TokenIds, max_length: int) -> TokenIds | str:
     """The tokens; or why a model that reads at most so many can't have them."""
-    if len(tokens) <= longest:
+    if len(tokens) <= max_length:
         return tokens
-    return f"{len(tokens)} tokens, and the model reads at most {longest}: cut it"
+    return f"{len(tokens)} tokens, and the model reads at most {max_length}: cut it"
 
 
-def read_questions(path: Path, column: str, aside: list[Aside]) -> Iterator[Row]:
+def read_unlabeled(path: Path, column: str, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Each source as the field `source`; one that can't be used is put into the list."""
-    if path.suffix.lower() in SUFFIXES:
+    if path.suffix.lower() in TABLE_SUFFIXES:
         for row in read_rows(path, (column,)):
-            if isinstance(row, Aside):
-                aside.append(row)
+            if isinstance(row, SkippedRow):
+                skipped.append(row)
             else:
-                yield Row(row.place, {"source": row.fields[column].strip()})
+                yield Row(row.location, {"source": row.fields[column].strip()})
         return
     count = 0
-    for line in lines_of(path):
+    for line in read_lines(path):
         place, text = f"{path}, line {line.number}", line.text.strip()
-        if line.why or not text:
-            aside.append(Aside(place, line.why or "empty: write a source on every line"))
+        if line.reason or not text:
+            skipped.append(SkippedRow(place, line.reason or "empty: write a source on every line"))
             continue
         count += 1
         yield Row(place, {"source": text})

@@ -10,27 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Found
+from foveal.data.core.fields import Record
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.decode_limits import is_bomb
-from foveal.data.images.image_decoding import white_of
+from foveal.data.images.decode_limits import is_decompression_bomb
+from foveal.data.images.image_decoding import white_level
 
-CLIPS, LENGTHS = "clips", "lengths"
+CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"
 
 
-class Stored(NamedTuple):
+class ClipArray(NamedTuple):
     """The `frames` of a clip (T, H, W) or (T, H, W, C), and what `white` is in all of the file's."""
 
     frames: NDArray[Any]
     white: int
 
 
-def is_arrays(data: str) -> bool:
+def has_clip_arrays(data: str) -> bool:
     """Whether it is such a file."""
-    return CLIPS in names_in(Path(data))
+    return CLIPS_ARRAY in array_names(Path(data))
 
 
-def names_in(path: Path) -> set[str]:
+def array_names(path: Path) -> set[str]:
     """The names of a file's arrays; none if it is no such file, or damaged."""
     if path.suffix.lower() != ".npz" or not path.is_file():
         return set()
@@ -41,8 +41,8 @@ def names_in(path: Path) -> set[str]:
         return set()
 
 
-def arrays_in(path: Path, column: str | None) -> Iterator[Found]:
-    """Each clip: `frames`, `Stored`, and as `label` what the array `column` says of it.
+def read_clip_arrays(path: Path, column: str | None) -> Iterator[Record]:
+    """Each clip: `frames`, `ClipArray`, and as `label` what the array `column` says of it.
 
     `clips` is (N, T, H, W) or with channels; where clips differ in length, `lengths` (N,) counts the frames
     that are none of padding. A label of each frame is in (N, T), all others in (N,). Errors: UserError for
@@ -62,9 +62,9 @@ def arrays_in(path: Path, column: str | None) -> Iterator[Found]:
             f"{path}: {column} is {labels.shape}, and clips {clips.shape}; give one a clip"
             f"{', and frame' if each else ''}"
         )
-    white = white_of(clip[:length] for clip, length in zip(clips, lengths.tolist(), strict=True))
+    white = white_level(clip[:length] for clip, length in zip(clips, lengths.tolist(), strict=True))
     for number, length in enumerate(lengths.tolist()):
-        fields: dict[str, Any] = {"frames": Stored(clips[number, :length], white)}
+        fields: dict[str, Any] = {"frames": ClipArray(clips[number, :length], white)}
         if labels is not None:
             fields["label"] = labels[number, :length].tolist() if each else labels[number].item()
         yield f"clip {number + 1}", fields
@@ -74,13 +74,13 @@ def _read(path: Path, column: str | None) -> tuple[NDArray[Any], NDArray[Any] | 
     """The arrays; those of Python objects would need pickle, and are refused."""
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
         packed, size = path.stat().st_size, sum(array.file_size for array in arrays.infolist())
-        if is_bomb(packed, size):
+        if is_decompression_bomb(packed, size):
             raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
     with open_file(path) as file:
         try:
             with np.load(file, allow_pickle=False) as stored:
                 names = sorted(stored)
-                clips, lengths = stored[CLIPS], stored.get(LENGTHS)
+                clips, lengths = stored[CLIPS_ARRAY], stored.get(LENGTHS_ARRAY)
                 labels = None if column is None else stored.get(column)
         except Exception as error:  # of numpy, zipfile and zlib, of many kinds
             raise UserError(f"{path}: not readable as .npz: {error}; save it with numpy.savez") from None

@@ -8,25 +8,32 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Found, as_texts, as_words
-from foveal.data.core.rows import Aside, Row, checked
-from foveal.data.files.folders import NAME, TABLES, files_in, lister, open_folder, visible
-from foveal.data.files.tables import columns_of, read_records
-from foveal.data.files.utf8 import File
-from foveal.data.images.image_decoding import MOVING, SUFFIXES
-from foveal.data.images.image_files import content_of, is_archive, table_of
-from foveal.data.video.clip_arrays import Stored, arrays_in, is_arrays, names_in
+from foveal.data.core.fields import Fields, Record, as_texts, as_words
+from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.folders import (
+    FILE_NAME_COLUMN,
+    METADATA_FILES,
+    cached_lister,
+    list_visible,
+    open_folder,
+    walk_files,
+)
+from foveal.data.files.tables import column_names, read_records
+from foveal.data.files.utf8 import AnyPath
+from foveal.data.images.image_decoding import ANIMATED_FORMATS, IMAGE_SUFFIXES
+from foveal.data.images.image_files import is_zip, metadata_table, read_file_bytes
+from foveal.data.video.clip_arrays import ClipArray, array_names, has_clip_arrays, read_clip_arrays
 from foveal.data.video.video_decoding import is_video
 
-Frames = list[File] | File | Stored
+ClipFrames = list[AnyPath] | AnyPath | ClipArray
 """Of a clip: the files of its pictures in order, the file of a video or an animation, or an array."""
-Listed = Callable[[File], list[File]]
-"""What is in a folder, as `visible` says it."""
-LABELS = "labels"
+FolderLister = Callable[[AnyPath], list[AnyPath]]
+"""What is in a folder, as `list_visible` says it."""
+LABELS_COLUMN = "labels"
 """The column with a label for each frame."""
 
 
-def labelled_clips(data: str, column: str) -> Iterator[Row | Aside]:
+def labeled_clips(data: str, column: str) -> Iterator[Row | SkippedRow]:
     """Each clip at a path: `frames`, its `name`, and `label`, what stands in `column`: a text, or of the
     column `labels` a list of them.
 
@@ -35,146 +42,152 @@ def labelled_clips(data: str, column: str) -> Iterator[Row | Aside]:
 
     def check(fields: Fields) -> Fields | str:
         label = fields.pop("label")
-        if column == LABELS and label == []:  # of no frames: which is said of them
+        if column == LABELS_COLUMN and label == []:  # of no frames: which is said of them
             return fields | {"label": label}
-        if column == LABELS:
-            words = as_words({LABELS: label})
+        if column == LABELS_COLUMN:
+            words = as_words({LABELS_COLUMN: label})
             return words if isinstance(words, str) else fields | {"label": [*map(str.strip, words["tokens"])]}
         texts = as_texts({column: label})
         return texts if isinstance(texts, str) else fields | {"label": texts[column].strip()}
 
-    if is_arrays(data):
-        yield from _named(checked(data, arrays_in(Path(data), column), check))
+    if has_clip_arrays(data):
+        yield from _with_names(validate_rows(data, read_clip_arrays(Path(data), column), check))
         return
     folder = open_folder(data)
-    table = table_of(folder)
+    table = metadata_table(folder)
     if table is not None:
-        yield from checked(str(table), _by_table(folder, table, column), check)
-    elif column == "label" and any(inside.is_dir() for inside in visible(folder)):
-        yield from checked(str(folder).rstrip("/"), _by_class(folder), check)
+        yield from validate_rows(str(table), _by_table(folder, table, column), check)
+    elif column == "label" and any(inside.is_dir() for inside in list_visible(folder)):
+        yield from validate_rows(str(folder).rstrip("/"), _by_class(folder), check)
     else:
         classes = ", nor a folder of clips for each label" if column == "label" else ""
         raise UserError(
-            f"{data}: no {' or '.join(TABLES)} in it (columns {NAME}, {column}){classes}; make one"
+            f"{data}: no {' or '.join(METADATA_FILES)} in it (columns {FILE_NAME_COLUMN}, {column}){classes}; make one"
         )
 
 
-def unlabelled_clips(data: str) -> Iterator[Row | Aside]:
+def unlabeled_clips(data: str) -> Iterator[Row | SkippedRow]:
     """A clip, or all of a folder, a zip or a file of arrays: `frames` and `name`."""
     path = Path(data)
-    if is_arrays(data):
-        yield from _named(checked(data, arrays_in(path, None), lambda fields: fields))
+    if has_clip_arrays(data):
+        yield from _with_names(validate_rows(data, read_clip_arrays(path, None), lambda fields: fields))
         return
-    if path.is_file() and not is_archive(path):
+    if path.is_file() and not is_zip(path):
         yield Row(data, {"frames": path, "name": data})
         return
     none, folder = True, open_folder(data)
     for name, frames in _clips(folder):
-        none, place = False, _at(folder, name)
+        none, place = False, _location(folder, name)
         yield Row(place, {"frames": frames, "name": place})
     if none:
         raise UserError(f"{data}: no clips in it (videos, folders of pictures, GIF, PNG and WEBP that move)")
 
 
-def are_clips(data: str) -> bool:
+def is_clip_data(data: str) -> bool:
     """Whether a path holds clips, and not single pictures: arrays of them; a table with a label for each
     frame, or that names folders, videos or animations; or in each folder of a label videos, animations, or
     folders of pictures whose names differ in a number alone."""
-    if is_arrays(data):
+    if has_clip_arrays(data):
         return True
-    if not (Path(data).is_dir() or (Path(data).is_file() and is_archive(Path(data)))):
+    if not (Path(data).is_dir() or (Path(data).is_file() and is_zip(Path(data)))):
         return False
     try:
         folder = open_folder(data)
-        table = table_of(folder)
+        table = metadata_table(folder)
         if table is not None:
-            found = (one for _, one in read_records(table, [NAME]) if isinstance(one, dict))
-            frames = _frames(folder, str(next(found, {NAME: ""})[NAME]), visible)
-            told = LABELS in columns_of(table) and "tokens" not in columns_of(table)
-            return told or isinstance(frames, list) or (not isinstance(frames, str) and _moves(frames))
+            found = (one for _, one in read_records(table, [FILE_NAME_COLUMN]) if isinstance(one, dict))
+            frames = _frames(folder, str(next(found, {FILE_NAME_COLUMN: ""})[FILE_NAME_COLUMN]), list_visible)
+            told = LABELS_COLUMN in column_names(table) and "tokens" not in column_names(table)
+            return told or isinstance(frames, list) or (not isinstance(frames, str) and _is_animated(frames))
         name, frames = next(_clips(folder), ("", []))
     except UserError:  # whose reader says what is wrong
         return False
     if isinstance(frames, list):
         numbered = {re.sub(r"\d+", "0", file.name) for file in frames}
         return len(Path(name).parts) > 1 and len(frames) > 1 == len(numbered)
-    return _moves(frames)
+    return _is_animated(frames)
 
 
-def columns_at(data: str) -> set[str]:
+def clip_columns(data: str) -> set[str]:
     """What is said of the clips there: the names of the columns, or arrays; a folder's name is a `label`."""
-    if is_arrays(data):
-        return names_in(Path(data))
-    table = table_of(open_folder(data))
-    return {"label"} if table is None else set(columns_of(table))
+    if has_clip_arrays(data):
+        return array_names(Path(data))
+    table = metadata_table(open_folder(data))
+    return {"label"} if table is None else set(column_names(table))
 
 
-def natural(name: str) -> list[Any]:
+def natural_sort_key(name: str) -> list[Any]:
     """Numbers in it by their size: frame2 stands before frame10."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
-def _by_table(folder: File, table: File, column: str) -> Iterator[Found]:
-    listed = lister(folder)
-    for place, found in read_records(table, [NAME, column]):
+def _by_table(folder: AnyPath, table: AnyPath, column: str) -> Iterator[Record]:
+    listed = cached_lister(folder)
+    for place, found in read_records(table, [FILE_NAME_COLUMN, column]):
         if isinstance(found, dict):
-            texts = as_texts({NAME: found[NAME]})
-            frames = texts if isinstance(texts, str) else _frames(folder, texts[NAME], listed)
-            named = {"frames": frames, "name": _at(folder, found[NAME]), "label": found[column]}
+            texts = as_texts({FILE_NAME_COLUMN: found[FILE_NAME_COLUMN]})
+            frames = texts if isinstance(texts, str) else _frames(folder, texts[FILE_NAME_COLUMN], listed)
+            named = {
+                "frames": frames,
+                "name": _location(folder, found[FILE_NAME_COLUMN]),
+                "label": found[column],
+            }
             yield place, frames if isinstance(frames, str) else named
         else:
             yield place, found
 
 
-def _by_class(folder: File) -> Iterator[Found]:
+def _by_class(folder: AnyPath) -> Iterator[Record]:
     for name, frames in _clips(folder):
         label, *rest = Path(name).parts or ["pictures beside the folders"]
         if not rest and frames:
             yield label, "stands in no folder of a label, or its frames in no folder of their own; move them"
         else:
-            yield name, {"frames": frames, "name": _at(folder, name), "label": label}
+            yield name, {"frames": frames, "name": _location(folder, name), "label": label}
 
 
-def _at(folder: File, name: str) -> str:
+def _location(folder: AnyPath, name: str) -> str:
     return os.path.normpath(f"{folder}/{name}")
 
 
-def _named(rows: Iterator[Row | Aside]) -> Iterator[Row | Aside]:
+def _with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
     for row in rows:
-        yield row if isinstance(row, Aside) else Row(row.place, row.fields | {"name": row.place})
+        yield row if isinstance(row, SkippedRow) else Row(row.location, row.fields | {"name": row.location})
 
 
-def _clips(folder: File) -> Iterator[tuple[str, list[File] | File]]:
+def _clips(folder: AnyPath) -> Iterator[tuple[str, list[AnyPath] | AnyPath]]:
     """Every clip below a folder by its name: videos, animations, and folders of pictures; then the folders
     without any, as clips of no frames."""
     inside: dict[str, list[str]] = {}
     alone = []
-    for name in files_in(folder):
-        if name.lower().endswith(SUFFIXES):
+    for name in walk_files(folder):
+        if name.lower().endswith(IMAGE_SUFFIXES):
             inside.setdefault(os.path.dirname(name), []).append(name)
         elif is_video(name):
             alone.append(name)
             yield name, folder / name
     for parent, names in inside.items():
-        if _moves(folder / names[0]):
+        if _is_animated(folder / names[0]):
             yield from ((name, folder / name) for name in names)
         else:
-            yield parent, [folder / name for name in sorted(names, key=natural)]
+            yield parent, [folder / name for name in sorted(names, key=natural_sort_key)]
     above = {str(one) for name in [*inside, *alone] for one in Path(name).parents}
-    yield from ((name, []) for name in _empty(folder, lister(folder), above, inside.keys()))
+    yield from ((name, []) for name in _empty(folder, cached_lister(folder), above, inside.keys()))
 
 
-def _empty(folder: File, listed: Listed, above: Set[str], clips: Set[str], at: str = "") -> Iterator[str]:
+def _empty(
+    folder: AnyPath, list_folder: FolderLister, above: Set[str], clips: Set[str], at: str = ""
+) -> Iterator[str]:
     """The folders that neither are `clips` nor lie `above` some."""
-    for path in listed(folder):
+    for path in list_folder(folder):
         name = f"{at}{path.name}"
         if name in above:
-            yield from _empty(path, listed, above, clips, f"{name}/")
+            yield from _empty(path, list_folder, above, clips, f"{name}/")
         elif path.is_dir() and name not in clips:
             yield name
 
 
-def _frames(folder: File, name: str, listed: Listed) -> list[File] | File | str:
+def _frames(folder: AnyPath, name: str, list_folder: FolderLister) -> list[AnyPath] | AnyPath | str:
     """What a table calls by that name: a folder's pictures, or a file; or why there is nothing."""
     path = folder / os.path.normpath(name)
     if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(folder)).resolve()):
@@ -183,22 +196,22 @@ def _frames(folder: File, name: str, listed: Listed) -> list[File] | File | str:
         return path
     if not path.is_dir():
         return f"no such file or folder: {name}; mend the name or leave the row out"
-    files = [file for file in listed(path) if file.name.lower().endswith(SUFFIXES)]
-    in_order = sorted(files, key=lambda file: natural(file.name))
-    return in_order or f"no frames in {name} ({', '.join(SUFFIXES)})"
+    files = [file for file in list_folder(path) if file.name.lower().endswith(IMAGE_SUFFIXES)]
+    in_order = sorted(files, key=lambda file: natural_sort_key(file.name))
+    return in_order or f"no frames in {name} ({', '.join(IMAGE_SUFFIXES)})"
 
 
-def _moves(file: File) -> bool:
+def _is_animated(file: AnyPath) -> bool:
     """Whether a file is a video, or an animation of several frames."""
     from PIL import Image
 
     if is_video(file.name):
         return True
-    content = content_of(file)
+    content = read_file_bytes(file)
     if isinstance(content, str):
         return False
     try:
-        with Image.open(io.BytesIO(content), formats=MOVING) as image:
+        with Image.open(io.BytesIO(content), formats=ANIMATED_FORMATS) as image:
             return getattr(image, "n_frames", 1) > 1
     except Exception:  # of Pillow's readers, of many kinds: whoever reads the file says why
         return False

@@ -19,31 +19,31 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from foveal.layers.blocks.mixer_block import Block
 from foveal.ops.jit.dispatch import reference_only
 
-BINS = 64
-SATURATED = 0.1
+HISTOGRAM_BINS = 64
+SATURATED_SLOPE = 0.1
 """Where the slope is less than this share of the steepest."""
-DEVIATIONS = 5
+HISTOGRAM_STDS = 5
 """What is drawn, to both sides of the mean."""
 BLOCK = "block"
 RECTIFIERS = ("relu", "relu6")
-FUSED = ("Elman", "LSTM", "GRU", "gate", "depthwise", "gelu")
+FUSED_OPS = ("Elman", "LSTM", "GRU", "gate", "depthwise", "gelu")
 """Operations with activation functions inside of their kernels."""
 CAVEAT = (
     "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "
     "steepest; dead: zero for every example, each place of a map counted; a rectifier's bin at zero is "
     "cut in the picture"
 )
-_NAMES = ("relu", "sigmoid", "tanh", "leaky_relu", "elu", "gelu", "silu", "hardtanh")
-_FUNCTIONS = {
+_ACTIVATION_NAMES = ("relu", "sigmoid", "tanh", "leaky_relu", "elu", "gelu", "silu", "hardtanh")
+_ACTIVATION_OPS = {
     getattr(torch.ops.aten, f"{name}{place}"): name.replace("_", "-")
-    for name in _NAMES
+    for name in _ACTIVATION_NAMES
     for place in ("", "_")
     if hasattr(torch.ops.aten, f"{name}{place}")
 }
 
 
 @dataclass(frozen=True)
-class Activations:
+class ActivationStats:
     """What one activation function, or one block, gave for a batch.
 
     `name` is the layer behind which the function stands: the last module with parameters of its own that was
@@ -72,29 +72,29 @@ class Activations:
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in found.items()}
 
 
-def activations_of(model: nn.Module, loss: Callable[[], Tensor]) -> list[Activations]:
+def collect_activations(model: nn.Module, loss: Callable[[], Tensor]) -> list[ActivationStats]:
     """What is seen of `model` while `loss()` runs it on a batch and gives a scalar, in the order of calls.
 
     The first axis of every activation counts examples. The model stays as it is, but for what a call changes.
     """
-    watch = _Watch()
+    watch = _ActivationRecorder()
     hooks = []
     for name, module in model.named_modules():
         if next(module.parameters(recurse=False), None) is not None:
-            hooks += [module.register_forward_pre_hook(watch.at(name))]
-            hooks += [module.register_forward_hook(watch.at(name))]
+            hooks += [module.register_forward_pre_hook(watch.layer_hook(name))]
+            hooks += [module.register_forward_hook(watch.layer_hook(name))]
         if isinstance(module, Block):
-            hooks += [module.register_forward_hook(watch.left(name))]
+            hooks += [module.register_forward_hook(watch.block_hook(name))]
     try:
-        with torch.enable_grad(), reference_only(*FUSED), watch:
+        with torch.enable_grad(), reference_only(*FUSED_OPS), watch:
             value = loss()
     finally:
         for hook in hooks:
             hook.remove()
-    return _statistics(watch.seen, _gradients(value, watch.seen.values()))
+    return _statistics(watch.recorded, _gradients(value, watch.recorded.values()))
 
 
-class _Where(NamedTuple):
+class _CallSite(NamedTuple):
     """Behind which layer, which function, and the shape of an example."""
 
     layer: str
@@ -102,23 +102,23 @@ class _Where(NamedTuple):
     shape: tuple[int, ...]
 
 
-class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Keeps the outputs of activation functions and blocks; those of one place, as of a loop, together."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.seen: dict[_Where, list[Tensor]] = {}
-        self._layer = ""
+        self.recorded: dict[_CallSite, list[Tensor]] = {}
+        self._current_layer = ""
 
-    def at(self, name: str) -> Callable[..., None]:
+    def layer_hook(self, name: str) -> Callable[..., None]:
         def hook(*_: Any) -> None:
-            self._layer = name
+            self._current_layer = name
 
         return hook
 
-    def left(self, name: str) -> Callable[..., None]:
+    def block_hook(self, name: str) -> Callable[..., None]:
         def hook(module: nn.Module, given: Any, output: Any) -> None:
-            self._keep(name, BLOCK, output[0])
+            self._record(name, BLOCK, output[0])
 
         return hook
 
@@ -126,19 +126,19 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = function(*args, **(kwargs or {}))
-        name = _FUNCTIONS.get(function.overloadpacket)
+        name = _ACTIVATION_OPS.get(function.overloadpacket)
         if name is not None and result.dim() > 1:
             clipped_at_zero = name == "hardtanh" and len(args) > 1 and args[1] == 0
-            self._keep(self._layer, "relu6" if clipped_at_zero else name, result)
+            self._record(self._current_layer, "relu6" if clipped_at_zero else name, result)
         return result
 
-    def _keep(self, layer: str, function: str, output: Tensor) -> None:
-        self.seen.setdefault(_Where(layer, function, tuple(output.shape[1:])), []).append(output)
+    def _record(self, layer: str, function: str, output: Tensor) -> None:
+        self.recorded.setdefault(_CallSite(layer, function, tuple(output.shape[1:])), []).append(output)
 
 
-def _gradients(loss: Tensor, seen: Iterable[list[Tensor]]) -> list[list[Tensor]]:
+def _gradients(loss: Tensor, recorded: Iterable[list[Tensor]]) -> list[list[Tensor]]:
     """Of the loss to each of the tensors that it has one to."""
-    each = [[tensor for tensor in some if tensor.requires_grad] for some in seen]
+    each = [[tensor for tensor in some if tensor.requires_grad] for some in recorded]
     wanted = [tensor for some in each for tensor in some]
     if not wanted or not loss.requires_grad:
         return [[] for _ in each]
@@ -147,32 +147,34 @@ def _gradients(loss: Tensor, seen: Iterable[list[Tensor]]) -> list[list[Tensor]]
     return [[gradient for gradient in some if gradient is not None] for some in gradients]
 
 
-def _statistics(seen: dict[_Where, list[Tensor]], gradients: Sequence[list[Tensor]]) -> list[Activations]:
-    values = [_joined(some) for some in seen.values()]
+def _statistics(
+    recorded: dict[_CallSite, list[Tensor]], gradients: Sequence[list[Tensor]]
+) -> list[ActivationStats]:
+    values = [_concatenate(some) for some in recorded.values()]
     ranges = [_range(x) for x in values]
     low, high = min((low for low, _ in ranges), default=0.0), max((high for _, high in ranges), default=0.0)
     found = []
-    for where, x, slopes in zip(seen, values, gradients, strict=True):
+    for where, x, slopes in zip(recorded, values, gradients, strict=True):
         rectified = where.function in RECTIFIERS
         inside = x[x.isfinite()].clamp(low, high)
         found.append(
-            Activations(
+            ActivationStats(
                 *where,
                 float(x.mean()),
-                _deviation(x),
-                _deviation(_joined(slopes)) if slopes else None,
-                _saturated(where.function, x),
+                _std(x),
+                _std(_concatenate(slopes)) if slopes else None,
+                _saturated_fraction(where.function, x),
                 float((x == 0).float().mean()) if rectified else None,
                 float((x == 0).all(0).float().mean()) if rectified else None,
                 low,
                 high,
-                tuple(int(count) for count in torch.histc(inside, BINS, low, high)),
+                tuple(int(count) for count in torch.histc(inside, HISTOGRAM_BINS, low, high)),
             )
         )
     return found
 
 
-def _joined(tensors: list[Tensor]) -> Tensor:
+def _concatenate(tensors: list[Tensor]) -> Tensor:
     """As one; no copy of a single one, which may be large."""
     return (tensors[0] if len(tensors) == 1 else torch.cat(tensors)).detach().float()
 
@@ -182,15 +184,15 @@ def _range(x: Tensor) -> tuple[float, float]:
     x = x[x.isfinite()]
     if not x.numel():
         return 0.0, 0.0
-    mean, reach = float(x.mean()), DEVIATIONS * _deviation(x)
+    mean, reach = float(x.mean()), HISTOGRAM_STDS * _std(x)
     return max(float(x.min()), mean - reach), min(float(x.max()), mean + reach)
 
 
-def _deviation(x: Tensor) -> float:
+def _std(x: Tensor) -> float:
     return float(x.std(correction=0))
 
 
-def _saturated(function: str, y: Tensor) -> float | None:
+def _saturated_fraction(function: str, y: Tensor) -> float | None:
     """The share of outputs `y` whose slope is small: sigmoid' = y (1 - y), tanh' = 1 - y^2."""
     if function == "sigmoid":
         slope = 4 * y * (1 - y)
@@ -198,4 +200,4 @@ def _saturated(function: str, y: Tensor) -> float | None:
         slope = 1 - y.square()
     else:
         return None
-    return float((slope < SATURATED).float().mean())
+    return float((slope < SATURATED_SLOPE).float().mean())

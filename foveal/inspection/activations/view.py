@@ -11,35 +11,35 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInputs
-from foveal.inspection.activations.compute import CAVEAT, Activations, activations_of
-from foveal.inspection.activations.plot import draw
+from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.inspection.activations.compute import CAVEAT, ActivationStats, collect_activations
+from foveal.inspection.activations.plot import plot_activations
 from foveal.inspection.layers.view import network_config
-from foveal.metrics.report import aligned
-from foveal.models.image_networks import NETWORKS, made_for
-from foveal.store.durable import replace_file
-from foveal.tasks.evaluation_data import held_out
+from foveal.metrics.report import format_table
+from foveal.models.image_networks import NETWORKS, published_input
+from foveal.store.durable import atomic_write
+from foveal.tasks.evaluation_data import load_evaluation_data
 from foveal.tasks.session import (
-    Given,
+    DataPaths,
     build_model,
-    build_task,
-    fit_first,
-    kind_of,
+    build_objective,
+    data_dependent_init,
     load,
-    training_order,
+    task_of,
+    train_batches,
 )
-from foveal.training.protocols import Batch, Task
-from foveal.training.step import begin, objective, total_weights
-from foveal.ui.console import check_picture, result_line, say
+from foveal.training.protocols import Batch, Objective
+from foveal.training.step import starting_carry, total_loss, total_weights
+from foveal.ui.console import check_png_path, log, print_json
 
-CLASSES = 10
+RANDOM_CLASSES = 10
 """Of random images."""
-LARGE, FEW = 64, 16
+LARGE_IMAGE_SIZE, LARGE_IMAGE_BATCH = 64, 16
 """Pixels to a side beyond which a network by its name is shown so few: all its activations are in memory."""
 
 
 def show_activations(
-    what: str,
+    run_or_model: str,
     settings: tuple[str, ...],
     data: str | None,
     initialization: str | None,
@@ -49,114 +49,124 @@ def show_activations(
 ) -> None:
     """Print, and draw into the PNG `out`, the statistics of a run's activations on held-out data (all of
     `data`, if given), or of a preset's or network's with each `initialization`, separated by commas."""
-    check_picture(out)
-    if Path(what).is_dir():
+    check_png_path(out)
+    if Path(run_or_model).is_dir():
         if settings or initialization:
-            raise UserError(f"{what}: a run has its weights: leave out --initialization and settings")
-        rows = {"trained": _of_run(what, data, device)}
+            raise UserError(f"{run_or_model}: a run has its weights: leave out --initialization and settings")
+        rows = {"trained": _activations_of_run(run_or_model, data, device)}
     else:
-        config = _config(what, settings)
+        config = _config(run_or_model, settings)
         starts = (initialization or config.model.initialization).split(",")
-        rows = _untrained(config, [start.strip() for start in starts], data, device)
+        rows = _activations_by_initialization(config, [start.strip() for start in starts], data, device)
     for layers in rows.values():
         if not layers:
-            raise UserError(f"{what}: there is no activation function in it")
+            raise UserError(f"{run_or_model}: there is no activation function in it")
     if out is not None:
-        replace_file(out, draw(rows, f"Activations of {what}, layer by layer"))
+        atomic_write(out, plot_activations(rows, f"Activations of {run_or_model}, layer by layer"))
     if json:
         found = {name: [layer.to_json() for layer in layers] for name, layers in rows.items()}
-        result_line({"of": what, "activations": found} | ({} if out is None else {"picture": str(out)}))
+        print_json(
+            {"of": run_or_model, "activations": found} | ({} if out is None else {"picture": str(out)})
+        )
         return
     for name, layers in rows.items():
-        print(f"{name}\n{_table(layers)}\n")
+        print(f"{name}\n{_format_table(layers)}\n")
     print(CAVEAT + ("" if out is None else f"\npicture: {out}"))
 
 
-def _config(what: str, settings: tuple[str, ...]) -> Config:
-    if what in preset_names() or what.endswith(".toml"):
-        return load_config(what, settings)
-    large = what in NETWORKS and made_for(what)[1] > LARGE
-    return network_config(what, (f"data.image.batch={FEW}", *settings) if large else settings)
+def _config(run_or_model: str, settings: tuple[str, ...]) -> Config:
+    if run_or_model in preset_names() or run_or_model.endswith(".toml"):
+        return load_config(run_or_model, settings)
+    large = run_or_model in NETWORKS and published_input(run_or_model)[1] > LARGE_IMAGE_SIZE
+    return network_config(
+        run_or_model, (f"data.image.batch={LARGE_IMAGE_BATCH}", *settings) if large else settings
+    )
 
 
-def _of_run(path: str, data: str | None, device: torch.device) -> list[Activations]:
+def _activations_of_run(path: str, data: str | None, device: torch.device) -> list[ActivationStats]:
     """In evaluation mode, as the run is used."""
     loaded = load(path, device)
-    part = held_out(loaded, data, "with --data").part
+    part = load_evaluation_data(loaded, data, "with --data").split_data
     model = loaded.model.requires_grad_(True)  # gradients go through frozen layers, too
     # REINFORCE's gradient is 0 where all walks of a row are the likeliest one: so that of imitation is shown.
     config = from_tables(loaded.config.model_dump(), {"task": {"signal": "imitation"}})
-    return _seen(model, build_task(config, model, loaded.inputs), _mixed(config, part), config)
+    return _activations_on_batch(
+        model, build_objective(config, model, loaded.processor), _shuffled_batch(config, part), config
+    )
 
 
-def _untrained(
-    config: Config, starts: list[str], data: str | None, device: torch.device
-) -> dict[str, list[Activations]]:
+def _activations_by_initialization(
+    config: Config, initializations: list[str], data: str | None, device: torch.device
+) -> dict[str, list[ActivationStats]]:
     """Each as the first step of a training would see it, on the same batch."""
-    prepared = None if data is None else kind_of(config).prepare(config, Given(data), say)
+    prepared = None if data is None else task_of(config).prepare(config, DataPaths(data), log)
     if prepared is None:
-        inputs, batch = _random_images(config)
+        inputs, batch = _random_image_batch(config)
     else:
-        inputs, batch = prepared.inputs, _mixed(config, prepared.train)
+        inputs, batch = prepared.processor, _shuffled_batch(config, prepared.train)
     rows = {}
-    for start in starts:
+    for start in initializations:
         again = from_tables(config.model_dump(), {"model": {"initialization": start}})
         model = build_model(again, inputs, device).train()
         if prepared is not None:
-            fit_first(again, model, prepared, taken=False)
-        rows[start] = _seen(model, build_task(again, model, inputs), batch, again)
+            data_dependent_init(again, model, prepared, reused=False)
+        rows[start] = _activations_on_batch(model, build_objective(again, model, inputs), batch, again)
     return rows
 
 
-def _random_images(config: Config) -> tuple[ImageInputs, Batch]:
+def _random_image_batch(config: Config) -> tuple[ImageClassificationProcessor, Batch]:
     """Standard normal pixels, as those of standardised images are on the whole, and random labels."""
     if config.task.name != "images":
         raise UserError(f"a model of task {config.task.name} reads no random images: name data with --data")
     image = config.data.image
-    names = tuple(str(number) for number in range(CLASSES))
-    inputs = ImageInputs(Statistics((0.0,) * image.channels, (1.0,) * image.channels), names, image.size)
+    names = tuple(str(number) for number in range(RANDOM_CLASSES))
+    inputs = ImageClassificationProcessor(
+        Statistics((0.0,) * image.channels, (1.0,) * image.channels), names, image.size
+    )
     seed_everything(config.training.seed, "inspected images")
     columns = {
         "source": torch.randn(image.batch, image.channels, image.size, image.size),
-        "label": torch.randint(CLASSES, (image.batch,)),
+        "label": torch.randint(RANDOM_CLASSES, (image.batch,)),
     }
     return inputs, ExampleBatch(torch.arange(image.batch), columns, {}, image.batch)
 
 
-def _mixed(config: Config, data: Any) -> Batch:
+def _shuffled_batch(config: Config, data: Any) -> Batch:
     """A batch in random order, since data may be sorted by class; images unchanged."""
     plain = config.data.model_copy(update={"augment": AugmentConfig()})
-    return training_order(config.model_copy(update={"data": plain}), data).batch(0, 0)
+    return train_batches(config.model_copy(update={"data": plain}), data).batch(0, 0)
 
 
-def _seen(model: nn.Module, task: Task, batch: Batch, config: Config) -> list[Activations]:
+def _activations_on_batch(
+    model: nn.Module, task: Objective, batch: Batch, config: Config
+) -> list[ActivationStats]:
     def loss() -> Tensor:
         seed_everything(config.training.seed, "inspected")
-        result, _ = task(batch, begin(task, batch, None))
-        return objective(result, total_weights(task, [batch]))
+        result, _ = task(batch, starting_carry(task, batch, None))
+        return total_loss(result, total_weights(task, [batch]))
 
-    return activations_of(model, loss)
+    return collect_activations(model, loss)
 
 
-def _table(layers: list[Activations]) -> str:
+def _format_table(layers: list[ActivationStats]) -> str:
     head = ["layer", "function", "output", "mean", "deviation", "gradient", "saturated", "zeros", "dead"]
     rows = [
         [
             layer.name,
             layer.function,
             "x".join(map(str, layer.shape)),
-            *(_number(size) for size in (layer.mean, layer.deviation, layer.gradient)),
-            *(_percent(share) for share in (layer.saturated, layer.zeros, layer.dead)),
+            *(_format_number(size) for size in (layer.mean, layer.deviation, layer.gradient)),
+            *(_format_percent(share) for share in (layer.saturated, layer.zeros, layer.dead)),
         ]
         for layer in layers
     ]
     told = [column for column in zip(head, *rows, strict=True) if any(column[1:])]
-    return aligned(list(zip(*told, strict=True)))
+    return format_table(list(zip(*told, strict=True)))
 
 
-def _number(size: float | None) -> str:
+def _format_number(size: float | None) -> str:
     return "" if size is None else f"{size:.2g}"
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f} %"

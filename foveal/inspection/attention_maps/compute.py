@@ -13,19 +13,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from foveal.core.errors import UserError
-from foveal.data.text.unicode_scripts import without_spaces
-from foveal.store.durable import replace_file
+from foveal.data.text.unicode_scripts import is_spaceless
+from foveal.store.durable import atomic_write
 
-Piece = str | bytes
+TokenText = str | bytes
 """What a token stands for. Bytes may be part of a character."""
-MARK = re.compile(r" ?</?\w+>")
+SPECIAL_TOKEN = re.compile(r" ?</?\w+>")
 """A token that stands for no text, such as `<stop>`: a word by itself."""
-BEFORE_A_WORD = (" ", "Ġ", "▁")
+WORD_PREFIXES = (" ", "Ġ", "▁")
 """White space in front of a word, as it is and as tokenizers write it."""
 
 
 @dataclass(frozen=True)
-class Alignment:
+class WordAttention:
     """`weights[h, t, s]`: how much head h reads of `source[s]` while `target[t]` is written."""
 
     source: tuple[str, ...]
@@ -34,24 +34,24 @@ class Alignment:
     heads: tuple[str, ...]
     """Their names."""
 
-    def view(self, head: str | None) -> Float[np.ndarray, "T S"]:
+    def head_weights(self, head: str | None) -> Float[np.ndarray, "T S"]:
         """The weights of one head, or the mean of all. Errors: UserError for one that is not there."""
-        return self.weights.mean(0) if head is None else self.weights[number_of(head, self.heads)]
+        return self.weights.mean(0) if head is None else self.weights[head_index(head, self.heads)]
 
 
-def number_of(head: str, heads: Sequence[str]) -> int:
+def head_index(head: str, heads: Sequence[str]) -> int:
     """Errors: UserError for one that is not there."""
     if head not in heads:
         raise UserError(f"--head {head}: there is no such head; there are {', '.join(heads)}")
     return heads.index(head)
 
 
-def align_words(
-    source: Sequence[Piece],
-    target: Sequence[Piece],
+def word_attention(
+    source: Sequence[TokenText],
+    target: Sequence[TokenText],
     weights: Float[np.ndarray, "H T S"],
     heads: Sequence[str] = (),
-) -> Alignment:
+) -> WordAttention:
     """Weights between pieces (T target, S source) as weights between words; heads without names are numbers
     from 1 on.
 
@@ -61,35 +61,37 @@ def align_words(
     """
     if not source or not target:
         raise UserError("there is nothing to align: the source or the target has no tokens; leave it out")
-    sources, starts = words(source)
-    targets, read = by_words(target, np.add.reduceat(weights.astype(np.float64), starts, axis=2))
-    return Alignment(sources, targets, read, tuple(heads) or tuple(str(1 + i) for i in range(len(weights))))
+    sources, starts = split_words(source)
+    targets, read = average_target_words(target, np.add.reduceat(weights.astype(np.float64), starts, axis=2))
+    return WordAttention(
+        sources, targets, read, tuple(heads) or tuple(str(1 + i) for i in range(len(weights)))
+    )
 
 
-def by_words(
-    target: Sequence[Piece], weights: Float[np.ndarray, "H T S"]
+def average_target_words(
+    target: Sequence[TokenText], weights: Float[np.ndarray, "H T S"]
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "H W S"]]:
     """The words of a target, and what each reads: the mean over its pieces."""
-    texts, starts = words(target)
+    texts, starts = split_words(target)
     sizes = np.diff(starts, append=len(target))
     return texts, np.add.reduceat(weights.astype(np.float64), starts, axis=1) / sizes[:, None]
 
 
-def words(pieces: Sequence[Piece]) -> tuple[tuple[str, ...], Int[np.ndarray, " W"]]:
+def split_words(pieces: Sequence[TokenText]) -> tuple[tuple[str, ...], Int[np.ndarray, " W"]]:
     """The words that the pieces make, and the number of each one's first piece."""
     spelt = [piece.encode(errors="replace") if isinstance(piece, str) else piece for piece in pieces]
-    whole = [i for i, piece in enumerate(spelt) if i == 0 or not _goes_on(piece)]
-    texts = _joined(spelt, whole)
-    letters = [text for text in texts if not MARK.fullmatch(text)]
+    whole = [i for i, piece in enumerate(spelt) if i == 0 or not _is_continuation(piece)]
+    texts = _join_tokens(spelt, whole)
+    letters = [text for text in texts if not SPECIAL_TOKEN.fullmatch(text)]
     if all(len(text) <= 1 for text in letters):
         starts = whole
     else:
         pairs = zip(whole, texts, ["", *texts], strict=False)
-        starts = [i for i, text, before in pairs if i == 0 or _begins_word(text, before)]
-    return tuple(map(_shown, _joined(spelt, starts))), np.array(starts)
+        starts = [i for i, text, before in pairs if i == 0 or _starts_word(text, before)]
+    return tuple(map(_visible_text, _join_tokens(spelt, starts))), np.array(starts)
 
 
-def write_alignment(path: Path, examples: Sequence[Alignment], head: str | None = None) -> None:
+def write_word_attention(path: Path, examples: Sequence[WordAttention], head: str | None = None) -> None:
     """Write the examples as a picture (.png), a page (.html) or numbers (.json), as `path` ends.
 
     `head` is the one drawn, by default the mean of all; .html and .json have them all.
@@ -99,23 +101,23 @@ def write_alignment(path: Path, examples: Sequence[Alignment], head: str | None 
         raise UserError(f"{path}: there are no examples to draw; give at least one")
     if head is not None:
         for example in examples:
-            number_of(head, example.heads)
+            head_index(head, example.heads)
     if path.suffix == ".json":
-        content = _json(examples)
+        content = _to_json(examples)
     elif path.suffix == ".png":
-        from foveal.inspection.attention_maps.plot import draw
+        from foveal.inspection.attention_maps.plot import plot_word_attention
 
-        content = draw(examples, head)
+        content = plot_word_attention(examples, head)
     elif path.suffix == ".html":
-        from foveal.inspection.attention_maps.html_page import page
+        from foveal.inspection.attention_maps.html_page import attention_html
 
-        content = page(examples, head)
+        content = attention_html(examples, head)
     else:
         raise UserError(f"{path}: an alignment is written as .png, .html or .json; choose one of them")
-    replace_file(path, content)
+    atomic_write(path, content)
 
 
-def _json(examples: Sequence[Alignment]) -> bytes:
+def _to_json(examples: Sequence[WordAttention]) -> bytes:
     content = [
         {
             "source": example.source,
@@ -128,28 +130,28 @@ def _json(examples: Sequence[Alignment]) -> bytes:
     return json.dumps({"examples": content}, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-def _goes_on(piece: bytes) -> bool:
+def _is_continuation(piece: bytes) -> bool:
     """Whether it begins inside a character."""
     return bool(piece) and 0x80 <= piece[0] < 0xC0
 
 
-def _joined(pieces: Sequence[bytes], starts: Sequence[int]) -> list[str]:
+def _join_tokens(pieces: Sequence[bytes], starts: Sequence[int]) -> list[str]:
     ends = [*starts[1:], len(pieces)]
     return [
         b"".join(pieces[start:end]).decode(errors="replace") for start, end in zip(starts, ends, strict=True)
     ]
 
 
-def _begins_word(text: str, before: str) -> bool:
+def _starts_word(text: str, before: str) -> bool:
     return (
-        text.startswith(BEFORE_A_WORD)
+        text.startswith(WORD_PREFIXES)
         or (before.endswith(" ") and not before.isspace())
-        or bool(MARK.fullmatch(text) or MARK.fullmatch(before))
-        or without_spaces(text)
+        or bool(SPECIAL_TOKEN.fullmatch(text) or SPECIAL_TOKEN.fullmatch(before))
+        or is_spaceless(text)
     )
 
 
-def _shown(word: str) -> str:
+def _visible_text(word: str) -> str:
     """The word without the white space about it, and what can't be seen as a sign."""
-    bare = word.strip("".join(BEFORE_A_WORD)) or "␣"
+    bare = word.strip("".join(WORD_PREFIXES)) or "␣"
     return bare.translate({ord("\n"): "↵", ord("\r"): "↵", ord("\t"): "⇥"})

@@ -14,7 +14,7 @@ from html import escape
 import numpy as np
 from jaxtyping import Float
 
-from foveal.inspection.attention_maps.compute import Alignment
+from foveal.inspection.attention_maps.compute import WordAttention
 
 STYLE = """
 :root { --ink: 11 42 91; --paper: #fff; --text: #1f2933; --faint: #dfe4ea; --on: #ffd98a;
@@ -106,7 +106,7 @@ for (const figure of document.querySelectorAll("figure")) {
 """
 
 
-def page(examples: Sequence[Alignment], head: str | None) -> bytes:
+def attention_html(examples: Sequence[WordAttention], head: str | None) -> bytes:
     """The file's content; `head` is the view that is shown first, None the mean."""
     hashed = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
@@ -128,10 +128,10 @@ word was read while the target word was written. Weights say where was read, not
 """.encode()
 
 
-def _figure(number: int, example: Alignment, head: str | None) -> str:
+def _figure(number: int, example: WordAttention, head: str | None) -> str:
     heads = len(example.heads)
-    views = {f"mean of {heads} heads": example.view(None)} if heads > 1 else {}
-    views |= {f"head {name}": example.view(name) for name in example.heads}
+    views = {f"mean of {heads} heads": example.head_weights(None)} if heads > 1 else {}
+    views |= {f"head {name}": example.head_weights(name) for name in example.heads}
     name = next(iter(views)) if head is None else f"head {head}"
     most = float(views[name].max())
     options = "".join(f"<option{' selected' if other == name else ''}>{other}</option>" for other in views)

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
 
-COLUMNS = 6
+MAX_COLUMNS = 6
 """Panels side by side."""
-SIDE, GAP, LINE, BELOW, TALLEST = 1.5, 0.08, 0.3, 0.2, 200.0
+PANEL_SIZE, GAP, LINE_HEIGHT, NUMBER_HEIGHT, MAX_HEIGHT = 1.5, 0.08, 0.3, 0.2, 200.0
 """Inches of a panel's longer side, between panels, of a word above, of a number below, and of the picture."""
 DPI = 130
-VEIL = 0.65
+OVERLAY_ALPHA = 0.65
 """How much of a panel is weight, the rest is image: more than half, so that no image outshines a weight."""
-LETTERS = 16
+MAX_WORD_LENGTH = 16
 """Longer words are cut."""
-FAINT = "#52606d"
+MUTED_COLOR = "#52606d"
 
 
-class Looked(NamedTuple):
+class ImageAttention(NamedTuple):
     """`weights[t]` says how much is read of each place of `grid` (rows, columns), row by row, for `words[t]`.
 
     `pixels` are those that the model was fed: the whole of what the grid covers, and nothing beside it.
@@ -43,7 +43,7 @@ class Looked(NamedTuple):
     words: Sequence[str]
 
 
-def draw(examples: Sequence[Looked]) -> bytes:
+def plot_image_attention(examples: Sequence[ImageAttention]) -> bytes:
     """The PNG's content, one example below the other.
 
     White is the largest weight of a word, which is written below it; black is 0. A place has its weight at
@@ -59,43 +59,43 @@ def draw(examples: Sequence[Looked]) -> bytes:
                 "one is needed for each word and place"
             )
     panels = [1 + len(one.words) for one in examples]
-    rows, columns = [math.ceil(count / COLUMNS) for count in panels], min(COLUMNS, max(panels))
-    width, height = columns * (SIDE + GAP) + GAP, sum(rows) * (LINE + SIDE + BELOW)
-    if height > TALLEST:
+    rows, columns = [math.ceil(count / MAX_COLUMNS) for count in panels], min(MAX_COLUMNS, max(panels))
+    width, height = columns * (PANEL_SIZE + GAP) + GAP, sum(rows) * (LINE_HEIGHT + PANEL_SIZE + NUMBER_HEIGHT)
+    if height > MAX_HEIGHT:
         raise UserError(
-            f"a picture of these {sum(panels):,} panels would be taller than {TALLEST:.0f} inches; "
+            f"a picture of these {sum(panels):,} panels would be taller than {MAX_HEIGHT:.0f} inches; "
             "give fewer images, or shorter texts"
         )
     figure, content, top = Figure(figsize=(width, height)), io.BytesIO(), height
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         for one, count in zip(examples, rows, strict=True):
-            _draw_one(figure, one, top)
-            top -= count * (LINE + SIDE + BELOW)
+            _plot_example(figure, one, top)
+            top -= count * (LINE_HEIGHT + PANEL_SIZE + NUMBER_HEIGHT)
         figure.savefig(content, dpi=DPI)
     return content.getvalue()
 
 
-def _draw_one(figure: "Figure", one: Looked, top: float) -> None:
+def _plot_example(figure: "Figure", one: ImageAttention, top: float) -> None:
     """`top`: inches from the lower edge."""
     width, height = figure.get_size_inches()
     font = _font()
     around = (-0.5, one.pixels.shape[1] - 0.5, one.pixels.shape[0] - 0.5, -0.5)
     for number in range(1 + len(one.words)):
-        row, column = divmod(number, COLUMNS)
-        left = GAP + column * (SIDE + GAP)
-        low = top - row * (LINE + SIDE + BELOW) - LINE - SIDE
-        axes = figure.add_axes((left / width, low / height, SIDE / width, SIDE / height))
+        row, column = divmod(number, MAX_COLUMNS)
+        left = GAP + column * (PANEL_SIZE + GAP)
+        low = top - row * (LINE_HEIGHT + PANEL_SIZE + NUMBER_HEIGHT) - LINE_HEIGHT - PANEL_SIZE
+        axes = figure.add_axes((left / width, low / height, PANEL_SIZE / width, PANEL_SIZE / height))
         axes.set_axis_off()
         axes.imshow(one.pixels, interpolation="nearest")
         if number > 0:
             weights = one.weights[number - 1].reshape(one.grid)
             most = float(weights.max())
             veil = axes.imshow(weights, "gray", interpolation="bilinear", extent=around)
-            veil.set(alpha=VEIL, clim=(0, most or 1.0))
+            veil.set(alpha=OVERLAY_ALPHA, clim=(0, most or 1.0))
             middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "parse_math": False}
-            axes.text(0.5, 1.03, _cut(one.words[number - 1]), va="bottom", fontproperties=font, **middle)
-            axes.text(0.5, -0.02, f"{most:.2g}", va="top", fontsize=7, color=FAINT, **middle)
+            axes.text(0.5, 1.03, _truncate(one.words[number - 1]), va="bottom", fontproperties=font, **middle)
+            axes.text(0.5, -0.02, f"{most:.2g}", va="top", fontsize=7, color=MUTED_COLOR, **middle)
 
 
 def _font() -> "FontProperties":
@@ -105,5 +105,5 @@ def _font() -> "FontProperties":
     return FontProperties(family=[name for name in FONTS if name in installed], size=9)
 
 
-def _cut(word: str) -> str:
-    return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
+def _truncate(word: str) -> str:
+    return word if len(word) <= MAX_WORD_LENGTH else word[: MAX_WORD_LENGTH - 1] + "…"

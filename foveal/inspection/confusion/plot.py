@@ -4,25 +4,25 @@ import io
 
 import numpy as np
 
-from foveal.metrics.labels import Confusion
+from foveal.metrics.labels import ConfusionMatrix
 
-SHOWN, COUNTED = 40, 20
+MAX_CLASSES, MAX_CLASSES_WITH_COUNTS = 40, 20
 """Classes that have a row, of more those with most mistakes; and those few enough for their counts."""
 
 
-def draw(found: Confusion, title: str) -> bytes:
+def plot_confusion(confusion: ConfusionMatrix, title: str) -> bytes:
     """The PNG's content: dark is a large share of the row's class, and counts are written where they fit."""
     from matplotlib.figure import Figure
 
-    chosen = found.hardest(SHOWN)
-    labels = [found.labels[number] for number in chosen]
-    counts = found.counts[np.ix_(chosen, chosen)]
-    shares = counts / np.maximum(found.counts[chosen].sum(1, keepdims=True), 1)
+    chosen = confusion.most_mistaken(MAX_CLASSES)
+    labels = [confusion.labels[number] for number in chosen]
+    counts = confusion.counts[np.ix_(chosen, chosen)]
+    shares = counts / np.maximum(confusion.counts[chosen].sum(1, keepdims=True), 1)
     size = 1.8 + 0.42 * len(chosen)
     figure = Figure(figsize=(max(4.5, size), max(4.0, size)), layout="constrained")
     axes = figure.subplots()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    if len(chosen) <= COUNTED:
+    if len(chosen) <= MAX_CLASSES_WITH_COUNTS:
         for row, column in np.argwhere(counts).tolist():
             colour = "white" if shares[row, column] > 0.5 else "black"
             axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", size=7, color=colour)
@@ -31,7 +31,9 @@ def draw(found: Confusion, title: str) -> bytes:
     axes.set_yticks(places, labels, fontsize=8)
     axes.set_ylabel("right")
     axes.set_xlabel("taken for")
-    some = "" if len(chosen) == len(found.labels) else f"; {len(chosen)} classes of {len(found.labels)}"
+    some = (
+        "" if len(chosen) == len(confusion.labels) else f"; {len(chosen)} classes of {len(confusion.labels)}"
+    )
     axes.set_title(f"{title}{some}", fontsize=9, loc="left")
     content = io.BytesIO()
     figure.savefig(content, dpi=130)

@@ -5,62 +5,64 @@ from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.labeled_rows import answered
-from foveal.data.video.clip_examples import Shots
-from foveal.inspection.filmstrip.plot import Filmstrip, draw
-from foveal.store.durable import replace_file
-from foveal.tasks.evaluation_data import some_held_out
-from foveal.tasks.labeling import ChoosingKind
-from foveal.tasks.session import Loaded, kind_of
-from foveal.tasks.video import FilmedKind
-from foveal.ui.console import check_picture, say, tell_each
-from foveal.ui.progress_bar import Meter
+from foveal.data.core.labeled_rows import read_labeled_rows
+from foveal.data.video.clip_examples import ClipExamples
+from foveal.inspection.filmstrip.plot import Filmstrip, plot_filmstrips
+from foveal.store.durable import atomic_write
+from foveal.tasks.evaluation_data import load_evaluation_examples
+from foveal.tasks.labeling import LabelingTask
+from foveal.tasks.session import LoadedRun, task_of
+from foveal.tasks.video import ClipTask
+from foveal.ui.console import check_png_path, log, print_items
+from foveal.ui.progress_bar import ProgressBar
 
 
-def show_filmstrip(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
+def show_filmstrip(loaded: LoadedRun, query: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, what the run says of the clips at `query`, or of held-out ones.
 
     UserError for a run of another task.
     """
-    kind = kind_of(loaded.config)
-    if not isinstance(kind, FilmedKind):
+    kind = task_of(loaded.config)
+    if not isinstance(kind, ClipTask):
         raise UserError(f"{loaded.run.path}: a run of no clips (task {loaded.config.task.name})")
-    check_picture(out)
-    shots, sources, rights = _asked(loaded, kind, query)
-    given = loaded.config, loaded.model, loaded.inputs, shots
-    with Meter("clips seen") as watch:
-        if isinstance(kind, ChoosingKind):
-            outputs = kind.choices(*given, watch)
+    check_png_path(out)
+    shots, sources, rights = _load_queries(loaded, kind, query)
+    given = loaded.config, loaded.model, loaded.processor, shots
+    with ProgressBar("clips seen") as watch:
+        if isinstance(kind, LabelingTask):
+            outputs = kind.predicted_labels(*given, watch)
         else:
-            outputs = [[text] for text in kind.found(*given, watch)]
+            outputs = [[text] for text in kind.predicted_texts(*given, watch)]
     if out is not None:
         numbers: Any = shots.columns["source"]
         strips = (shots.frames[numbers[row]] for row in range(len(shots)))
-        replace_file(out, draw([*map(Filmstrip, strips, outputs, rights)]))
+        atomic_write(out, plot_filmstrips([*map(Filmstrip, strips, outputs, rights)]))
     found = [
         {"source": source, "output": " ".join(output), "right": right and " ".join(right)}
         for source, output, right in zip(sources, outputs, rights, strict=True)
     ]
-    tell_each(loaded.run.path, "clips", found, out, json)
+    print_items(loaded.run.path, "clips", found, out, json)
 
 
-def _asked(
-    loaded: Loaded, kind: FilmedKind, query: str | None
-) -> tuple[Shots, list[str], list[list[str] | None]]:
+def _load_queries(
+    loaded: LoadedRun, kind: ClipTask, query: str | None
+) -> tuple[ClipExamples, list[str], list[list[str] | None]]:
     """The clips, their names, and what is right of them, None where that is unknown."""
     if query is not None:
         form: Any = kind.form
-        rows, asked, _ = prepare_examples.read_questions(form, query, loaded.inputs, loaded.config.data, say)
+        rows, asked, _ = prepare_examples.read_unlabeled(
+            form, query, loaded.processor, loaded.config.data, log
+        )
         known = {
-            row.fields["name"]: _listed(row.fields[form.field])
-            for row in answered(form, query, loaded.config.data)
+            row.fields["name"]: _as_list(row.fields[form.field])
+            for row in read_labeled_rows(form, query, loaded.config.data)
         }
         names = [row.fields["source"] for row in rows]
         return asked, names, [known.get(name) for name in names]
-    some, names, rights = some_held_out(loaded)
-    assert isinstance(some, Shots)
-    return some, names, [*map(_listed, rights)]
+    some, names, rights = load_evaluation_examples(loaded)
+    assert isinstance(some, ClipExamples)
+    return some, names, [*map(_as_list, rights)]
 
 
-def _listed(label: str | list[str]) -> list[str]:
+def _as_list(label: str | list[str]) -> list[str]:
     return [label] if isinstance(label, str) else label

@@ -14,7 +14,7 @@ from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 
 CAVEAT = "weights of standardised pixels, scaled to be seen; only a first layer's are in the space of pixels"
-IDLE = 0.01
+IDLE_NORM = 0.01
 """A filter whose norm is below this share of the largest answers to nothing."""
 
 
@@ -33,27 +33,27 @@ class Filters:
 
     @property
     def idle(self) -> int:
-        return int((self.norms < IDLE * self.norms.max()).sum())
+        return int((self.norms < IDLE_NORM * self.norms.max()).sum())
 
 
-def filters_of(model: nn.Module, channels: int, size: int) -> Filters | None:
+def first_layer_filters(model: nn.Module, channels: int, size: int) -> Filters | None:
     """Of the first layer that meets pixels, of images of `size` by `size`; None where there is none, as
     behind features that are not learned."""
     bare = False
     for name, part in model.named_modules():
         if isinstance(part, PatchEncoder):
             shape = (-1, channels, 1, part.patch, part.patch)
-            return _found(f"{name}.projection", part.projection.weight.view(shape))
+            return _make_filters(f"{name}.projection", part.projection.weight.view(shape))
         if isinstance(part, nn.Conv2d) and part.in_channels == channels:
-            return _found(name, part.weight[:, :, None])
+            return _make_filters(name, part.weight[:, :, None])
         if isinstance(part, nn.Conv3d) and part.in_channels == channels:
-            return _found(name, part.weight)
+            return _make_filters(name, part.weight)
         bare = bare or (isinstance(part, ImageEncoder) and not part.blocks)
         if bare and isinstance(part, nn.Linear) and part.in_features == size * size * channels:
             places = part.weight.view(-1, 1, size, size, channels)  # as `heads.flat` puts them
-            return _found(name, torch.movedim(places, -1, 1))
+            return _make_filters(name, torch.movedim(places, -1, 1))
     return None
 
 
-def _found(layer: str, weights: Tensor) -> Filters:
+def _make_filters(layer: str, weights: Tensor) -> Filters:
     return Filters(layer, weights.detach().float().cpu().numpy())

@@ -8,29 +8,29 @@ from jaxtyping import Float
 
 from foveal.inspection.filters.compute import Filters
 
-SHOWN, GAP = 144, 1
+MAX_FILTERS, GAP = 144, 1
 """Filters that are drawn, those of the largest norms; and pixels between them."""
-WIDTH, LABEL = 7.2, 0.22
+FIGURE_WIDTH, LABEL_HEIGHT = 7.2, 0.22
 """Inches of the picture, and of the label below a template."""
-REST = 0.001
+CLIPPED_FRACTION = 0.001
 """This share of the weights is beyond the scale: black or white."""
 
 
-def scale_of(filters: Filters) -> float:
+def weight_scale(filters: Filters) -> float:
     """The weight that is drawn white, and its opposite black; 1 if all are 0."""
-    return float(np.quantile(np.abs(filters.weights), 1 - REST)) or 1.0
+    return float(np.quantile(np.abs(filters.weights), 1 - CLIPPED_FRACTION)) or 1.0
 
 
-def shown(filters: Filters, labels: Sequence[str] | None) -> list[int]:
+def select_filters(filters: Filters, labels: Sequence[str] | None) -> list[int]:
     """Which are drawn, in this order: classes as they come, others by their norms."""
     if labels is not None:
-        return [*range(min(SHOWN, len(labels)))]
-    return np.argsort(-filters.norms, kind="stable")[:SHOWN].tolist()
+        return [*range(min(MAX_FILTERS, len(labels)))]
+    return np.argsort(-filters.norms, kind="stable")[:MAX_FILTERS].tolist()
 
 
-def tiles(filters: Filters) -> Float[np.ndarray, "N H W 3"]:
+def filter_images(filters: Filters) -> Float[np.ndarray, "N H W 3"]:
     """Each as colours of 0 to 1, frames side by side. What has not three channels is grey: their mean."""
-    levels = np.clip(0.5 + 0.5 * filters.weights / scale_of(filters), 0, 1)
+    levels = np.clip(0.5 + 0.5 * filters.weights / weight_scale(filters), 0, 1)
     if levels.shape[1] != 3:
         levels = levels.mean(1, keepdims=True).repeat(3, 1)
     N, _, T, H, W = levels.shape
@@ -38,18 +38,18 @@ def tiles(filters: Filters) -> Float[np.ndarray, "N H W 3"]:
     return found
 
 
-def draw(filters: Filters, labels: Sequence[str] | None, title: str) -> bytes:
+def plot_filters(filters: Filters, labels: Sequence[str] | None, title: str) -> bytes:
     """The PNG's content; with the classes' `labels` below their templates."""
     from matplotlib.figure import Figure
 
-    chosen = shown(filters, labels)
-    some = tiles(filters)[chosen]
+    chosen = select_filters(filters, labels)
+    some = filter_images(filters)[chosen]
     N, H, W, _ = some.shape
     columns = min(N, max(1, round((N * H / W) ** 0.5)) if labels is None else 5)
     rows = -(-N // columns)
-    inch = WIDTH / columns
-    below = 0.0 if labels is None else LABEL
-    figure = Figure(figsize=(WIDTH, 0.3 + rows * (inch * H / W + below)))
+    inch = FIGURE_WIDTH / columns
+    below = 0.0 if labels is None else LABEL_HEIGHT
+    figure = Figure(figsize=(FIGURE_WIDTH, 0.3 + rows * (inch * H / W + below)))
     figure.suptitle(title, fontsize=8, x=0.01, y=1 - 0.08 / figure.get_figheight(), ha="left", va="top")
     high, tall = figure.get_figheight(), inch * H / W
     for place, tile in enumerate(some):

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from foveal.inspection.layers.receptive_field import Fields, Places
+from foveal.inspection.layers.receptive_field import AxisSizes, ReceptiveFieldTracker
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerSummary:
     """A module, and what it makes of one example.
 
     `parameters` and `multiply_adds` are its own, without those of the modules inside; multiply-adds are those
@@ -32,12 +32,12 @@ class Layer:
     parameters: int
     multiply_adds: int
     memory: int
-    field: Places
+    field: AxisSizes
 
 
-def layers_of(
+def summarize_layers(
     model: nn.Module, shape: Sequence[int], run: Callable[[Any, Tensor], Any] | None = None
-) -> list[Layer]:
+) -> list[LayerSummary]:
     """The layers of `model` in the order in which they end: modules with nothing inside, and others that have
     parameters or multiply by themselves.
 
@@ -46,22 +46,22 @@ def layers_of(
     """
     shadow = copy.deepcopy(model).to("meta").eval()
     x = torch.empty(1, *shape, device="meta")
-    watch = _Watch(x)
+    watch = _LayerRecorder(x)
     for name, module in shadow.named_modules():
-        module.register_forward_pre_hook(watch.entering(name))
-        module.register_forward_hook(watch.leaving(name))
+        module.register_forward_pre_hook(watch.pre_hook(name))
+        module.register_forward_hook(watch.post_hook(name))
     with torch.no_grad(), watch:
         shadow(x) if run is None else run(shadow, x)
-    parameters, found = _parameters(shadow, watch.outputs), []
+    parameters, found = _parameter_counts(shadow, watch.outputs), []
     for name, output in watch.outputs.items():
         module, own = shadow.get_submodule(name), watch.products.get(name, 0)
         if name in parameters or own or not list(module.children()):
             sizes = tuple(output.shape[1:]), parameters.get(name, 0), own, 4 * output.numel()
-            found.append(Layer(name, type(module).__name__, *sizes, watch.fields.of(output)))
+            found.append(LayerSummary(name, type(module).__name__, *sizes, watch.fields.size_of(output)))
     return found
 
 
-def _parameters(model: nn.Module, called: Collection[str]) -> dict[str, int]:
+def _parameter_counts(model: nn.Module, called: Collection[str]) -> dict[str, int]:
     """How many each called module has: its own, and those of modules inside that are not called themselves
     (of projections that are made in one product, say)."""
     counts: dict[str, int] = {}
@@ -73,22 +73,22 @@ def _parameters(model: nn.Module, called: Collection[str]) -> dict[str, int]:
     return counts
 
 
-class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _LayerRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what each module multiplies, and follows how far a place of a grid sees."""
 
     def __init__(self, x: Tensor):
         super().__init__()  # type: ignore[no-untyped-call]
         self.outputs: dict[str, Tensor] = {}
         self.products: dict[str, int] = {}
-        self._inside: list[str] = []
-        self.fields = Fields(x)
+        self._module_stack: list[str] = []
+        self.fields = ReceptiveFieldTracker(x)
 
-    def entering(self, name: str) -> Callable[..., None]:
-        return lambda module, given: self._inside.append(name)
+    def pre_hook(self, name: str) -> Callable[..., None]:
+        return lambda module, given: self._module_stack.append(name)
 
-    def leaving(self, name: str) -> Callable[..., None]:
+    def post_hook(self, name: str) -> Callable[..., None]:
         def leave(module: nn.Module, given: Any, output: Any) -> None:
-            self._inside.pop()
+            self._module_stack.pop()
             found = _first(getattr(_first(output), "vectors", output))  # those of a memory
             if isinstance(found, Tensor):
                 self.outputs[name] = found
@@ -101,9 +101,9 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         result = function(*args, **kwargs)
         operation = function.overloadpacket
-        if operation in flop_registry and self._inside:
+        if operation in flop_registry and self._module_stack:
             flops = flop_registry[operation](*args, **kwargs, out_val=result)
-            name = self._inside[-1]
+            name = self._module_stack[-1]
             self.products[name] = self.products.get(name, 0) + flops // 2
         self.fields.follow(operation, args, result)
         return result

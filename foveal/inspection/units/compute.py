@@ -16,8 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from foveal.core.progress import Watch, every_batch
-from foveal.inspection.activations.compute import FUSED
+from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.inspection.activations.compute import FUSED_OPS
 from foveal.ops.jit.dispatch import reference_only
 from foveal.training.protocols import Batches
 
@@ -25,21 +25,21 @@ CAVEAT = (
     "guided backpropagation draws edges that could move a unit; where it is as much alike through a layer of "
     "random weights, it says nothing of what the unit has learned"
 )
-AT_ONCE = 8
+BATCH_SIZE = 8
 """Images whose maps are in memory together."""
 _RECTIFIERS = (torch.ops.aten.threshold_backward, torch.ops.aten.hardtanh_backward)
 _POOLING = torch.ops.aten.max_pool2d_with_indices_backward
 
 
-class Response(NamedTuple):
-    """The largest activation of a unit in an image, `row` of the examples; `place` in the layer's map."""
+class UnitResponse(NamedTuple):
+    """The largest activation of a unit in an image, `row` of the examples; `position` in the layer's map."""
 
     value: float
     row: int
-    place: tuple[int, int]
+    position: tuple[int, int]
 
 
-class Window(NamedTuple):
+class PixelWindow(NamedTuple):
     """The pixels that a place sees, from the first to behind the last."""
 
     top: int
@@ -48,7 +48,7 @@ class Window(NamedTuple):
     right: int
 
 
-class _Rectified(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _GuidedReLU(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Gradients go back through rectifiers by the guided rule; or all of them, as if there were none, and to
     every place of a window of which the largest is taken."""
 
@@ -69,7 +69,7 @@ class _Rectified(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return function(*args, **(kwargs or {}))
 
 
-def maps_of(model: Any, layer: str, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
+def feature_maps(model: Any, layer: str, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
     """The output of a layer of the model's encoder, by its name; ValueError if that is no map."""
     kept: list[Any] = []
     hook = model.get_submodule(layer).register_forward_hook(lambda _, given, output: kept.append(output))
@@ -82,19 +82,19 @@ def maps_of(model: Any, layer: str, images: Float[Tensor, "B C H W"]) -> Float[T
     return kept[0]
 
 
-def strongest(
-    model: Any, layer: str, units: Sequence[int], order: Batches, k: int, watch: Watch
-) -> list[list[Response]]:
+def top_responses(
+    model: Any, layer: str, units: Sequence[int], batches: Batches, k: int, progress: ProgressCallback
+) -> list[list[UnitResponse]]:
     """Of each unit the `k` images of an order that move it most, the strongest first; each counts once."""
-    device, found = next(model.parameters()).device, [list[Response]() for _ in units]
-    for batch in every_batch(order, watch):
+    device, found = next(model.parameters()).device, [list[UnitResponse]() for _ in units]
+    for batch in iterate_batches(batches, progress):
         with torch.inference_mode():
-            maps = maps_of(model, layer, batch.columns["source"].to(device))[:, list(units)].float()
+            maps = feature_maps(model, layer, batch.columns["source"].to(device))[:, list(units)].float()
         values, places = maps.flatten(2).max(2)
         for unit, responses in enumerate(found):
             columns = batch.rows.tolist(), values[:, unit].tolist(), places[:, unit].tolist()
             responses += [
-                Response(value, row, divmod(place, maps.shape[3]))
+                UnitResponse(value, row, divmod(place, maps.shape[3]))
                 for row, value, place in zip(*columns, strict=True)
             ]
             responses.sort(key=lambda one: (-one.value, one.row))
@@ -102,37 +102,39 @@ def strongest(
     return found
 
 
-def guided(
+def guided_backprop(
     model: Any,
     layer: str,
     images: Float[Tensor, "B C H W"],
     units: Int[Tensor, " B"],
-    places: Int[Tensor, "B 2"],
+    positions: Int[Tensor, "B 2"],
     rule: bool = True,
 ) -> Float[Tensor, "B C H W"]:
     """What reaches the pixels of each image from one unit of a map at one place; without the guided `rule` as
     if every rectifier were open, so that it is zero only where that place does not look."""
     pixels = images.detach().clone().requires_grad_()
-    with torch.enable_grad(), reference_only(*FUSED), _Rectified(rule):
-        maps = maps_of(model, layer, pixels)
-        chosen = maps[torch.arange(len(maps)), units, places[:, 0], places[:, 1]]
+    with torch.enable_grad(), reference_only(*FUSED_OPS), _GuidedReLU(rule):
+        maps = feature_maps(model, layer, pixels)
+        chosen = maps[torch.arange(len(maps)), units, positions[:, 0], positions[:, 1]]
         (found,) = torch.autograd.grad(chosen.sum(), pixels)
     return found.float().cpu()
 
 
-def windows(
-    model: Any, layer: str, images: Float[Tensor, "B C H W"], places: Int[Tensor, "B 2"]
-) -> list[Window]:
+def receptive_windows(
+    model: Any, layer: str, images: Float[Tensor, "B C H W"], positions: Int[Tensor, "B 2"]
+) -> list[PixelWindow]:
     """What each place of a layer's map sees of its image."""
-    first = torch.zeros(len(places), dtype=torch.int64)
+    first = torch.zeros(len(positions), dtype=torch.int64)
     found = []
-    for one in guided(model, layer, images, first, places, rule=False):
+    for one in guided_backprop(model, layer, images, first, positions, rule=False):
         rows, columns = one.abs().sum((0, 2)).nonzero(), one.abs().sum((0, 1)).nonzero()
-        found.append(Window(int(rows.min()), int(rows.max()) + 1, int(columns.min()), int(columns.max()) + 1))
+        found.append(
+            PixelWindow(int(rows.min()), int(rows.max()) + 1, int(columns.min()), int(columns.max()) + 1)
+        )
     return found
 
 
-def drawn_anew(model: nn.Module, layer: str) -> nn.Module:
+def randomized_copy(model: nn.Module, layer: str) -> nn.Module:
     """A copy whose weights of that layer are random, always the same."""
     found = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):
@@ -144,42 +146,49 @@ def drawn_anew(model: nn.Module, layer: str) -> nn.Module:
     return found
 
 
-def busiest(
-    model: Any, layer: str, images: Float[Tensor, "B C H W"], places: Int[Tensor, "B 2"]
+def most_active_units(
+    model: Any, layer: str, images: Float[Tensor, "B C H W"], positions: Int[Tensor, "B 2"]
 ) -> Int[Tensor, " B"]:
     """The unit with the largest activation at each place."""
     with torch.inference_mode():
-        maps = maps_of(model, layer, images)
-    return maps[torch.arange(len(maps)), :, places[:, 0], places[:, 1]].argmax(1)
+        maps = feature_maps(model, layer, images)
+    return maps[torch.arange(len(maps)), :, positions[:, 0], positions[:, 1]].argmax(1)
 
 
-class Signals(NamedTuple):
+class GuidedSignals(NamedTuple):
     """Of some responses, an image each: what reaches its pixels from the unit; what does through a layer
     drawn anew, from the unit that is busiest there; and what of it that place sees."""
 
     guided: Float[Tensor, "B C H W"]
     control: Float[Tensor, "B C H W"]
-    windows: list[Window]
+    windows: list[PixelWindow]
 
 
-def signals(
+def guided_signals(
     model: Any,
     layer: str,
     images: Float[Tensor, "B C H W"],
     units: Sequence[int],
-    places: Sequence[tuple[int, int]],
-) -> Signals:
+    positions: Sequence[tuple[int, int]],
+) -> GuidedSignals:
     """Of the unit at the place of each image."""
-    other, own, control, seen = drawn_anew(model, layer), list[Tensor](), list[Tensor](), list[Window]()
-    given = images, torch.tensor(units), torch.tensor(places)
-    for some, chosen, where in zip(*(torch.split(part, AT_ONCE) for part in given), strict=True):
-        own.append(guided(model, layer, some, chosen, where))
-        control.append(guided(other, layer, some, busiest(other, layer, some, where), where))
-        seen += windows(model, layer, some, where)
-    return Signals(torch.cat(own), torch.cat(control), seen)
+    other, own, control, seen = (
+        randomized_copy(model, layer),
+        list[Tensor](),
+        list[Tensor](),
+        list[PixelWindow](),
+    )
+    given = images, torch.tensor(units), torch.tensor(positions)
+    for some, chosen, where in zip(*(torch.split(part, BATCH_SIZE) for part in given), strict=True):
+        own.append(guided_backprop(model, layer, some, chosen, where))
+        control.append(
+            guided_backprop(other, layer, some, most_active_units(other, layer, some, where), where)
+        )
+        seen += receptive_windows(model, layer, some, where)
+    return GuidedSignals(torch.cat(own), torch.cat(control), seen)
 
 
-def alike(found: Signals) -> float | None:
+def mean_correlation(found: GuidedSignals) -> float | None:
     """The mean correlation of where the two signals are large, over the pixels of each window; None where
     there is none, as of windows of one pixel."""
     each = []

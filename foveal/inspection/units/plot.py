@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image, ImageDraw, ImageFont
 
-CELL, GAP, APART, MARGIN, LINE = 56, 2, 14, 60, 18
+CELL, GAP, GROUP_GAP, MARGIN, LINE_HEIGHT = 56, 2, 14, 60, 18
 """Pixels of a patch's side, between two, between the kinds, for the unit's name, and of a line of text."""
-KINDS = ("what moves it most", "guided backpropagation", "the same, the layer's weights random")
+COLUMN_TITLES = ("what moves it most", "guided backpropagation", "the same, the layer's weights random")
 
 
-class Patch(NamedTuple):
+class UnitPatch(NamedTuple):
     """What a unit sees of an image, and the two signals there, channel by channel."""
 
     pixels: UInt8[np.ndarray, "h w C"]
@@ -22,28 +22,30 @@ class Patch(NamedTuple):
     control: Float[np.ndarray, "C h w"]
 
 
-def draw(rows: Sequence[tuple[str, Sequence[Patch]]], title: str) -> bytes:
+def plot_units(rows: Sequence[tuple[str, Sequence[UnitPatch]]], title: str) -> bytes:
     """The PNG's content: units by their names, each with as many patches."""
     count = max(len(patches) for _, patches in rows)
-    group = count * (CELL + GAP) + APART
-    sheet = Image.new("RGB", (MARGIN + 3 * group, 2 * LINE + len(rows) * (CELL + GAP) + GAP), "white")
+    group = count * (CELL + GAP) + GROUP_GAP
+    sheet = Image.new("RGB", (MARGIN + 3 * group, 2 * LINE_HEIGHT + len(rows) * (CELL + GAP) + GAP), "white")
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(11)
     pen.text((GAP, GAP), title, "black", font)
-    for number, kind in enumerate(KINDS):
-        pen.text((MARGIN + number * group, LINE), kind, "black", font)
+    for number, kind in enumerate(COLUMN_TITLES):
+        pen.text((MARGIN + number * group, LINE_HEIGHT), kind, "black", font)
     for down, (name, patches) in enumerate(rows):
-        y = 2 * LINE + down * (CELL + GAP)
+        y = 2 * LINE_HEIGHT + down * (CELL + GAP)
         pen.text((GAP, y + CELL // 2 - 6), name, "black", font)
         for across, patch in enumerate(patches):
             x = MARGIN + across * (CELL + GAP)
-            for number, pixels in enumerate((patch.pixels, visible(patch.guided), visible(patch.control))):
+            for number, pixels in enumerate(
+                (patch.pixels, signal_to_pixels(patch.guided), signal_to_pixels(patch.control))
+            ):
                 _paste(sheet, pixels, x + number * group, y)
     content = io.BytesIO()
     sheet.save(content, "PNG")
     return content.getvalue()
 
 
-def visible(signal: Float[np.ndarray, "C h w"]) -> UInt8[np.ndarray, "h w C"]:
+def signal_to_pixels(signal: Float[np.ndarray, "C h w"]) -> UInt8[np.ndarray, "h w C"]:
     """Grey is 0, and the largest size of any number white or black."""
     largest = float(np.abs(signal).max()) or 1.0
     levels: UInt8[np.ndarray, "h w C"] = np.round(127.5 + 127.5 * signal / largest).astype(np.uint8)

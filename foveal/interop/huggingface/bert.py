@@ -13,79 +13,84 @@ from torch import Tensor
 
 from foveal.config import EncoderConfig
 from foveal.core.errors import UserError
-from foveal.data.text.special_tokens import Marks
-from foveal.heads.masked_lm import Guesser
-from foveal.interop.huggingface.files import CONFIG, read_json, read_weights
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.heads.masked_lm import MaskedLMHead
+from foveal.interop.huggingface.files import HF_CONFIG_FILE, read_json, read_weights
 from foveal.interop.huggingface.gpt2 import ACTIVATIONS
-from foveal.interop.huggingface.hf_config import Settings
-from foveal.interop.huggingface.language_models import BERT, Foreign, check_tensors, validated
-from foveal.interop.huggingface.wordpiece import WordPieces
-from foveal.models.encoder import Encoded, text_encoder
-from foveal.store.sealed import weights_of
+from foveal.interop.huggingface.hf_config import HFConfig
+from foveal.interop.huggingface.language_models import (
+    BERT_MODEL_TYPE,
+    ImportedTextModel,
+    check_tensors,
+    validate_model_config,
+)
+from foveal.interop.huggingface.wordpiece import WordPieceVocabulary
+from foveal.models.encoder import EncoderWithHead, text_encoder
+from foveal.store.sealed import unique_state_dict
 
-TABLE, POSITIONS, TYPES = (
+WORD_EMBEDDINGS, POSITION_EMBEDDINGS, TYPE_EMBEDDINGS = (
     f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")
 )
-BIAS = "cls.predictions.bias"
-LINEAR = {"weight": "weight", "bias": "bias"}
-NORM = {"weight": "gain", "bias": "bias"}
-ONCE = {"embeddings.LayerNorm": ("stack.positioned.norm", NORM)}
-LAYER = {
-    "attention.self.query": ("mixer.query", LINEAR),
-    "attention.self.key": ("mixer.key", LINEAR),
-    "attention.self.value": ("mixer.value", LINEAR),
-    "attention.output.dense": ("mixer.output", LINEAR),
-    "attention.output.LayerNorm": ("mixer_norm", NORM),
-    "intermediate.dense": ("feedforward.expand", LINEAR),
-    "output.dense": ("feedforward.contract", LINEAR),
-    "output.LayerNorm": ("feedforward_norm", NORM),
+HEAD_BIAS = "cls.predictions.bias"
+LINEAR_NAMES = {"weight": "weight", "bias": "bias"}
+NORM_NAMES = {"weight": "gain", "bias": "bias"}
+TOP_LEVEL_NAMES = {"embeddings.LayerNorm": ("stack.positioned.norm", NORM_NAMES)}
+LAYER_NAMES = {
+    "attention.self.query": ("mixer.query", LINEAR_NAMES),
+    "attention.self.key": ("mixer.key", LINEAR_NAMES),
+    "attention.self.value": ("mixer.value", LINEAR_NAMES),
+    "attention.output.dense": ("mixer.output", LINEAR_NAMES),
+    "attention.output.LayerNorm": ("mixer_norm", NORM_NAMES),
+    "intermediate.dense": ("feedforward.expand", LINEAR_NAMES),
+    "output.dense": ("feedforward.contract", LINEAR_NAMES),
+    "output.LayerNorm": ("feedforward_norm", NORM_NAMES),
 }
-HEAD = {
-    "cls.predictions.transform.dense": ("transform", LINEAR),
-    "cls.predictions.transform.LayerNorm": ("norm", NORM),
+HEAD_NAMES = {
+    "cls.predictions.transform.dense": ("transform", LINEAR_NAMES),
+    "cls.predictions.transform.LayerNorm": ("norm", NORM_NAMES),
 }
 
 
-def read_bert(folder: Path, pieces: WordPieces) -> Foreign:
-    """Read a model folder whose tokens are `pieces`: a `ModelConfig` of an encoder and its tensors, those of
+def read_bert(folder: Path, wordpieces: WordPieceVocabulary) -> ImportedTextModel:
+    """Read a model folder whose tokens are `wordpieces`: a `ModelConfig` of an encoder and its tensors, those of
     the head among them if the file has one. UserError names what is missing, damaged or not ours."""
-    path = folder / CONFIG
-    settings = Settings(read_json(path), path)
-    encoder, longest = to_ours(settings)
-    config = validated({"encoder": encoder, "tied": True}, path)
-    theirs = _renamed(read_weights(folder))
-    size, vocabulary = pieces.tokenizer.size, settings.size("vocab_size", 0)
+    path = folder / HF_CONFIG_FILE
+    settings = HFConfig(read_json(path), path)
+    encoder, longest = from_hf_config(settings)
+    config = validate_model_config({"encoder": encoder, "tied": True}, path)
+    theirs = _normalize_names(read_weights(folder))
+    size, vocabulary = wordpieces.tokenizer.size, settings.size("vocab_size", 0)
     if size > vocabulary:
         raise UserError(f"{path}: vocab_size={vocabulary}, but its tokenizer has {size} tokens")
     if config.encoder.layers > len(theirs):
         raise UserError(
             f"{path}: {config.encoder.layers} layers, but {folder} has no more than {len(theirs)} tensors"
         )
-    with_head = BIAS in theirs
+    with_head = HEAD_BIAS in theirs
     try:
-        shapes = _shapes(config.encoder, size, longest)
+        shapes = _meta_weights(config.encoder, size, longest)
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
-    names = dict(_names(config.encoder.layers, with_head))
+    names = dict(_name_pairs(config.encoder.layers, with_head))
     width = config.encoder.width
     expected = {their: shapes[our] for their, our in names.items()} | {
-        TABLE: torch.empty(vocabulary, width, device="meta"),
-        POSITIONS: torch.empty(longest, width, device="meta"),
-        TYPES: torch.empty(settings.size("type_vocab_size", 2), width, device="meta"),
+        WORD_EMBEDDINGS: torch.empty(vocabulary, width, device="meta"),
+        POSITION_EMBEDDINGS: torch.empty(longest, width, device="meta"),
+        TYPE_EMBEDDINGS: torch.empty(settings.size("type_vocab_size", 2), width, device="meta"),
     }
-    expected |= {BIAS: torch.empty(vocabulary, device="meta")} if with_head else {}
+    expected |= {HEAD_BIAS: torch.empty(vocabulary, device="meta")} if with_head else {}
     check_tensors(expected, theirs, folder)
     theirs = {name: tensor.float() for name, tensor in theirs.items()}
-    rows = torch.tensor([*range(size), *pieces.marks])
+    rows = torch.tensor([*range(size), *wordpieces.special_tokens])
     ours = {our: theirs[their].contiguous() for their, our in names.items()}
-    ours["encoder.embedding.table"] = theirs[TABLE][rows]
-    ours["encoder.stack.positioned.position.table"] = theirs[POSITIONS] + theirs[TYPES][0]
+    ours["encoder.embedding.table"] = theirs[WORD_EMBEDDINGS][rows]
+    ours["encoder.stack.positioned.position.table"] = theirs[POSITION_EMBEDDINGS] + theirs[TYPE_EMBEDDINGS][0]
     if with_head:
-        ours["head.projection.bias"] = theirs[BIAS][rows]
-    return Foreign(BERT, config, size, longest, ours, with_head)
+        ours["head.projection.bias"] = theirs[HEAD_BIAS][rows]
+    return ImportedTextModel(BERT_MODEL_TYPE, config, size, longest, ours, with_head)
 
 
-def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
+def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
     """EncoderConfig's tables, and how many positions there are."""
     settings.require("position_embedding_type", "absolute")
     settings.require("is_decoder", False)
@@ -105,31 +110,31 @@ def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
         "activation": settings.choice("hidden_act", "gelu", ACTIVATIONS),
         "norm": "layer",
         "norm_place": "post",
-        "norm_epsilon": settings.share("layer_norm_eps", 1e-12),
+        "norm_epsilon": settings.fraction("layer_norm_eps", 1e-12),
         "residual": True,
-        "dropout": settings.share("hidden_dropout_prob", 0.1),
+        "dropout": settings.fraction("hidden_dropout_prob", 0.1),
     }, settings.size("max_position_embeddings", 512)
 
 
-def _names(layers: int, with_head: bool) -> Iterator[tuple[str, str]]:
+def _name_pairs(layers: int, with_head: bool) -> Iterator[tuple[str, str]]:
     """Theirs and ours, of the tensors that are the same on both sides."""
-    parts = {their: (f"encoder.{ours}", names) for their, (ours, names) in ONCE.items()}
+    parts = {their: (f"encoder.{ours}", names) for their, (ours, names) in TOP_LEVEL_NAMES.items()}
     for i in range(layers):
-        for their, (ours, names) in LAYER.items():
+        for their, (ours, names) in LAYER_NAMES.items():
             parts[f"encoder.layer.{i}.{their}"] = (f"encoder.stack.blocks.{i}.{ours}", names)
     if with_head:
-        parts |= {their: (f"head.{ours}", names) for their, (ours, names) in HEAD.items()}
+        parts |= {their: (f"head.{ours}", names) for their, (ours, names) in HEAD_NAMES.items()}
     for their, (ours, names) in parts.items():
         yield from ((f"{their}.{name}", f"{ours}.{our}") for name, our in names.items())
 
 
-def _renamed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _normalize_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Under the names of a bare model, old names made new; without the pooler, other heads and buffers."""
     names = {name: name.replace(".gamma", ".weight").replace(".beta", ".bias") for name in tensors}
     bare = not any(name.startswith("bert.") for name in names)
     found = {}
     for name, new in names.items():
-        if new.startswith(("cls.predictions.transform.", BIAS)) or bare:
+        if new.startswith(("cls.predictions.transform.", HEAD_BIAS)) or bare:
             found[new] = tensors[name]
         elif new.startswith("bert."):
             found[new.removeprefix("bert.")] = tensors[name]
@@ -137,8 +142,8 @@ def _renamed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in found.items() if not name.startswith(unused)}
 
 
-def _shapes(config: EncoderConfig, size: int, longest: int) -> dict[str, Tensor]:
+def _meta_weights(config: EncoderConfig, size: int, longest: int) -> dict[str, Tensor]:
     """Our model's weights on no device."""
     with torch.device("meta"):
-        encoder = text_encoder(config, Marks(size).vocabulary, longest)
-        return weights_of(Encoded(encoder, Guesser(config.width, encoder.vocabulary)))
+        encoder = text_encoder(config, SpecialTokens(size).vocabulary, longest)
+        return unique_state_dict(EncoderWithHead(encoder, MaskedLMHead(config.width, encoder.vocabulary)))

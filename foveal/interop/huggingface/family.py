@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from foveal.config import ModelConfig
-from foveal.interop.huggingface.hf_config import Settings
+from foveal.interop.huggingface.hf_config import HFConfig
 
-EPSILON = 1e-5
+NORM_EPSILON = 1e-5
 """Of every norm of ours."""
 
 
 @dataclass(frozen=True)
-class Held:
+class TensorMapping:
     """How one tensor of theirs holds ours: `names`, several one below the other, behind a change of shape."""
 
     names: tuple[str, ...]
@@ -23,33 +23,33 @@ class Held:
     ours: Callable[[Tensor], Tensor]
 
 
-def same(*names: str) -> Held:
-    return Held(names, lambda ours: ours, lambda theirs: theirs)
+def unchanged(*names: str) -> TensorMapping:
+    return TensorMapping(names, lambda ours: ours, lambda theirs: theirs)
 
 
-def transposed(*names: str) -> Held:
+def transposed(*names: str) -> TensorMapping:
     """GPT-2's Conv1D keeps (inputs, outputs)."""
-    return Held(names, Tensor.t, Tensor.t)
+    return TensorMapping(names, Tensor.t, Tensor.t)
 
 
-def depthwise(name: str) -> Held:
+def depthwise_kernel(name: str) -> TensorMapping:
     """A convolution of each channel by itself: (E, K), there (E, 1, K)."""
-    return Held((name,), lambda ours: ours[:, None], lambda theirs: theirs[:, 0])
+    return TensorMapping((name,), lambda ours: ours[:, None], lambda theirs: theirs[:, 0])
 
 
-def spread(name: str) -> Held:
+def broadcast_vector(name: str) -> TensorMapping:
     """A vector (D,), there (1, 1, D)."""
-    return Held((name,), lambda ours: ours[None, None], lambda theirs: theirs[0, 0])
+    return TensorMapping((name,), lambda ours: ours[None, None], lambda theirs: theirs[0, 0])
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelFamily:
     """A model_type.
 
-    `once` and `layer` map their names to ours. Theirs stand behind `prefix`, those of layer i behind `layers`
+    `top_level` and `per_layer` map their names to ours. Theirs stand behind `prefix`, those of layer i behind `layers`
     and the number too; ours are in the block {first}, and {second} where a layer is two blocks of ours.
-    `to_ours` gives ModelConfig's tables and the context, `to_theirs` is the inverse. A value that `to_ours`
-    does not give is ModelConfig's default; those of `free` mean nothing to the model's outputs.
+    `from_hf_config` gives ModelConfig's tables and the context, `to_hf_config` is the inverse. A value that `from_hf_config`
+    does not give is ModelConfig's default; those of `ignored_settings` mean nothing to the model's outputs.
     """
 
     model_type: str
@@ -60,37 +60,37 @@ class Family:
     head: str
     layers: str
     blocks: int
-    once: Mapping[str, Held]
-    layer: Mapping[str, Held]
-    free: frozenset[str]
-    to_ours: Callable[[Settings], tuple[dict[str, Any], int]]
-    to_theirs: Callable[[ModelConfig, int], dict[str, Any]]
+    top_level: Mapping[str, TensorMapping]
+    per_layer: Mapping[str, TensorMapping]
+    ignored_settings: frozenset[str]
+    from_hf_config: Callable[[HFConfig], tuple[dict[str, Any], int]]
+    to_hf_config: Callable[[ModelConfig, int], dict[str, Any]]
 
-    def held(self, layers: int, tied: bool) -> Iterator[tuple[str, Held]]:
+    def tensor_mappings(self, layers: int, tied: bool) -> Iterator[tuple[str, TensorMapping]]:
         """Each name of theirs in a model of so many layers, and what it holds."""
-        yield self.prefix + self.embedding, same("embedding.table")
-        for name, held in self.once.items():
+        yield self.prefix + self.embedding, unchanged("embedding.table")
+        for name, held in self.top_level.items():
             yield self.prefix + name, held
         for i in range(layers):
             first = self.blocks * i
-            for name, held in self.layer.items():
+            for name, held in self.per_layer.items():
                 names = tuple(ours.format(first=first, second=first + 1) for ours in held.names)
                 yield (
                     f"{self.prefix}{self.layers}.{i}.{name}",
-                    Held(tuple(f"stack.blocks.{ours}" for ours in names), held.theirs, held.ours),
+                    TensorMapping(tuple(f"stack.blocks.{ours}" for ours in names), held.theirs, held.ours),
                 )
         if not tied:
-            yield self.head, same("projection.weight")
+            yield self.head, unchanged("projection.weight")
 
-    def weights_to_theirs(self, ours: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
+    def to_hf_weights(self, ours: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
         return {
             name: held.theirs(torch.cat([ours[part] for part in held.names])).contiguous()
-            for name, held in self.held(layers, tied)
+            for name, held in self.tensor_mappings(layers, tied)
         }
 
-    def weights_to_ours(self, theirs: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
+    def from_hf_weights(self, theirs: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
         return {
             part: tensor.contiguous()
-            for name, held in self.held(layers, tied)
+            for name, held in self.tensor_mappings(layers, tied)
             for part, tensor in zip(held.names, held.ours(theirs[name]).chunk(len(held.names)), strict=True)
         }

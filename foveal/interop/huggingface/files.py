@@ -11,7 +11,7 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 
-CONFIG, WEIGHTS, INDEX, TOKENIZER = (
+HF_CONFIG_FILE, HF_WEIGHTS_FILE, HF_INDEX_FILE, HF_TOKENIZER_FILE = (
     "config.json",
     "model.safetensors",
     "model.safetensors.index.json",
@@ -35,30 +35,30 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Every tensor by its name. UserError for files that are missing or damaged."""
     tensors: dict[str, Tensor] = {}
-    if (folder / WEIGHTS).is_file():
-        tensors = _load(folder / WEIGHTS)
-    elif (folder / INDEX).is_file():
-        index = folder / INDEX
+    if (folder / HF_WEIGHTS_FILE).is_file():
+        tensors = _load_safetensors(folder / HF_WEIGHTS_FILE)
+    elif (folder / HF_INDEX_FILE).is_file():
+        index = folder / HF_INDEX_FILE
         shards = read_json(index).get("weight_map")
         if not isinstance(shards, dict) or not all(
             isinstance(name, str) and re.fullmatch(r"[\w.-]+\.safetensors", name) for name in shards.values()
         ):
             raise UserError(f"{index}: its weight_map names no files of this folder; get the folder anew")
         for name in sorted(set(shards.values())):
-            tensors |= _load(folder / name)
+            tensors |= _load_safetensors(folder / name)
         if missing := sorted(shards.keys() - tensors.keys()):
             raise UserError(f"{index}: {missing[0]} is not in {shards[missing[0]]}; get the folder anew")
     elif pickled := sorted(folder.glob("pytorch_model*.bin")):
         raise UserError(
             f"{pickled[0]}: pickled, and pickle is never read; convert it: "
-            f"transformers' AutoModelForCausalLM.from_pretrained(...).save_pretrained(...) writes {WEIGHTS}"
+            f"transformers' AutoModelForCausalLM.from_pretrained(...).save_pretrained(...) writes {HF_WEIGHTS_FILE}"
         )
     else:
-        raise UserError(f"{folder}: no {WEIGHTS} in it: name a model folder of Hugging Face's")
+        raise UserError(f"{folder}: no {HF_WEIGHTS_FILE} in it: name a model folder of Hugging Face's")
     return tensors
 
 
-def _load(path: Path) -> dict[str, Tensor]:
+def _load_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         return safetensors.torch.load_file(path)
     except OSError as error:

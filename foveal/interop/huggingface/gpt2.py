@@ -4,8 +4,8 @@ from typing import Any
 
 from foveal.config import ModelConfig
 from foveal.core.errors import UserError
-from foveal.interop.huggingface.family import EPSILON, Family, same, transposed
-from foveal.interop.huggingface.hf_config import Settings
+from foveal.interop.huggingface.family import NORM_EPSILON, ModelFamily, transposed, unchanged
+from foveal.interop.huggingface.hf_config import HFConfig
 
 ACTIVATIONS = {
     "gelu_new": "gelu-tanh",
@@ -15,8 +15,8 @@ ACTIVATIONS = {
 }
 
 
-def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
-    settings.require("layer_norm_epsilon", EPSILON)
+def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
+    settings.require("layer_norm_epsilon", NORM_EPSILON)
     settings.require("scale_attn_weights", True)
     settings.require("scale_attn_by_inverse_layer_idx", False)
     settings.require("add_cross_attention", False)
@@ -32,13 +32,13 @@ def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
         "activation": settings.choice("activation_function", "gelu_new", ACTIVATIONS),
         "norm": "layer",
         "residual": True,
-        "dropout": settings.share("resid_pdrop", 0.1),
-        "tied": settings.truth("tie_word_embeddings", True),
+        "dropout": settings.fraction("resid_pdrop", 0.1),
+        "tied": settings.boolean("tie_word_embeddings", True),
         "projection_bias": False,
     }, settings.size("n_positions", 1024)
 
 
-def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
+def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
     if config.activation not in names:
         raise UserError(
@@ -51,14 +51,14 @@ def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
         "n_inner": round(config.expansion * config.width),
         "n_positions": context,
         "activation_function": names[config.activation],
-        "layer_norm_epsilon": EPSILON,
+        "layer_norm_epsilon": NORM_EPSILON,
         "resid_pdrop": config.dropout,
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
     }
 
 
-GPT2 = Family(
+GPT2 = ModelFamily(
     model_type="gpt2",
     architecture="GPT2LMHeadModel",
     mixer="attention",
@@ -67,26 +67,26 @@ GPT2 = Family(
     head="lm_head.weight",
     layers="h",
     blocks=1,
-    once={
-        "wpe.weight": same("stack.positioned.position.table"),
-        "ln_f.weight": same("norm.gain"),
-        "ln_f.bias": same("norm.bias"),
+    top_level={
+        "wpe.weight": unchanged("stack.positioned.position.table"),
+        "ln_f.weight": unchanged("norm.gain"),
+        "ln_f.bias": unchanged("norm.bias"),
     },
-    layer={
-        "ln_1.weight": same("{first}.mixer_norm.gain"),
-        "ln_1.bias": same("{first}.mixer_norm.bias"),
+    per_layer={
+        "ln_1.weight": unchanged("{first}.mixer_norm.gain"),
+        "ln_1.bias": unchanged("{first}.mixer_norm.bias"),
         "attn.c_attn.weight": transposed(*(f"{{first}}.mixer.{p}.weight" for p in ("query", "key", "value"))),
-        "attn.c_attn.bias": same(*(f"{{first}}.mixer.{p}.bias" for p in ("query", "key", "value"))),
+        "attn.c_attn.bias": unchanged(*(f"{{first}}.mixer.{p}.bias" for p in ("query", "key", "value"))),
         "attn.c_proj.weight": transposed("{first}.mixer.output.weight"),
-        "attn.c_proj.bias": same("{first}.mixer.output.bias"),
-        "ln_2.weight": same("{first}.feedforward_norm.gain"),
-        "ln_2.bias": same("{first}.feedforward_norm.bias"),
+        "attn.c_proj.bias": unchanged("{first}.mixer.output.bias"),
+        "ln_2.weight": unchanged("{first}.feedforward_norm.gain"),
+        "ln_2.bias": unchanged("{first}.feedforward_norm.bias"),
         "mlp.c_fc.weight": transposed("{first}.feedforward.expand.weight"),
-        "mlp.c_fc.bias": same("{first}.feedforward.expand.bias"),
+        "mlp.c_fc.bias": unchanged("{first}.feedforward.expand.bias"),
         "mlp.c_proj.weight": transposed("{first}.feedforward.contract.weight"),
-        "mlp.c_proj.bias": same("{first}.feedforward.contract.bias"),
+        "mlp.c_proj.bias": unchanged("{first}.feedforward.contract.bias"),
     },
-    free=frozenset(),
-    to_ours=to_ours,
-    to_theirs=to_theirs,
+    ignored_settings=frozenset(),
+    from_hf_config=from_hf_config,
+    to_hf_config=to_hf_config,
 )

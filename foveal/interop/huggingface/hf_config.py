@@ -6,11 +6,11 @@ from typing import Any
 
 from foveal.core.errors import UserError
 
-LARGEST = 1 << 20
+MAX_CONFIG_SIZE = 1 << 20
 """No size is larger: enough for any model, and products of three sizes don't overflow."""
 
 
-class Settings:
+class HFConfig:
     """`content` of the file `path`; a value that is null or not there is the default."""
 
     def __init__(self, content: Mapping[str, Any], path: Path):
@@ -22,17 +22,17 @@ class Settings:
 
     def size(self, key: str, default: int) -> int:
         value = self.get(key, default)
-        if type(value) is not int or not 1 <= value <= LARGEST:
-            raise self.error(key, f"expected a whole number from 1 to {LARGEST}")
+        if type(value) is not int or not 1 <= value <= MAX_CONFIG_SIZE:
+            raise self.error(key, f"expected a whole number from 1 to {MAX_CONFIG_SIZE}")
         return value
 
-    def truth(self, key: str, default: bool) -> bool:
+    def boolean(self, key: str, default: bool) -> bool:
         value = self.get(key, default)
         if not isinstance(value, bool):
             raise self.error(key, "expected true or false")
         return value
 
-    def share(self, key: str, default: float) -> float:
+    def fraction(self, key: str, default: float) -> float:
         value = self.get(key, default)
         if type(value) not in (int, float) or not 0 <= value < 1:
             raise self.error(key, "expected a number from 0, below 1")
@@ -51,6 +51,6 @@ class Settings:
         if type(found) is not type(value) or found != value:
             raise self.error(key, f"ours has {value} only")
 
-    def error(self, key: str, why: str) -> UserError:
+    def error(self, key: str, reason: str) -> UserError:
         shown = repr(self.content.get(key))
-        return UserError(f"{self.path}: {key}={shown[:60]}: {why}")
+        return UserError(f"{self.path}: {key}={shown[:60]}: {reason}")

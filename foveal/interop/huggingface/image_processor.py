@@ -3,38 +3,38 @@
 from pathlib import Path
 
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInputs
+from foveal.data.images.image_examples import ImageClassificationProcessor
 from foveal.interop.huggingface.files import read_json
-from foveal.interop.huggingface.hf_config import Settings
-from foveal.interop.image_network import ForeignNetwork
+from foveal.interop.huggingface.hf_config import HFConfig
+from foveal.interop.image_network import ImportedImageNetwork
 
-PREPROCESSOR = "preprocessor_config.json"
-LARGEST = 4096
+HF_PREPROCESSOR_FILE = "preprocessor_config.json"
+MAX_IMAGE_SIZE = 4096
 """Pixels to a side."""
 
 
-def read_seen(folder: Path, network: ForeignNetwork) -> ImageInputs:
+def read_image_processor(folder: Path, network: ImportedImageNetwork) -> ImageClassificationProcessor:
     """From the file beside the weights, whose levels are from 0 to 1. UserError for what is not ours."""
-    path = folder / PREPROCESSOR
-    settings = Settings(read_json(path), path)
+    path = folder / HF_PREPROCESSOR_FILE
+    settings = HFConfig(read_json(path), path)
     for step in ("do_resize", "do_rescale", "do_normalize"):
         settings.require(step, True)
     settings.require("rescale_factor", 1 / 255)
     sides = settings.get("size", 224)
     sides = list(sides.values()) if isinstance(sides, dict) else [sides]
     square = bool(sides) and all(type(side) is int and side == sides[0] for side in sides)
-    if not square or not 1 <= sides[0] <= LARGEST:
+    if not square or not 1 <= sides[0] <= MAX_IMAGE_SIZE:
         raise settings.error("size", "expected the side of a square in pixels")
     if network.size not in (None, sides[0]):
         raise settings.error("size", f"the positions of its model are for images of {network.size} pixels")
     mean, deviation = (
-        tuple(255 * level for level in _levels(settings, key, network.channels))
+        tuple(255 * level for level in _read_channel_values(settings, key, network.channels))
         for key in ("image_mean", "image_std")
     )
-    return ImageInputs(Statistics(mean, deviation), network.labels, sides[0])
+    return ImageClassificationProcessor(Statistics(mean, deviation), network.labels, sides[0])
 
 
-def _levels(settings: Settings, key: str, channels: int) -> list[float]:
+def _read_channel_values(settings: HFConfig, key: str, channels: int) -> list[float]:
     levels = settings.get(key, None)
     known = isinstance(levels, list) and len(levels) == channels
     if not known or not all(isinstance(level, float) and 0 < level < 1 for level in levels):

@@ -10,29 +10,29 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from foveal.config import ModelConfig, nearest
+from foveal.config import ModelConfig, suggest
 from foveal.core.errors import UserError
-from foveal.heads.decoder_lm import Generator
-from foveal.interop.huggingface.family import Family
-from foveal.interop.huggingface.files import CONFIG, WEIGHTS, read_json, read_weights
+from foveal.heads.decoder_lm import DecoderLM
+from foveal.interop.huggingface.family import ModelFamily
+from foveal.interop.huggingface.files import HF_CONFIG_FILE, HF_WEIGHTS_FILE, read_json, read_weights
 from foveal.interop.huggingface.gpt2 import GPT2
-from foveal.interop.huggingface.hf_config import Settings
+from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.huggingface.mamba import MAMBA
 from foveal.interop.huggingface.rwkv import RWKV
 from foveal.models.decoder import language_model
 from foveal.store import durable
-from foveal.store.sealed import weights_of
+from foveal.store.sealed import unique_state_dict
 
 FAMILIES = {family.model_type: family for family in (GPT2, MAMBA, RWKV)}
-BIAS = "projection.bias"
-FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-BERT = "bert"
+PROJECTION_BIAS = "projection.bias"
+FLOAT_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+BERT_MODEL_TYPE = "bert"
 """Read by `interop.bert`: an encoder."""
-OTHERS = (BERT, "resnet", "convnext", "vit")
+OTHER_MODEL_TYPES = (BERT_MODEL_TYPE, "resnet", "convnext", "vit")
 """Read elsewhere."""
 
 
-class Foreign(NamedTuple):
+class ImportedTextModel(NamedTuple):
     """A model folder in our terms: a language model, or of BERT an encoder, that may come without a head."""
 
     model_type: str
@@ -45,39 +45,39 @@ class Foreign(NamedTuple):
     has_head: bool = True
 
 
-def read(folder: Path) -> Foreign:
+def read_language_model(folder: Path) -> ImportedTextModel:
     """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
-    path = folder / CONFIG
-    settings = Settings(read_json(path), path)
+    path = folder / HF_CONFIG_FILE
+    settings = HFConfig(read_json(path), path)
     kind = settings.get("model_type", "")
     if not isinstance(kind, str) or kind not in FAMILIES:
-        known = nearest(str(kind)[:40], [*FAMILIES, *OTHERS])
+        known = suggest(str(kind)[:40], [*FAMILIES, *OTHER_MODEL_TYPES])
         raise settings.error("model_type", f"not one that ours can be{known}")
     family = FAMILIES[kind]
-    config, context = _config(family, settings)
+    config, context = _read_config(family, settings)
     vocabulary = settings.size("vocab_size", 0)
-    tensors = _renamed(family, read_weights(folder))
+    tensors = _normalize_names(family, read_weights(folder))
     if config.layers > len(tensors):
         raise UserError(
             f"{path}: {config.layers} layers, but {folder} has no more than {len(tensors)} tensors"
         )
     try:
         with torch.device("meta"):
-            shapes = weights_of(language_model(config, vocabulary, context))
+            shapes = unique_state_dict(language_model(config, vocabulary, context))
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
-    expected = family.weights_to_theirs(shapes, config.layers, config.tied)
+    expected = family.to_hf_weights(shapes, config.layers, config.tied)
     if config.tied:
-        _drop_tied(family, tensors, folder)
+        _drop_tied_head(family, tensors, folder)
     check_tensors(expected, tensors, folder)
     tensors = {name: tensor.float() for name, tensor in tensors.items()}
-    ours = family.weights_to_ours(tensors, config.layers, config.tied)
-    return Foreign(kind, config, vocabulary, context, ours)
+    ours = family.from_hf_weights(tensors, config.layers, config.tied)
+    return ImportedTextModel(kind, config, vocabulary, context, ours)
 
 
-def write(
+def write_language_model(
     folder: Path,
-    model: Generator,
+    model: DecoderLM,
     config: ModelConfig,
     context: int,
     files: Mapping[str, bytes] = {},
@@ -88,42 +88,42 @@ def write(
     """
     if folder.exists():
         raise UserError(f"{folder} exists: name a folder that is not there yet")
-    family = _family(config)
+    family = _family_of(config)
     context = model.limit or context
     settings = {
         "model_type": family.model_type,
         "architectures": [family.architecture],
         "vocab_size": model.vocabulary,
-        **family.to_theirs(config, context),
+        **family.to_hf_config(config, context),
         "tie_word_embeddings": config.tied,
         "bos_token_id": None,
         "eos_token_id": None,
         "pad_token_id": None,
     }
-    _refuse_others(family, config, Settings(settings, folder / CONFIG))
-    ours = weights_of(model)
-    if BIAS in ours and ours.pop(BIAS).any():
+    _check_representable(family, config, HFConfig(settings, folder / HF_CONFIG_FILE))
+    ours = unique_state_dict(model)
+    if PROJECTION_BIAS in ours and ours.pop(PROJECTION_BIAS).any():
         raise UserError(
             f"model.projection_bias=true: a {family.model_type} has no bias in its projection, and this one "
             "is not zero; train with model.projection_bias=false"
         )
-    tensors = family.weights_to_theirs(
+    tensors = family.to_hf_weights(
         {name: tensor.cpu() for name, tensor in ours.items()}, config.layers, config.tied
     )
-    with durable.new_folder(folder) as part:
-        durable.write_new(part / CONFIG, json.dumps(settings, indent=2).encode() + b"\n")
-        durable.write_new(part / WEIGHTS, safetensors.torch.save(tensors, {"format": "pt"}))
+    with durable.atomic_folder(folder) as part:
+        durable.write_synced(part / HF_CONFIG_FILE, json.dumps(settings, indent=2).encode() + b"\n")
+        durable.write_synced(part / HF_WEIGHTS_FILE, safetensors.torch.save(tensors, {"format": "pt"}))
         for name, content in files.items():
-            durable.write_new(part / name, content)
+            durable.write_synced(part / name, content)
     return family.model_type
 
 
-def _config(family: Family, settings: Settings) -> tuple[ModelConfig, int]:
-    tables, context = family.to_ours(settings)
-    return validated(tables, settings.path), context
+def _read_config(family: ModelFamily, settings: HFConfig) -> tuple[ModelConfig, int]:
+    tables, context = family.from_hf_config(settings)
+    return validate_model_config(tables, settings.path), context
 
 
-def validated(tables: dict[str, Any], path: Path) -> ModelConfig:
+def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
     """A config of the settings in the file `path`; UserError names one that has no place in ours."""
     try:
         return ModelConfig.model_validate(tables)
@@ -133,7 +133,7 @@ def validated(tables: dict[str, Any], path: Path) -> ModelConfig:
         raise UserError(f"{path}: model.{key}={problem['input']}: {problem['msg']}") from None
 
 
-def _renamed(family: Family, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def _normalize_names(family: ModelFamily, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Under the names of a model with its head, without buffers that are no weights.
 
     A file of the bare model has no prefix; old ones of GPT-2 hold the causal mask too.
@@ -143,7 +143,7 @@ def _renamed(family: Family, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {family.prefix + name if bare and name != family.head else name: tensors[name] for name in names}
 
 
-def _drop_tied(family: Family, tensors: dict[str, Tensor], folder: Path) -> None:
+def _drop_tied_head(family: ModelFamily, tensors: dict[str, Tensor], folder: Path) -> None:
     """A tied projection may be there twice, but must be the embedding."""
     head = tensors.pop(family.head, None)
     embedding = family.prefix + family.embedding
@@ -163,15 +163,17 @@ def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], f
     wrong += [
         f"{name} is {str(tensor.dtype).removeprefix('torch.')}, so quantised, which ours is not"
         for name, tensor in found.items()
-        if tensor.dtype not in FLOATS
+        if tensor.dtype not in FLOAT_DTYPES
     ]
     if wrong:
         more = f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        raise UserError(f"{folder}: its tensors do not fit its {CONFIG}: {'; '.join(wrong[:3])}{more}")
+        raise UserError(
+            f"{folder}: its tensors do not fit its {HF_CONFIG_FILE}: {'; '.join(wrong[:3])}{more}"
+        )
 
 
-def _family(config: ModelConfig) -> Family:
-    used = _mixers(config)
+def _family_of(config: ModelConfig) -> ModelFamily:
+    used = _distinct_mixers(config)
     for family in FAMILIES.values():
         if used == family.mixer:
             return family
@@ -181,20 +183,20 @@ def _family(config: ModelConfig) -> Family:
     )
 
 
-def _refuse_others(family: Family, config: ModelConfig, settings: Settings) -> None:
+def _check_representable(family: ModelFamily, config: ModelConfig, settings: HFConfig) -> None:
     """Refuse what is lost on the way: settings that are others when the folder is read back."""
-    back, _ = _config(family, settings)
-    mine, theirs = dict(_flat(_normal(config))), dict(_flat(_normal(back)))
+    back, _ = _read_config(family, settings)
+    mine, theirs = dict(_flatten(_normalized(config))), dict(_flatten(_normalized(back)))
     lost = [
         f"model.{key}={str(mine[key]).lower()} is always {str(theirs[key]).lower()} there"
         for key in mine
-        if mine[key] != theirs[key] and key not in family.free and _concerns(key, family)
+        if mine[key] != theirs[key] and key not in family.ignored_settings and _is_relevant(key, family)
     ]
     if lost:
         raise UserError(f"no {family.model_type} of Hugging Face's: {'; '.join(lost)}")
 
 
-def _concerns(key: str, family: Family) -> bool:
+def _is_relevant(key: str, family: ModelFamily) -> bool:
     """Whether a setting is for this family's models: those of other mixers and layers are not."""
     section, dot, _ = key.partition(".")
     if key in ("projection_bias", "initialization", "pooling"):
@@ -202,24 +204,24 @@ def _concerns(key: str, family: Family) -> bool:
     return not dot or section in (family.mixer, "positions")
 
 
-def _normal(config: ModelConfig) -> ModelConfig:
+def _normalized(config: ModelConfig) -> ModelConfig:
     """The same model in one spelling."""
     return config.model_copy(
         update={
-            "mixers": _mixers(config),
+            "mixers": _distinct_mixers(config),
             "embedding": 0 if config.embedding == config.width else config.embedding,
             "expansion": round(config.expansion * config.width) / config.width,
         }
     )
 
 
-def _mixers(config: ModelConfig) -> str:
+def _distinct_mixers(config: ModelConfig) -> str:
     """The mixers that are used, each once."""
     pattern = [name.strip() for name in config.mixers.split(",")]
     return ",".join(sorted(set((pattern * config.layers)[: config.layers])))
 
 
-def _flat(config: ModelConfig) -> Iterable[tuple[str, Any]]:
+def _flatten(config: ModelConfig) -> Iterable[tuple[str, Any]]:
     for key, value in config.model_dump().items():
         if isinstance(value, dict):
             yield from ((f"{key}.{inner}", item) for inner, item in value.items())

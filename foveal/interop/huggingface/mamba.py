@@ -3,13 +3,13 @@
 from typing import Any
 
 from foveal.config import DataConfig, ModelConfig
-from foveal.interop.huggingface.family import EPSILON, Family, depthwise, same
-from foveal.interop.huggingface.hf_config import Settings
+from foveal.interop.huggingface.family import NORM_EPSILON, ModelFamily, depthwise_kernel, unchanged
+from foveal.interop.huggingface.hf_config import HFConfig
 
 
-def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
+def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
     """residual_in_fp32 means nothing in float32; time_step_... and rescale_... are of the first weights."""
-    settings.require("layer_norm_epsilon", EPSILON)
+    settings.require("layer_norm_epsilon", NORM_EPSILON)
     settings.require("hidden_act", "silu")
     settings.require("use_bias", False)
     settings.require("use_conv_bias", True)
@@ -24,12 +24,12 @@ def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
         "mamba": {ours: settings.size(*theirs) for ours, theirs in mamba.items()},
         "norm": "rms",
         "residual": True,
-        "tied": settings.truth("tie_word_embeddings", True),
+        "tied": settings.boolean("tie_word_embeddings", True),
         "projection_bias": False,
     }, DataConfig().context
 
 
-def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
+def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
     return {
         "num_hidden_layers": config.layers,
         "hidden_size": config.width,
@@ -37,11 +37,11 @@ def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
         "expand": config.mamba.expansion,
         "conv_kernel": config.mamba.kernel,
         "time_step_rank": -(-config.width // 16),
-        "layer_norm_epsilon": EPSILON,
+        "layer_norm_epsilon": NORM_EPSILON,
     }
 
 
-MAMBA = Family(
+MAMBA = ModelFamily(
     model_type="mamba",
     architecture="MambaForCausalLM",
     mixer="mamba",
@@ -50,22 +50,22 @@ MAMBA = Family(
     head="lm_head.weight",
     layers="layers",
     blocks=1,
-    once={
-        "norm_f.weight": same("norm.gain"),
+    top_level={
+        "norm_f.weight": unchanged("norm.gain"),
     },
-    layer={
-        "norm.weight": same("{first}.mixer_norm.gain"),
-        "mixer.in_proj.weight": same("{first}.mixer.input.weight"),
-        "mixer.conv1d.weight": depthwise("{first}.mixer.convolution_weight"),
-        "mixer.conv1d.bias": same("{first}.mixer.convolution_bias"),
-        "mixer.x_proj.weight": same("{first}.mixer.selection.weight"),
-        "mixer.dt_proj.weight": same("{first}.mixer.delta.weight"),
-        "mixer.dt_proj.bias": same("{first}.mixer.delta.bias"),
-        "mixer.A_log": same("{first}.mixer.A_log"),
-        "mixer.D": same("{first}.mixer.skip"),
-        "mixer.out_proj.weight": same("{first}.mixer.output.weight"),
+    per_layer={
+        "norm.weight": unchanged("{first}.mixer_norm.gain"),
+        "mixer.in_proj.weight": unchanged("{first}.mixer.input.weight"),
+        "mixer.conv1d.weight": depthwise_kernel("{first}.mixer.convolution_weight"),
+        "mixer.conv1d.bias": unchanged("{first}.mixer.convolution_bias"),
+        "mixer.x_proj.weight": unchanged("{first}.mixer.selection.weight"),
+        "mixer.dt_proj.weight": unchanged("{first}.mixer.delta.weight"),
+        "mixer.dt_proj.bias": unchanged("{first}.mixer.delta.bias"),
+        "mixer.A_log": unchanged("{first}.mixer.A_log"),
+        "mixer.D": unchanged("{first}.mixer.skip"),
+        "mixer.out_proj.weight": unchanged("{first}.mixer.output.weight"),
     },
-    free=frozenset({"dropout", "expansion", "activation"}),
-    to_ours=to_ours,
-    to_theirs=to_theirs,
+    ignored_settings=frozenset({"dropout", "expansion", "activation"}),
+    from_hf_config=from_hf_config,
+    to_hf_config=to_hf_config,
 )

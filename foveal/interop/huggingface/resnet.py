@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from foveal.interop.huggingface.hf_config import Settings
-from foveal.interop.image_network import ForeignNetwork, read_named
-from foveal.layers.vision.residual import basic, bottleneck
+from foveal.interop.huggingface.hf_config import HFConfig
+from foveal.interop.image_network import ImportedImageNetwork, read_network
+from foveal.layers.vision.residual import basic_block, bottleneck_block
 from foveal.models.image_networks import NETWORKS
-from foveal.models.resnet import ResidualNetwork
+from foveal.models.resnet import ResNet
 
-BODIES = {"basic": basic, "bottleneck": bottleneck}
+BLOCK_TYPES = {"basic": basic_block, "bottleneck": bottleneck_block}
 
 
-def read_resnet(folder: Path) -> ForeignNetwork:
+def read_resnet(folder: Path) -> ImportedImageNetwork:
     """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
-    return read_named(folder, _network, theirs)
+    return read_network(folder, _match_network, hf_name)
 
 
-def theirs(name: str, depths: Sequence[int]) -> str:
+def hf_name(name: str, depths: Sequence[int]) -> str:
     """Their name of our `name`: blocks are numbered within each stage, and the first is the embedder."""
     if name.startswith("head.projection."):
         return name.replace("head.projection", "classifier.1")
@@ -32,21 +32,21 @@ def theirs(name: str, depths: Sequence[int]) -> str:
     return f"resnet.{place}.{rest.replace('body.', 'layer.').replace('norm.', 'normalization.')}"
 
 
-def _network(settings: Settings) -> tuple[str, Sequence[int]]:
+def _match_network(settings: HFConfig) -> tuple[str, Sequence[int]]:
     """The name of the network, and the blocks in each stage."""
     settings.require("hidden_act", "relu")
     settings.require("downsample_in_first_stage", False)
     settings.require("downsample_in_bottleneck", False)
-    kind = settings.choice("layer_type", "bottleneck", {name: name for name in BODIES})
+    kind = settings.choice("layer_type", "bottleneck", {name: name for name in BLOCK_TYPES})
     depths, widths = (
         settings.get("depths", [3, 4, 6, 3]),
         settings.get("hidden_sizes", [256, 512, 1024, 2048]),
     )
     first = settings.size("embedding_size", 64)
-    ours = {name: made for name, made in NETWORKS.items() if isinstance(made, ResidualNetwork)}
+    ours = {name: made for name, made in NETWORKS.items() if isinstance(made, ResNet)}
     for name, made in ours.items():
         its = (list(made.depths), list(made.widths), made.first, made.body, made.shortcut, made.pooled)
-        if its == (depths, widths, first, BODIES[kind], "projection", True):
+        if its == (depths, widths, first, BLOCK_TYPES[kind], "projection", True):
             return name, made.depths
     raise settings.error(
         "depths", "with its hidden_sizes, layer_type and embedding_size none of the networks that ours has"

@@ -4,13 +4,13 @@ from typing import Any
 
 from foveal.config import ModelConfig
 from foveal.core.errors import UserError
-from foveal.interop.huggingface.family import EPSILON, Family, same, spread
-from foveal.interop.huggingface.hf_config import Settings
+from foveal.interop.huggingface.family import NORM_EPSILON, ModelFamily, broadcast_vector, unchanged
+from foveal.interop.huggingface.hf_config import HFConfig
 
 
-def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
+def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
     """rescale_every is theirs to keep float16 from overflowing: the files hold the weights as trained."""
-    settings.require("layer_norm_epsilon", EPSILON)
+    settings.require("layer_norm_epsilon", NORM_EPSILON)
     width = settings.size("hidden_size", 4096)
     settings.require("attention_hidden_size", width)
     return {
@@ -22,12 +22,12 @@ def to_ours(settings: Settings) -> tuple[dict[str, Any], int]:
         "norm": "layer",
         "residual": True,
         "embedding_norm": True,
-        "tied": settings.truth("tie_word_embeddings", False),
+        "tied": settings.boolean("tie_word_embeddings", False),
         "projection_bias": False,
     }, settings.size("context_length", 1024)
 
 
-def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
+def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
     if config.layers == 1:
         raise UserError("model.layers=1: transformers can't open an rwkv of fewer than two layers")
     return {
@@ -36,12 +36,12 @@ def to_theirs(config: ModelConfig, context: int) -> dict[str, Any]:
         "attention_hidden_size": config.width,
         "intermediate_size": round(config.expansion * config.width),
         "context_length": context,
-        "layer_norm_epsilon": EPSILON,
+        "layer_norm_epsilon": NORM_EPSILON,
         "rescale_every": 0,
     }
 
 
-RWKV = Family(
+RWKV = ModelFamily(
     model_type="rwkv",
     architecture="RwkvForCausalLM",
     mixer="rwkv",
@@ -50,33 +50,33 @@ RWKV = Family(
     head="head.weight",
     layers="blocks",
     blocks=2,
-    once={
-        "blocks.0.pre_ln.weight": same("embedding_norm.gain"),
-        "blocks.0.pre_ln.bias": same("embedding_norm.bias"),
-        "ln_out.weight": same("norm.gain"),
-        "ln_out.bias": same("norm.bias"),
+    top_level={
+        "blocks.0.pre_ln.weight": unchanged("embedding_norm.gain"),
+        "blocks.0.pre_ln.bias": unchanged("embedding_norm.bias"),
+        "ln_out.weight": unchanged("norm.gain"),
+        "ln_out.bias": unchanged("norm.bias"),
     },
-    layer={
-        "ln1.weight": same("{first}.mixer_norm.gain"),
-        "ln1.bias": same("{first}.mixer_norm.bias"),
-        "attention.time_decay": same("{first}.mixer.decay"),
-        "attention.time_first": same("{first}.mixer.bonus"),
-        "attention.time_mix_key": spread("{first}.mixer.mix_key"),
-        "attention.time_mix_value": spread("{first}.mixer.mix_value"),
-        "attention.time_mix_receptance": spread("{first}.mixer.mix_receptance"),
-        "attention.key.weight": same("{first}.mixer.key.weight"),
-        "attention.value.weight": same("{first}.mixer.value.weight"),
-        "attention.receptance.weight": same("{first}.mixer.receptance.weight"),
-        "attention.output.weight": same("{first}.mixer.output.weight"),
-        "ln2.weight": same("{second}.mixer_norm.gain"),
-        "ln2.bias": same("{second}.mixer_norm.bias"),
-        "feed_forward.time_mix_key": spread("{second}.mixer.mix_key"),
-        "feed_forward.time_mix_receptance": spread("{second}.mixer.mix_receptance"),
-        "feed_forward.key.weight": same("{second}.mixer.key.weight"),
-        "feed_forward.receptance.weight": same("{second}.mixer.receptance.weight"),
-        "feed_forward.value.weight": same("{second}.mixer.value.weight"),
+    per_layer={
+        "ln1.weight": unchanged("{first}.mixer_norm.gain"),
+        "ln1.bias": unchanged("{first}.mixer_norm.bias"),
+        "attention.time_decay": unchanged("{first}.mixer.decay"),
+        "attention.time_first": unchanged("{first}.mixer.bonus"),
+        "attention.time_mix_key": broadcast_vector("{first}.mixer.mix_key"),
+        "attention.time_mix_value": broadcast_vector("{first}.mixer.mix_value"),
+        "attention.time_mix_receptance": broadcast_vector("{first}.mixer.mix_receptance"),
+        "attention.key.weight": unchanged("{first}.mixer.key.weight"),
+        "attention.value.weight": unchanged("{first}.mixer.value.weight"),
+        "attention.receptance.weight": unchanged("{first}.mixer.receptance.weight"),
+        "attention.output.weight": unchanged("{first}.mixer.output.weight"),
+        "ln2.weight": unchanged("{second}.mixer_norm.gain"),
+        "ln2.bias": unchanged("{second}.mixer_norm.bias"),
+        "feed_forward.time_mix_key": broadcast_vector("{second}.mixer.mix_key"),
+        "feed_forward.time_mix_receptance": broadcast_vector("{second}.mixer.mix_receptance"),
+        "feed_forward.key.weight": unchanged("{second}.mixer.key.weight"),
+        "feed_forward.receptance.weight": unchanged("{second}.mixer.receptance.weight"),
+        "feed_forward.value.weight": unchanged("{second}.mixer.value.weight"),
     },
-    free=frozenset({"dropout", "activation"}),
-    to_ours=to_ours,
-    to_theirs=to_theirs,
+    ignored_settings=frozenset({"dropout", "activation"}),
+    from_hf_config=from_hf_config,
+    to_hf_config=to_hf_config,
 )

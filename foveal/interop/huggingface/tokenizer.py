@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.data.text.subword_tokenizers import byte_letters
+from foveal.data.text.subword_tokenizers import bytes_to_unicode
 from foveal.data.text.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, Tokenizer
-from foveal.interop.huggingface.files import TOKENIZER, read_json
+from foveal.interop.huggingface.files import HF_TOKENIZER_FILE, read_json
 
 ANY_CHARACTER = r"[\s\S]"
 
@@ -18,16 +18,16 @@ def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
     Models are often given more tokens than their tokenizer has, for the sake of round sizes: those are added,
     as `<unused N>`. Errors: UserError for other tokenizers, and those with more tokens than the model.
     """
-    path = folder / TOKENIZER
+    path = folder / HF_TOKENIZER_FILE
     content = read_json(path)
     model = content.get("model")
     if not isinstance(model, dict):
         raise UserError(f"{path}: it has no model, so it is no tokenizer; get the folder anew")
     if model.get("type") == "WordLevel":
-        tokenizer: Tokenizer = CharacterTokenizer(_characters(model, path))
+        tokenizer: Tokenizer = CharacterTokenizer(_read_characters(model, path))
     else:
-        _refuse_others(content, model, path)
-        tokenizer = _byte_level(content, path, vocabulary)
+        _check_byte_level_bpe(content, model, path)
+        tokenizer = _read_byte_level_bpe(content, path, vocabulary)
     if tokenizer.size != vocabulary:
         raise UserError(f"{path}: {tokenizer.size} tokens, but the model has {vocabulary}")
     return tokenizer
@@ -37,7 +37,7 @@ def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
     """tokenizer.json, and the few words with which transformers' AutoTokenizer takes it as it is."""
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     return {
-        TOKENIZER: _to_json(tokenizer).encode(),
+        HF_TOKENIZER_FILE: _to_json(tokenizer).encode(),
         "tokenizer_config.json": json.dumps(config, indent=2).encode() + b"\n",
     }
 
@@ -47,11 +47,11 @@ def _to_json(tokenizer: Tokenizer) -> str:
     from tokenizers import Tokenizer as Fast
 
     if isinstance(tokenizer, CharacterTokenizer):
-        fast = Fast(models.WordLevel(_numbered(tokenizer.vocabulary), unk_token="<unk>"))
+        fast = Fast(models.WordLevel(_token_ids(tokenizer.vocabulary), unk_token="<unk>"))
         fast.pre_tokenizer = pre_tokenizers.Split(Regex(ANY_CHARACTER), "isolated")
         fast.decoder = decoders.Fuse()
     elif isinstance(tokenizer, ByteTokenizer):
-        fast = Fast(models.BPE(_numbered(byte_letters()), []))
+        fast = Fast(models.BPE(_token_ids(bytes_to_unicode()), []))
         fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         fast.decoder = decoders.ByteLevel()
     elif tokenizer.kind == "word":
@@ -61,21 +61,21 @@ def _to_json(tokenizer: Tokenizer) -> str:
     return str(fast.to_str())
 
 
-def _numbered(letters: str) -> dict[str, int]:
+def _token_ids(letters: str) -> dict[str, int]:
     return {letter: i for i, letter in enumerate(letters)}
 
 
-def _characters(model: dict[str, Any], path: Path) -> str:
+def _read_characters(model: dict[str, Any], path: Path) -> str:
     """The vocabulary that `_to_json` wrote."""
     vocabulary = model.get("vocab")
     if isinstance(vocabulary, dict) and all(len(token) == 1 for token in vocabulary):
         letters = "".join(sorted(vocabulary))
-        if vocabulary == _numbered(letters):
+        if vocabulary == _token_ids(letters):
             return letters
     raise UserError(f"{path}: word tokens: only byte-level BPE and single characters are ours too")
 
 
-def _refuse_others(content: dict[str, Any], model: dict[str, Any], path: Path) -> None:
+def _check_byte_level_bpe(content: dict[str, Any], model: dict[str, Any], path: Path) -> None:
     """Byte-level BPE as GPT-2's: any text, cut before white space, is tokenised part by part."""
     before, after, normalizer = (
         part if isinstance(part, dict) else {"type": part}
@@ -95,7 +95,7 @@ def _refuse_others(content: dict[str, Any], model: dict[str, Any], path: Path) -
             raise UserError(f"{path}: its {name} is not that of byte-level BPE as GPT-2's, which ours is")
 
 
-def _byte_level(content: dict[str, Any], path: Path, vocabulary: int) -> BPETokenizer:
+def _read_byte_level_bpe(content: dict[str, Any], path: Path, vocabulary: int) -> BPETokenizer:
     from tokenizers import AddedToken
     from tokenizers import Tokenizer as Fast
 

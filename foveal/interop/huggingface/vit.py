@@ -7,20 +7,20 @@ from torch import Tensor
 
 from foveal.config import ConfigError, ModelConfig
 from foveal.core.errors import UserError
-from foveal.heads.classification import Classifier
-from foveal.interop.huggingface.files import CONFIG, read_json, read_weights
+from foveal.heads.classification import ClassificationHead
+from foveal.interop.huggingface.files import HF_CONFIG_FILE, read_json, read_weights
 from foveal.interop.huggingface.gpt2 import ACTIVATIONS
-from foveal.interop.huggingface.hf_config import Settings
-from foveal.interop.huggingface.language_models import validated
-from foveal.interop.image_network import ForeignNetwork, labels_of, to_ours
-from foveal.models.encoder import Encoded, patch_encoder
-from foveal.store.sealed import weights_of
+from foveal.interop.huggingface.hf_config import HFConfig
+from foveal.interop.huggingface.language_models import validate_model_config
+from foveal.interop.image_network import ImportedImageNetwork, read_labels, rename_tensors
+from foveal.models.encoder import EncoderWithHead, patch_encoder
+from foveal.store.sealed import unique_state_dict
 
-TOKEN, POSITIONS, PROJECTION = (
+CLASS_TOKEN, POSITIONS, PROJECTION = (
     f"encoder.{name}" for name in ("token", "stack.positioned.position.table", "projection.weight")
 )
-ONCE = {
-    TOKEN: "vit.embeddings.cls_token",
+TOP_LEVEL_NAMES = {
+    CLASS_TOKEN: "vit.embeddings.cls_token",
     POSITIONS: "vit.embeddings.position_embeddings",
     PROJECTION: "vit.embeddings.patch_embeddings.projection.weight",
     "encoder.projection.bias": "vit.embeddings.patch_embeddings.projection.bias",
@@ -29,7 +29,7 @@ ONCE = {
     "head.projection.weight": "classifier.weight",
     "head.projection.bias": "classifier.bias",
 }
-LAYER = {
+LAYER_NAMES = {
     "mixer.query": "attention.attention.query",
     "mixer.key": "attention.attention.key",
     "mixer.value": "attention.attention.value",
@@ -41,33 +41,33 @@ LAYER = {
 }
 
 
-def read_vit(folder: Path) -> ForeignNetwork:
+def read_vit(folder: Path) -> ImportedImageNetwork:
     """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
-    path = folder / CONFIG
-    settings = Settings(read_json(path), path)
-    config, labels = to_config(settings), labels_of(settings)
+    path = folder / HF_CONFIG_FILE
+    settings = HFConfig(read_json(path), path)
+    config, labels = from_hf_config(settings), read_labels(settings)
     channels, size = settings.size("num_channels", 3), settings.size("image_size", 224)
     found = read_weights(folder)
     if config.encoder.layers > len(found):
         raise UserError(f"{path}: {config.encoder.layers} layers, but {folder} has {len(found)} tensors")
     try:
-        ours = _shapes(config, channels, size, len(labels))
+        ours = _meta_weights(config, channels, size, len(labels))
     except (ConfigError, ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
     width, patch = config.encoder.width, config.encoder.patch
     # Of a convolution whose stride is its kernel, and of a batch of one.
     there = {
         PROJECTION: (width, channels, patch, patch),
-        TOKEN: (1, 1, width),
+        CLASS_TOKEN: (1, 1, width),
         POSITIONS: (1, *ours[POSITIONS].shape),
     }
     shapes = ours | {name: ours[name].view(shape) for name, shape in there.items()}
-    tensors = to_ours(shapes, theirs, found, folder)
+    tensors = rename_tensors(shapes, hf_name, found, folder)
     shaped = {name: tensor.view(ours[name].shape) for name, tensor in tensors.items()}
-    return ForeignNetwork("vit", config, channels, labels, shaped, size)
+    return ImportedImageNetwork("vit", config, channels, labels, shaped, size)
 
 
-def to_config(settings: Settings) -> ModelConfig:
+def from_hf_config(settings: HFConfig) -> ModelConfig:
     settings.require("qkv_bias", True)
     width = settings.size("hidden_size", 768)
     encoder = {
@@ -82,25 +82,27 @@ def to_config(settings: Settings) -> ModelConfig:
         "expansion": settings.size("intermediate_size", 3072) / width,
         "activation": settings.choice("hidden_act", "gelu", ACTIVATIONS),
         "norm": "layer",
-        "norm_epsilon": settings.share("layer_norm_eps", 1e-12),
+        "norm_epsilon": settings.fraction("layer_norm_eps", 1e-12),
         "residual": True,
-        "dropout": settings.share("hidden_dropout_prob", 0.0),
+        "dropout": settings.fraction("hidden_dropout_prob", 0.0),
         "summary": "class",
     }
-    return validated({"encoder": encoder, "pooling": "summary"}, settings.path)
+    return validate_model_config({"encoder": encoder, "pooling": "summary"}, settings.path)
 
 
-def theirs(name: str) -> str:
+def hf_name(name: str) -> str:
     """Their name of our `name`."""
-    if name in ONCE:
-        return ONCE[name]
+    if name in TOP_LEVEL_NAMES:
+        return TOP_LEVEL_NAMES[name]
     _, _, _, number, rest = name.split(".", 4)
     part, _, kind = rest.rpartition(".")
-    return f"vit.encoder.layer.{number}.{LAYER[part]}.{'weight' if kind == 'gain' else kind}"
+    return f"vit.encoder.layer.{number}.{LAYER_NAMES[part]}.{'weight' if kind == 'gain' else kind}"
 
 
-def _shapes(config: ModelConfig, channels: int, size: int, classes: int) -> dict[str, Tensor]:
+def _meta_weights(config: ModelConfig, channels: int, size: int, classes: int) -> dict[str, Tensor]:
     """Our model's weights on no device."""
     with torch.device("meta"):
         encoder = patch_encoder(config.encoder, channels, size)
-        return weights_of(Encoded(encoder, Classifier(encoder.width, classes, config.pooling)))
+        return unique_state_dict(
+            EncoderWithHead(encoder, ClassificationHead(encoder.width, classes, config.pooling))
+        )

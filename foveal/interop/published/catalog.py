@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from foveal.core.log import Say
-from foveal.data.datasets.package_download import Wheel, contents
+from foveal.core.log import Log
+from foveal.data.datasets.package_download import Wheel, package_files
 from foveal.interop.published import efficientnet
-from foveal.store.cache import cache_folder, locked
-from foveal.store.durable import new_folder, write_new
+from foveal.store.cache import cache_folder, file_lock
+from foveal.store.durable import atomic_folder, write_synced
 
 MINILM = "all-minilm-l6-v2"
-PUBLISHED = {
+PUBLISHED_WEIGHTS = {
     efficientnet.NAME: (efficientnet.WEIGHTS, efficientnet.CLASSES),
     MINILM: (
         Wheel(
@@ -24,19 +24,19 @@ PUBLISHED = {
 2019): 91 MB under the Apache licence 2.0, its package under MIT."""
 
 
-def source_of(name: str) -> str:
+def package_of(name: str) -> str:
     """The package that holds the weights, and its version."""
-    weights = PUBLISHED[name][0]
+    weights = PUBLISHED_WEIGHTS[name][0]
     return f"{weights.package}=={weights.version}"
 
 
-def folder_of(name: str, say: Say) -> Path:
+def fetch_weights(name: str, log: Log) -> Path:
     """The files in the user's cache, fetched the first time. Errors: those of `fetch`."""
-    folder = cache_folder() / "weights" / f"{name}-{PUBLISHED[name][0].version}"
-    with locked(folder):
+    folder = cache_folder() / "weights" / f"{name}-{PUBLISHED_WEIGHTS[name][0].version}"
+    with file_lock(folder):
         if not folder.is_dir():
-            with new_folder(folder) as new:
-                for wheel in PUBLISHED[name]:
-                    for file, content in contents(name, wheel, say):
-                        write_new(new / file, content)
+            with atomic_folder(folder) as new:
+                for wheel in PUBLISHED_WEIGHTS[name]:
+                    for file, content in package_files(name, wheel, log):
+                        write_synced(new / file, content)
     return folder

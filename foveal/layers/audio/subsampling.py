@@ -7,7 +7,7 @@ from foveal.ops.gelu import gelu
 from foveal.ops.padding import zero_padding
 
 
-class Subsampling(nn.Module):
+class ConvSubsampling(nn.Module):
     """Two convolutions, each `y_t = gelu(b + sum_j W_j x_(2t + j))` with j = -1, 0, 1: ceil(T / 2) outputs.
 
     As in Radford et al. 2022 (2.2), there with the first of stride 1. Zeros stand before the first step and

@@ -7,22 +7,22 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.core.tap import Tapped
-from foveal.layers.blocks.moe import Aux, Routed
+from foveal.core.tap import TappedModule
+from foveal.layers.blocks.moe import AuxLosses, MoELayer
 from foveal.layers.dropout import Dropout
 from foveal.layers.mixers.base import Mixer
 from foveal.layers.norm import make_norm
 from foveal.ops.padding import zero_padding
 
 
-class Block(Tapped):
+class Block(TappedModule):
     """One mixer and, if given, one feed-forward layer, each with its norm, dropout and residual.
 
     Pre-norm: `x = x + mixer(norm(x))`, `x = x + feedforward(norm(x))` (Xiong et al. 2020).
     Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
     Without `residual` the `x +` is left out, and the mixer may change the width.
     `epsilon` is the norms'.
-    A `Routed` feed-forward layer gives `aux`, sums within each row, which goes up to the task.
+    A `MoELayer` feed-forward layer gives `aux`, sums within each row, which goes up to the task.
     """
 
     def __init__(
@@ -52,15 +52,15 @@ class Block(Tapped):
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Float[Tensor, "B T E"], State, Aux]:
+    ) -> tuple[Float[Tensor, "B T E"], State, AuxLosses]:
         x = zero_padding(x, lengths)
         y, state = self.mixer(self.mixer_norm(x) if self.pre else x, state, lengths=lengths)
         x = self._join(x, y, self.mixer_norm)
-        aux: Aux = {}
+        aux: AuxLosses = {}
         if self.feedforward is not None:
             assert self.feedforward_norm is not None
             y = self.feedforward_norm(x) if self.pre else x
-            if isinstance(self.feedforward, Routed):
+            if isinstance(self.feedforward, MoELayer):
                 y, aux = self.feedforward(y, lengths)
             else:
                 y = self.feedforward(y)

@@ -7,16 +7,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.core.tap import Tapped
+from foveal.core.tap import TappedModule
 from foveal.ops.activation import ACTIVATIONS, Activation
-from foveal.ops.moe import balance, experts, route
-from foveal.ops.padding import present, zero_padding
+from foveal.ops.moe import apply_experts, load_balancing_loss, top_k_routing
+from foveal.ops.padding import sequence_mask, zero_padding
 
-Aux = dict[str, Float[Tensor, " B"]]
+AuxLosses = dict[str, Float[Tensor, " B"]]
 """Sums within each row that reach the task: an expert layer's load balance, say."""
 
 
-class Routed(nn.Module, ABC):
+class MoELayer(nn.Module, ABC):
     """A feed-forward layer that sends vectors different ways, and says how well they are spread.
 
     It is told the lengths, since padding must not count, and returns a sum within each row for every one
@@ -28,26 +28,26 @@ class Routed(nn.Module, ABC):
     @abstractmethod
     def forward(
         self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Aux]: ...
+    ) -> tuple[Float[Tensor, "B T D"], AuxLosses]: ...
 
 
 def aux_names(module: nn.Module) -> list[str]:
     """The names in `aux` of all routed layers inside."""
-    routed = (part for part in module.modules() if isinstance(part, Routed))
+    routed = (part for part in module.modules() if isinstance(part, MoELayer))
     return sorted({name for part in routed for name in part.aux_names})
 
 
-def added(one: Aux, other: Aux) -> Aux:
+def add_aux(one: AuxLosses, other: AuxLosses) -> AuxLosses:
     """The sums of two parts of a model."""
     return one | {name: one[name] + sums if name in one else sums for name, sums in other.items()}
 
 
-class Experts(Routed, Tapped):
+class Experts(MoELayer, TappedModule):
     """`y = sum_e g_e(x) W_2e activation(W_1e x)` over the `active` likeliest of `count` experts.
 
     The chances are `softmax(W_r x)`, computed in the weights' own precision under autocast too (Fedus et al.
-    2021, 2.4); `ops.routing.route` makes gates of them. `aux["balance"]` is `coefficient` times
-    `ops.routing.balance`. An active expert costs as much as an MLP of the same hidden width. All weights
+    2021, 2.4); `ops.routing.top_k_routing` makes gates of them. `aux["load_balancing_loss"]` is `coefficient` times
+    `ops.routing.load_balancing_loss`. An active expert costs as much as an MLP of the same hidden width. All weights
     start normal with deviation 0.02; no biases. Sources: Shazeer et al. 2017, Fedus et al. 2021.
     """
 
@@ -78,15 +78,15 @@ class Experts(Routed, Tapped):
 
     def forward(
         self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Aux]:
+    ) -> tuple[Float[Tensor, "B T D"], AuxLosses]:
         x = zero_padding(x, lengths)
-        there = None if lengths is None else present(lengths, x.shape[1])
+        there = None if lengths is None else sequence_mask(lengths, x.shape[1])
         with torch.autocast(x.device.type, enabled=False):
             chances = F.linear(x.to(self.router.weight.dtype), self.router.weight).softmax(-1)
-        chosen, gates = route(chances, self.active, there)
+        chosen, gates = top_k_routing(chances, self.active, there)
         self.tap("counts", lambda: chosen.flatten().bincount(minlength=self.count + 1)[: self.count])
-        self.tap("gates", lambda: self._every_gate(chosen, gates))
-        y = experts(
+        self.tap("gates", lambda: self._dense_gates(chosen, gates))
+        y = apply_experts(
             x.flatten(0, 1),
             chosen.flatten(0, 1),
             gates.flatten(0, 1),
@@ -94,8 +94,8 @@ class Experts(Routed, Tapped):
             self.weight_contract,
             self.activate,
         )
-        return y.view_as(x), {"balance": self.coefficient * balance(chances, chosen)}
+        return y.view_as(x), {"balance": self.coefficient * load_balancing_loss(chances, chosen)}
 
-    def _every_gate(self, chosen: Tensor, gates: Tensor) -> Float[Tensor, "B T E"]:
+    def _dense_gates(self, expert_ids: Tensor, gates: Tensor) -> Float[Tensor, "B T E"]:
         every = gates.new_zeros(*gates.shape[:2], self.count + 1)
-        return every.scatter(2, chosen, gates)[..., : self.count]
+        return every.scatter(2, expert_ids, gates)[..., : self.count]

@@ -6,26 +6,28 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.layers.blocks.fused_decode import write
-from foveal.layers.blocks.moe import Aux, added
-from foveal.layers.mixers.base import Shapes, check_input
-from foveal.layers.position import Positioned, refuse_past
+from foveal.layers.blocks.fused_decode import try_fused_decode_step
+from foveal.layers.blocks.moe import AuxLosses, add_aux
+from foveal.layers.mixers.base import StateShapes, check_input
+from foveal.layers.position import AddPositions, check_position_limit
 from foveal.ops.padding import zero_padding
 
 
 class Stack(nn.Module):
     """Blocks one after the other, behind absolute positions if given; its state is theirs, and the count."""
 
-    def __init__(self, blocks: list[nn.Module], positioned: Positioned | None = None):
+    def __init__(self, blocks: list[nn.Module], positioned: AddPositions | None = None):
         super().__init__()
         self.positioned = positioned
         self.blocks = nn.ModuleList(blocks)
         self.limit = None if positioned is None else positioned.limit
-        self.shapes: Shapes = {"blocks": None} | ({} if positioned is None else {"count": (), "filled": None})
+        self.shapes: StateShapes = {"blocks": None} | (
+            {} if positioned is None else {"count": (), "filled": None}
+        )
         self.bounded = self.limit is None and all(block.bounded for block in blocks)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
-        refuse_past(self.limit, capacity or 0)
+        check_position_limit(self.limit, capacity or 0)
         state: dict[str, State] = {
             "blocks": tuple(block.init_state(batch, capacity, memory) for block in self.blocks)  # type: ignore[operator]
         }
@@ -36,7 +38,7 @@ class Stack(nn.Module):
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Float[Tensor, "B T E"], State, Aux]:
+    ) -> tuple[Float[Tensor, "B T E"], State, AuxLosses]:
         check_input(x, state, self.shapes, x)
         if state is not None and len(state["blocks"]) != len(self.blocks):
             raise ValueError(f"a state of {len(state['blocks'])} blocks; needed: {len(self.blocks)}")
@@ -46,16 +48,16 @@ class Stack(nn.Module):
         blocks = list(self.blocks)
         before = [None] * len(blocks) if state is None else state["blocks"]
         states: list[State] = []
-        total: Aux = {}
+        total: AuxLosses = {}
         while (done := len(states)) < len(blocks):
             if lengths is None:
-                x, written = write(blocks[done:], x, before[done:])
+                x, written = try_fused_decode_step(blocks[done:], x, before[done:])
                 if written:
                     states += written
                     continue
             x, block_state, aux = blocks[done](x, before[done], lengths=lengths)
             states.append(block_state)
-            total = added(total, aux)
+            total = add_aux(total, aux)
         return x, {"blocks": tuple(states)} | after, total
 
     def _position(
@@ -66,7 +68,7 @@ class Stack(nn.Module):
         count = x.new_zeros(x.shape[0], dtype=torch.long) if state is None else state["count"]
         before = 0 if state is None else state["filled"]
         filled = T + before
-        refuse_past(self.limit, filled)
+        check_position_limit(self.limit, filled)
         first = count if before else count[:1]  # at the start all rows have the same positions
         x = zero_padding(self.positioned(x, first), lengths)
         added = T if lengths is None else lengths

@@ -11,33 +11,33 @@ from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.core.tap import Tapped
+from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
-from foveal.layers.mixers.base import Shapes, check_input
-from foveal.layers.mixers.memory_checks import contents, refuse_nothing
+from foveal.layers.mixers.base import StateShapes, check_input
+from foveal.layers.mixers.memory_checks import memory_tensors, require_state
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.ops.attention.additive import additive_attention
 from foveal.ops.attention.dot_product import masked_softmax
-from foveal.ops.attention.hard_attention import choose_place
+from foveal.ops.attention.hard_attention import sample_position
 from foveal.ops.attention.step_by_step import (
     additive_scores,
-    context,
     dot_scores,
     scaled_dot_scores,
+    weighted_sum,
 )
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
-from foveal.ops.recurrent.cells import recur
+from foveal.ops.recurrent.cells import run_recurrence
 
-MEMORY = ("memory_keys", "memory_values", "memory_mask")
-SUMMARY, DRAWN = "memory_summary", "drawn"
+MEMORY_KEYS = ("memory_keys", "memory_values", "memory_mask")
+SUMMARY_KEY, SAMPLED_KEY = "memory_summary", "drawn"
 CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
-Score = Literal["first", "summary", "additive", "dot", "scaled", "general"]
-Look = Callable[[Tensor], Tensor]
+AttentionScore = Literal["first", "summary", "additive", "dot", "scaled", "general"]
+AttendFunction = Callable[[Tensor], Tensor]
 """A cell's h (B, D) to the context (B, M)."""
 
 
-class Additive(nn.Module):
+class AdditiveScore(nn.Module):
     """`e_i = v . tanh(W s + k_i)` with keys `k_i = U h_i + b` (Bahdanau et al. 2015).
 
     All weights start uniform in +-1/sqrt(what they read), the bias at zero.
@@ -51,51 +51,51 @@ class Additive(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        _fill(self.query, self.key)
+        _init_linear(self.query, self.key)
         bound = 1 / math.sqrt(len(self.weight))
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
         return additive_scores(self.query(s), keys, self.weight)
 
-    def looking(
+    def attend_function(
         self,
         keys: Float[Tensor, "B S D"],
         values: Float[Tensor, "B S M"],
         mask: Bool[Tensor, "B S"],
         steps: int,
-    ) -> Look:
+    ) -> AttendFunction:
         """For so many steps to come."""
         context_of = additive_attention(keys, self.weight, values, mask, steps)
         return lambda s: context_of(self.query(s))
 
 
-class Product(nn.Module):
+class DotProductScore(nn.Module):
     """A product of `s` and each key: a vector of the memory, or `W h_i` (Luong et al. 2015)."""
 
-    def __init__(self, key: nn.Module, scores: Callable[[Tensor, Tensor], Tensor]):
+    def __init__(self, key: nn.Module, score_function: Callable[[Tensor, Tensor], Tensor]):
         super().__init__()
-        self.key, self.scores = key, scores
+        self.key, self.score_function = key, score_function
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        _fill(*self.children())
+        _init_linear(*self.children())
 
     def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
-        return self.scores(s, keys)
+        return self.score_function(s, keys)
 
-    def looking(
+    def attend_function(
         self,
         keys: Float[Tensor, "B S D"],
         values: Float[Tensor, "B S M"],
         mask: Bool[Tensor, "B S"],
         steps: int,
-    ) -> Look:
-        """As `Additive.looking`; any number of steps is alike."""
-        return lambda s: context(masked_softmax(self(s, keys), mask), values)
+    ) -> AttendFunction:
+        """As `AdditiveScore.attend_function`; any number of steps is alike."""
+        return lambda s: weighted_sum(masked_softmax(self(s, keys), mask), values)
 
 
-class Attentive(Tapped):
+class AttentionRNN(TappedModule):
     """A recurrent cell whose input is joined by a context: `s_t = cell([x_t; c_t], s_(t-1))`.
 
     The context is the mean of the memory's vectors `h_i` by weights that depend on the state before:
@@ -125,7 +125,7 @@ class Attentive(Tapped):
         d_in: int,
         width: int,
         memory_width: int,
-        score: Score,
+        score: AttentionScore,
         hard: bool = False,
     ):
         super().__init__()
@@ -134,46 +134,46 @@ class Attentive(Tapped):
         self.recurrent = Recurrent(CELLS[cell](d_in + joined, width))
         self.first = Linear(memory_width, width)
         self.score = _make_score(score, width, memory_width)
-        given: Shapes = {} if score == "first" else {SUMMARY: (memory_width,)}
+        given: StateShapes = {} if score == "first" else {SUMMARY_KEY: (memory_width,)}
         if self.score is not None:
             sizes = (-1, width), (-1, memory_width), (-1,)
-            given = dict(zip(MEMORY, sizes, strict=True)) | ({DRAWN: (2,)} if hard else {})
-        self.shapes: Shapes = {**self.recurrent.shapes, **given}
+            given = dict(zip(MEMORY_KEYS, sizes, strict=True)) | ({SAMPLED_KEY: (2,)} if hard else {})
+        self.shapes: StateShapes = {**self.recurrent.shapes, **given}
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """The cell's and the score's own; W of s_0 uniform in +-1/sqrt(memory_width), its bias zero."""
         self.recurrent.reset_parameters()
-        _fill(self.first)
+        _init_linear(self.first)
         if self.score is not None:
             self.score.reset_parameters()
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
-        vectors, mask = contents(memory, batch)
+        vectors, mask = memory_tensors(memory, batch)
         assert memory is not None
         start = self.recurrent.init_state(batch)
         start["h"] = self.first(memory.summary).tanh().to(start["h"].dtype)
         if self.score is None:
-            return start | ({SUMMARY: memory.summary.clone()} if SUMMARY in self.shapes else {})
+            return start | ({SUMMARY_KEY: memory.summary.clone()} if SUMMARY_KEY in self.shapes else {})
         if self.hard:
-            start[DRAWN] = start["h"].new_zeros(batch, 2)
-        return start | dict(zip(MEMORY, (self.score.key(vectors), vectors, mask), strict=True))
+            start[SAMPLED_KEY] = start["h"].new_zeros(batch, 2)
+        return start | dict(zip(MEMORY_KEYS, (self.score.key(vectors), vectors, mask), strict=True))
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State]:
-        refuse_nothing(state)
+        require_state(state)
         check_input(x, state, self.shapes, self.first.weight)
-        before = {name: state[name] for name in (*self.recurrent.shapes, DRAWN) if name in state}
+        before = {name: state[name] for name in (*self.recurrent.shapes, SAMPLED_KEY) if name in state}
         if self.score is not None:
-            y, after = self._look(x, before, [state[name] for name in MEMORY], lengths)
+            y, after = self._attend(x, before, [state[name] for name in MEMORY_KEYS], lengths)
             return y, state | after
-        if SUMMARY in self.shapes:
-            x = torch.cat([x, state[SUMMARY][:, None].expand(-1, x.shape[1], -1)], 2)
+        if SUMMARY_KEY in self.shapes:
+            x = torch.cat([x, state[SUMMARY_KEY][:, None].expand(-1, x.shape[1], -1)], 2)
         y, after = self.recurrent(x, before, lengths=lengths)
         return y, state | after
 
-    def _look(
+    def _attend(
         self,
         x: Float[Tensor, "B T D"],
         before: dict[str, Tensor],
@@ -182,22 +182,22 @@ class Attentive(Tapped):
     ) -> tuple[Float[Tensor, "B T E"], dict[str, Tensor]]:
         assert self.score is not None
         score: Callable[..., Tensor] = self.score
-        p, join = self._joining(zero_padding(x, lengths))
+        p, join = self._join_context(zero_padding(x, lengths))
         keys, values, mask = memory
         keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would do it again at every step
-        look = self.score.looking(keys, values, mask, x.shape[1])
+        look = self.score.attend_function(keys, values, mask, x.shape[1])
         rows, places = torch.arange(len(p), device=p.device), list[Tensor]()
 
         def step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
             return self.recurrent.cell.step(join(p, look(s["h"])), s)
 
         def hard_step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-            place, *drawn = choose_place(score(s["h"], keys), mask, self.training)
+            place, *drawn = sample_position(score(s["h"], keys), mask, self.training)
             places.append(place)
             y, new = self.recurrent.cell.step(join(p, values[rows, place]), s)
-            return y, new | {DRAWN: s[DRAWN] + torch.stack(drawn, 1)}
+            return y, new | {SAMPLED_KEY: s[SAMPLED_KEY] + torch.stack(drawn, 1)}
 
-        y, after = recur(hard_step if self.hard else step, p, before, lengths)
+        y, after = run_recurrence(hard_step if self.hard else step, p, before, lengths)
 
         def weights() -> Tensor:
             if self.hard:
@@ -211,7 +211,7 @@ class Attentive(Tapped):
         self.tap("hidden", lambda: y)
         return y, {name: part.to(before[name].dtype) for name, part in after.items()}
 
-    def _joining(
+    def _join_context(
         self, x: Float[Tensor, "B T D"]
     ) -> tuple[Float[Tensor, "B T P"], Callable[[Tensor, Tensor], Tensor]]:
         """What is known before the steps, and how a context joins it: `W_x x_t + b`, and `+ W_c c_t`.
@@ -226,21 +226,23 @@ class Attentive(Tapped):
         return linear(x, W_x, cast(Tensor, cell.bias)), lambda p, c: p + linear(c, W_c)
 
 
-def _make_score(score: Score, width: int, memory_width: int) -> Additive | Product | None:
+def _make_score(
+    score: AttentionScore, width: int, memory_width: int
+) -> AdditiveScore | DotProductScore | None:
     if score in ("first", "summary"):
         return None
     if score == "additive":
-        return Additive(width, memory_width)
+        return AdditiveScore(width, memory_width)
     if score == "dot":
         if width != memory_width:
             widths = f"not {width} and {memory_width}"
             raise ValueError(f"score=dot needs a decoder as wide as the memory, {widths}: take general")
-        return Product(nn.Identity(), dot_scores)
+        return DotProductScore(nn.Identity(), dot_scores)
     key = Linear(memory_width, width, bias=False)
-    return Product(key, scaled_dot_scores if score == "scaled" else dot_scores)
+    return DotProductScore(key, scaled_dot_scores if score == "scaled" else dot_scores)
 
 
-def _fill(*parts: nn.Module) -> None:
+def _init_linear(*parts: nn.Module) -> None:
     """Weights of linear layers uniform in +-1/sqrt(inputs), which is torch's own choice; biases zero."""
     for part in parts:
         if isinstance(part, nn.Linear):

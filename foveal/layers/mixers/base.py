@@ -36,11 +36,11 @@ class Mixer(Protocol):
     def reset_parameters(self) -> None: ...
 
 
-Shapes = Mapping[str, tuple[int, ...] | None]
+StateShapes = Mapping[str, tuple[int, ...] | None]
 """Each part of a state: its tensor's shape behind the batch (-1: any size), or None where it is no tensor."""
 
 
-def check_input(x: Float[Tensor, "B T D"], state: State, shapes: Shapes, like: Tensor) -> None:
+def check_input(x: Float[Tensor, "B T D"], state: State, shapes: StateShapes, like: Tensor) -> None:
     """Refuse an input with nothing in it, and a state that is not of this batch or not this mixer's.
 
     The state's floating numbers must be of `like`'s dtype or, under autocast, of autocast's; None, the
@@ -57,7 +57,7 @@ def check_input(x: Float[Tensor, "B T D"], state: State, shapes: Shapes, like: T
         if shape is None:
             continue
         part, needed = state[name], (x.shape[0], *shape)
-        if part.shape != needed and not _fits(part.shape, needed):
+        if part.shape != needed and not _shape_matches(part.shape, needed):
             sizes = ", ".join("any" if size < 0 else str(size) for size in needed)
             raise ValueError(f"the state's {name} has the shape {tuple(part.shape)}; needed: ({sizes})")
         if part.dtype != like.dtype and part.is_floating_point():
@@ -67,5 +67,5 @@ def check_input(x: Float[Tensor, "B T D"], state: State, shapes: Shapes, like: T
                 raise ValueError(f"the state's {name} is of {part.dtype}; needed: {like.dtype}")
 
 
-def _fits(shape: tuple[int, ...], needed: tuple[int, ...]) -> bool:
+def _shape_matches(shape: tuple[int, ...], needed: tuple[int, ...]) -> bool:
     return len(shape) == len(needed) and all(n in (s, -1) for s, n in zip(shape, needed, strict=True))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.mixers.base import Mixer
-from foveal.ops.padding import reverse_within
+from foveal.ops.padding import reverse_by_length
 
 
 class Bidirectional(nn.Module):
@@ -46,6 +46,6 @@ class Bidirectional(nn.Module):
         if state is not None:
             raise ValueError("a bidirectional mixer can't go on from a state: give it the row at once")
         there, _ = self.there(x, lengths=lengths)
-        back, _ = self.back(reverse_within(x, lengths), lengths=lengths)
-        back = reverse_within(back, lengths)
+        back, _ = self.back(reverse_by_length(x, lengths), lengths=lengths)
+        back = reverse_by_length(back, lengths)
         return (torch.cat([there, back], 2) if self.join == "beside" else there + back), None

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.mixers.base import check_input
-from foveal.ops.causal_conv1d import causal_convolution, last_inputs
+from foveal.ops.causal_conv1d import causal_conv1d, updated_history
 from foveal.ops.padding import zero_padding
 
 
-class Convolution(nn.Module):
+class CausalConv1d(nn.Module):
     """`y_t = b + sum_j W_j x_(t - (K-1-j) dilation)`, K = `kernel` (van den Oord et al. 2016, 2.1).
 
     A linear map and nothing else: the nonlinearity is the block's feed-forward layer. An output sees
@@ -50,5 +50,5 @@ class Convolution(nn.Module):
         if state is None:
             state = self.init_state(x.shape[0])
         x, history = zero_padding(x, lengths), state["inputs"]
-        y = zero_padding(causal_convolution(x, history, self.weight, self.bias, self.dilation), lengths)
-        return y, {"inputs": last_inputs(history, x, lengths)}
+        y = zero_padding(causal_conv1d(x, history, self.weight, self.bias, self.dilation), lengths)
+        return y, {"inputs": updated_history(history, x, lengths)}

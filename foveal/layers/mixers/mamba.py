@@ -8,22 +8,22 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.core.tap import Tapped
+from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
-from foveal.ops.causal_conv1d import last_inputs
+from foveal.ops.causal_conv1d import updated_history
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
-from foveal.ops.ssm.depthwise_conv1d import silu_convolution
-from foveal.ops.ssm.mamba_delta import time_steps
-from foveal.ops.ssm.mamba_gate import skip_and_gate
+from foveal.ops.ssm.depthwise_conv1d import depthwise_conv1d_silu
+from foveal.ops.ssm.mamba_delta import mamba_delta
+from foveal.ops.ssm.mamba_gate import mamba_gate
 from foveal.ops.ssm.selective_scan import selective_scan
 
-SHORTEST, LONGEST = 0.001, 0.1
+MIN_DELTA, MAX_DELTA = 0.001, 0.1
 """Between these the time steps begin."""
 
 
-class Mamba(Tapped):
+class Mamba(TappedModule):
     """Gu and Dao 2023, 3.4 and figure 3, E = `expansion` D channels of N = `states` states each:
 
         u, z    = W_in x
@@ -65,7 +65,7 @@ class Mamba(Tapped):
         nn.init.ones_(self.skip)
         with torch.no_grad():
             self.A_log.copy_(torch.arange(1, self.states + 1, device=self.A_log.device).log())
-            delta = self.delta.bias.uniform_(math.log(SHORTEST), math.log(LONGEST)).exp_()
+            delta = self.delta.bias.uniform_(math.log(MIN_DELTA), math.log(MAX_DELTA)).exp_()
             delta.add_((-delta).expm1().neg().log())  # the inverse of softplus
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
@@ -81,11 +81,11 @@ class Mamba(Tapped):
         x = zero_padding(x, lengths)
         inputs, z = (linear(x, weight) for weight in self.input.weight.chunk(2))
         history = state["inputs"]
-        u = silu_convolution(inputs, history, self.convolution_weight, self.convolution_bias)
+        u = depthwise_conv1d_silu(inputs, history, self.convolution_weight, self.convolution_bias)
         r, B, C = self.selection(u).split([self.rank, self.states, self.states], 2)
         # A step of 0 leaves the state as it is.
-        delta = zero_padding(time_steps(linear(r, self.delta.weight), self.delta.bias), lengths)
+        delta = zero_padding(mamba_delta(linear(r, self.delta.weight), self.delta.bias), lengths)
         self.tap("delta", lambda: delta)
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
-        y = self.output(skip_and_gate(y, u, self.skip, z))
-        return zero_padding(y, lengths), {"inputs": last_inputs(history, inputs, lengths), "h": h}
+        y = self.output(mamba_gate(y, u, self.skip, z))
+        return zero_padding(y, lengths), {"inputs": updated_history(history, inputs, lengths), "h": h}

@@ -6,20 +6,20 @@ from torch import Tensor
 from foveal.core.memory import Memory
 from foveal.core.state import State
 
-BEGIN = "begin with init_state(batch, memory=...)"
+INIT_STATE_HINT = "begin with init_state(batch, memory=...)"
 
 
-def contents(memory: Memory | None, batch: int) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+def memory_tensors(memory: Memory | None, batch: int) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
     """Vectors and mask of `batch` rows, in fresh storage; zeros where nothing is, whatever lies there."""
     if memory is None:
-        raise ValueError(f"a mixer that reads a memory can't begin without one: {BEGIN}")
+        raise ValueError(f"a mixer that reads a memory can't begin without one: {INIT_STATE_HINT}")
     vectors, mask = memory.vectors, memory.mask
     if len(vectors) != batch:
         raise ValueError(f"a memory of {len(vectors)} rows; needed: {batch}")
     return vectors.where(mask[:, :, None], 0.0), mask.clone()
 
 
-def refuse_nothing(state: State) -> None:
+def require_state(state: State) -> None:
     """None stands for the start elsewhere; here it would be a start without a memory."""
     if state is None:
-        raise ValueError(f"a mixer that reads a memory can't go on from nothing: {BEGIN}")
+        raise ValueError(f"a mixer that reads a memory can't go on from nothing: {INIT_STATE_HINT}")

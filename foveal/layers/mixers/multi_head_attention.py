@@ -5,14 +5,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.core.tap import Tapped
+from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
-from foveal.ops.attention.dot_product import attention, attention_weights, seen
-from foveal.ops.attention.rotary import rotate
+from foveal.ops.attention.dot_product import attention, attention_weights, combine_masks
+from foveal.ops.attention.rotary import apply_rotary
 from foveal.ops.linear import linear
 
 
-class MultiHead(Tapped):
+class MultiHeadAttention(TappedModule):
     """H heads in parallel, each `softmax(q k^T / sqrt(K)) v` with K = width / H (Vaswani et al. 2017, 3.2).
 
     Keys and values are made of vectors that are `source` wide. All weights start normal with deviation
@@ -54,7 +54,7 @@ class MultiHead(Tapped):
             q, k, v = together.chunk(3, 2)
             return q, k, v
         turned, v = torch.split(together, [2 * self.heads, self.heads], 2)
-        q, k = rotate(turned, positions).chunk(2, 2)
+        q, k = apply_rotary(turned, positions).chunk(2, 2)
         return q, k, v
 
     def _attend(
@@ -70,5 +70,5 @@ class MultiHead(Tapped):
         q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
         mask = None if visible is None else visible[:, None]
         y = attention(q, k, v, mask, causal, window)
-        self.tap("weights", lambda: attention_weights(q, k, seen(q, k, mask, causal, window)))
+        self.tap("weights", lambda: attention_weights(q, k, combine_masks(q, k, mask, causal, window)))
         return self.output(y.transpose(1, 2).flatten(2))

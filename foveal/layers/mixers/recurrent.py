@@ -15,16 +15,16 @@ from torch.nn import functional as F
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.core.tap import Tapped
+from foveal.core.tap import TappedModule
 from foveal.layers.mixers.base import check_input
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrent import cells
-from foveal.ops.recurrent.gru import kernel_gru, kernel_usable
+from foveal.ops.recurrent.gru import gru_kernel, gru_kernel_usable
 
 
-class Cell(nn.Module, ABC):
+class RecurrentCell(nn.Module, ABC):
     """One step of a recurrence. `sizes` names the parts of its state and their widths."""
 
     d_in: int
@@ -47,19 +47,19 @@ class Cell(nn.Module, ABC):
         self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The whole sequence: outputs, and the state after each row's own length; by steps, if not faster."""
-        return cells.recur(self.step, self.project(x), state, lengths)
+        return cells.run_recurrence(self.step, self.project(x), state, lengths)
 
     def fast_path(self) -> str:
         """What `fused` does here, in `ops.dispatch`'s words; empty if nothing is faster than the steps."""
         return ""
 
 
-class Recurrent(Tapped):
+class Recurrent(TappedModule):
     """The mixer made of a cell; its start is zeros, or learned (one vector for all rows)."""
 
     bounded = True
 
-    def __init__(self, cell: Cell, learned_start: bool = False):
+    def __init__(self, cell: RecurrentCell, learned_start: bool = False):
         super().__init__()
         self.cell = cell
         self.d_in, self.d_out = cell.d_in, cell.d_out
@@ -90,10 +90,10 @@ class Recurrent(Tapped):
         # Writing one position, a fused kernel would rearrange the weights first; the step reads them once.
         several = x.shape[1] > 1 or torch.is_grad_enabled()
         path = self.cell.fast_path() if several else ""
-        if choose(type(self.cell).__name__, path, bool(path)):
+        if use_fast_path(type(self.cell).__name__, path, bool(path)):
             y, after = self.cell.fused(x, state, lengths)
         else:
-            y, after = cells.recur(self.cell.step, self.cell.project(x), state, lengths)
+            y, after = cells.run_recurrence(self.cell.step, self.cell.project(x), state, lengths)
         # A kernel may compute in lower precision; the state keeps its own.
         after = {name: part.to(state[name].dtype) for name, part in after.items()}
         y = zero_padding(y, lengths)
@@ -101,7 +101,7 @@ class Recurrent(Tapped):
         return y, after
 
 
-class _Gated(Cell):
+class _GatedCell(RecurrentCell):
     """What the built-in cells share: `gates` blocks of rows in `W_x`, `W_h` and one bias.
 
     All weights start uniform in +-1/sqrt(H), as torch's; biases at zero.
@@ -133,7 +133,7 @@ class _Gated(Cell):
         return [self.weight_input, self.weight_hidden, self.bias, bias_hidden]
 
 
-class Elman(_Gated):
+class Elman(_GatedCell):
     """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`, or ReLU, which starts from `W_h = 1` (Le et al. 2015)."""
 
     def __init__(self, d_in: int, width: int, nonlinearity: Literal["tanh", "relu"] = "tanh"):
@@ -157,7 +157,7 @@ class Elman(_Gated):
         return y, {"h": h}
 
 
-class LSTM(_Gated):
+class LSTM(_GatedCell):
     """`ops.recurrence.lstm_step`; the forget gate's bias starts at 1 (Gers et al. 2000)."""
 
     def __init__(self, d_in: int, width: int):
@@ -181,7 +181,7 @@ class LSTM(_Gated):
         return y, {"h": h, "c": c}
 
 
-class GRU(_Gated):
+class GRU(_GatedCell):
     """The gated recurrent unit; `reset` says whether r multiplies before or after the recurrent product.
 
     *before* is the paper's (Cho et al. 2014), *after* is torch's and cuDNN's, with a bias of its own
@@ -200,9 +200,9 @@ class GRU(_Gated):
 
     def step(self, p: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         if self.bias_new is not None:
-            h = cells.gru_step_after(p, state["h"], self.weight_hidden, self.bias_new)
+            h = cells.gru_step_reset_after(p, state["h"], self.weight_hidden, self.bias_new)
         else:
-            h = cells.gru_step_before(p, state["h"], self.weight_hidden)
+            h = cells.gru_step_reset_before(p, state["h"], self.weight_hidden)
         return h, {"h": h}
 
     def fused(
@@ -210,11 +210,11 @@ class GRU(_Gated):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         assert self.bias_new is not None
         bias_hidden = F.pad(self.bias_new, (2 * self.width, 0))
-        run = kernel_gru if self.fast_path() == "kernel" else cells.fused_gru
+        run = gru_kernel if self.fast_path() == "kernel" else cells.fused_gru
         y, h = run(x, state["h"], self._kernel_weights(bias_hidden), lengths)
         return y, {"h": h}
 
     def fast_path(self) -> str:
         if self.bias_new is None:
             return ""
-        return "kernel" if kernel_usable(self.weight_hidden) else "fused"
+        return "kernel" if gru_kernel_usable(self.weight_hidden) else "fused"

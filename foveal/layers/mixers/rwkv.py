@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.core.tap import Tapped
+from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
-from foveal.ops.padding import after_length, zero_padding
-from foveal.ops.recurrent.rwkv import EMPTY, wkv
+from foveal.ops.padding import last_valid, zero_padding
+from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv
 
 
-class TimeMixing(Tapped):
+class TimeMixing(TappedModule):
     """A decaying mean of values in each channel, behind a gate (Peng et al. 2023, eq. 11 to 17):
 
         r, k, v = W_r, W_k, W_v times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
@@ -61,14 +61,14 @@ class TimeMixing(Tapped):
         channel = torch.arange(self.d_in, device=self.decay.device)
         self.decay.copy_(-5 + 8 * (channel / max(self.d_in - 1, 1)) ** (0.7 + 1.3 * depth))
         self.bonus.copy_(math.log(0.3) + ((channel + 1) % 3 - 1) / 2)
-        mix = _first_mix(self.mix_key, self.layer, self.layers)
+        mix = _initial_mix(self.mix_key, self.layer, self.layers)
         self.mix_key.copy_(mix)
         self.mix_value.copy_(mix + 0.3 * depth)
         self.mix_receptance.copy_(mix.sqrt())
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         state = {name: self.decay.new_zeros(batch, *shape) for name, shape in self.shapes.items()}
-        state["exponent"].fill_(EMPTY)
+        state["exponent"].fill_(EMPTY_EXPONENT)
         return state
 
     def forward(
@@ -80,7 +80,7 @@ class TimeMixing(Tapped):
         precise = self.decay.dtype
         x = zero_padding(x, lengths).to(precise)
         last, numerator, denominator, exponent = (state[name].to(precise) for name in self.shapes)
-        before, last = _shift(x, last, lengths)
+        before, last = _token_shift(x, last, lengths)
         r = self.receptance(torch.lerp(before, x, self.mix_receptance)).sigmoid()
         k = self.key(torch.lerp(before, x, self.mix_key)).to(precise)
         v = self.value(torch.lerp(before, x, self.mix_value)).to(precise)
@@ -91,7 +91,7 @@ class TimeMixing(Tapped):
         return y, dict(zip(self.shapes, (last, *sums), strict=True))
 
 
-class ChannelMixing(Tapped):
+class ChannelMixing(TappedModule):
     """A feed-forward layer that sees the input before too, behind a gate (Peng et al. 2023, eq. 14, 15, 18):
 
         r, k = W_r, W_k times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
@@ -121,7 +121,7 @@ class ChannelMixing(Tapped):
         hidden, width = self.key.weight.shape
         nn.init.orthogonal_(self.key.weight, max(1.0, math.sqrt(hidden / width)))
         for share in (self.mix_receptance, self.mix_key):
-            share.copy_(_first_mix(share, self.layer, self.layers))
+            share.copy_(_initial_mix(share, self.layer, self.layers))
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return {"last": self.mix_key.new_zeros(batch, self.d_in)}
@@ -133,22 +133,22 @@ class ChannelMixing(Tapped):
         if state is None:
             state = self.init_state(x.shape[0])
         x = zero_padding(x, lengths).to(self.mix_key.dtype)
-        before, last = _shift(x, state["last"].to(x.dtype), lengths)
+        before, last = _token_shift(x, state["last"].to(x.dtype), lengths)
         r = self.receptance(torch.lerp(before, x, self.mix_receptance)).sigmoid()
         k = self.key(torch.lerp(before, x, self.mix_key)).relu().square()
         self.tap("receptance", lambda: r)
         return zero_padding(r * self.value(k), lengths), {"last": last}
 
 
-def _shift(
+def _token_shift(
     x: Float[Tensor, "B T D"], last: Float[Tensor, "B D"], lengths: Int[Tensor, " B"] | None
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B D"]]:
     """The input before each, `last` before the first; and the last one of each row."""
     before = torch.cat([last[:, None], x[:, :-1]], 1)
-    return before, x[:, -1] if lengths is None else after_length(last, x, lengths)
+    return before, x[:, -1] if lengths is None else last_valid(last, x, lengths)
 
 
-def _first_mix(share: Float[Tensor, " D"], layer: int, layers: int) -> Float[Tensor, " D"]:
+def _initial_mix(share: Float[Tensor, " D"], layer: int, layers: int) -> Float[Tensor, " D"]:
     """`(i / D)^(1 - layer / layers)`: later layers look less at the input before."""
     D = len(share)
     return (torch.arange(D, device=share.device) / D) ** (1 - layer / layers)

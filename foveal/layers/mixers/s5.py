@@ -12,10 +12,10 @@ from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
 from foveal.ops.gelu import gelu
 from foveal.ops.linear import linear
-from foveal.ops.padding import after_length, zero_padding
+from foveal.ops.padding import last_valid, zero_padding
 from foveal.ops.ssm.linear_scan import linear_scan
 
-STEPS = (0.001, 0.1)
+STEP_RANGE = (0.001, 0.1)
 """The range of the first timescales."""
 
 
@@ -32,7 +32,7 @@ class S5(nn.Module):
 
     A starts as the eigenvalues of HiPPO-N, once for each of `blocks` blocks, B and C as real normal
     matrices (deviations 1/sqrt(width) and 1/sqrt(2N)) seen from its eigenvectors, D normal, `delta`
-    log-uniform in `STEPS`; W normal with deviation 0.02, b zero.
+    log-uniform in `STEP_RANGE`; W normal with deviation 0.02, b zero.
 
     State: `s` (B, N, 2), real and imaginary parts, zeros at first.
     """
@@ -61,7 +61,7 @@ class S5(nn.Module):
         vectors = vectors.to(self.into.device, self.into.dtype.to_complex())
         self.log_rate.copy_((-values.real).log().repeat(self.blocks))
         self.frequency.copy_(values.imag.repeat(self.blocks))
-        nn.init.uniform_(self.log_step, math.log(STEPS[0]), math.log(STEPS[1]))
+        nn.init.uniform_(self.log_step, math.log(STEP_RANGE[0]), math.log(STEP_RANGE[1]))
         into = self.into.new_empty(self.blocks, size, self.width).normal_(std=1 / math.sqrt(self.width))
         out = self.out.new_empty(self.width, self.blocks, size).normal_(std=1 / math.sqrt(2 * self.states))
         into = torch.view_as_real((vectors.mH @ into.to(vectors.dtype)).flatten(0, 1))
@@ -74,7 +74,7 @@ class S5(nn.Module):
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return {"s": self.into.new_zeros(batch, self.states, 2)}
 
-    def discretised(self) -> tuple[Complex[Tensor, " N"], Complex[Tensor, " N"]]:
+    def discretized(self) -> tuple[Complex[Tensor, " N"], Complex[Tensor, " N"]]:
         """What a step leaves of each state, and what it takes of the input."""
         A = torch.complex(-self.log_rate.exp(), self.frequency)
         exponent = A * self.log_step.exp()
@@ -87,7 +87,7 @@ class S5(nn.Module):
         if state is None:
             state = self.init_state(x.shape[0])
         x = zero_padding(x, lengths)
-        decay, taken = self.discretised()
+        decay, taken = self.discretized()
         # Complex products as real ones, on real and imaginary parts side by side; the scan in full precision.
         v = linear(x, self.into.flatten(0, 1)).to(self.into.dtype).view(*x.shape[:2], self.states, 2)
         first = state["s"].to(self.into.dtype)
@@ -97,7 +97,7 @@ class S5(nn.Module):
         twice_real = linear(mirrored, self.out.flatten(1))
         hidden = gelu(twice_real + self.feedthrough * x)
         y = hidden * self.gate(hidden).sigmoid()
-        last = pairs[:, -1] if lengths is None else after_length(first.flatten(1), pairs, lengths)
+        last = pairs[:, -1] if lengths is None else last_valid(first.flatten(1), pairs, lengths)
         return zero_padding(y, lengths), {"s": last.view_as(first)}
 
 

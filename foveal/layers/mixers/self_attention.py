@@ -8,15 +8,15 @@ from torch.nn import functional as F
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.mixers.base import check_input
-from foveal.layers.mixers.multi_head_attention import MultiHead
+from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
 from foveal.ops.attention.cached_attention import cached_attention
-from foveal.ops.attention.cached_attention import usable as cached_usable
+from foveal.ops.attention.cached_attention import cached_attention_usable as cached_usable
 from foveal.ops.attention.dot_product import attention_weights
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.padding import zero_padding
 
 
-class SelfAttention(MultiHead):
+class SelfAttention(MultiHeadAttention):
     """Each position looks back: a query sees itself and what came before, or with a `window` w itself and the
     w - 1 before. With `rotary`, queries and keys are turned by their positions.
 
@@ -57,7 +57,7 @@ class SelfAttention(MultiHead):
         added = before.new_full((B,), T) if lengths is None else lengths
         after: dict[str, State] = {"count": before + added}
         one = T == 1 and lengths is None and state is not None and not self.window
-        if one and choose("attention", "cached", cached_usable(q, state["keys"], state["values"])):
+        if one and use_fast_path("attention", "cached", cached_usable(q, state["keys"], state["values"])):
             y, cache = self._attend_cached(q, k, v, state)
             return self.output(y.flatten(2)), cache | after
         visible: Bool[Tensor, "#B #T S"] | None
@@ -78,7 +78,7 @@ class SelfAttention(MultiHead):
     ) -> tuple[Float[Tensor, "B 1 H K"], dict[str, State]]:
         """Write one key and value a row and attend, in place."""
         filled = state["filled"] + 1
-        keys, values = with_room(state["keys"], filled), with_room(state["values"], filled)
+        keys, values = with_capacity(state["keys"], filled), with_capacity(state["values"], filled)
         y = cached_attention(q, k, v, keys, values, state["count"], filled)
 
         def weights() -> Tensor:
@@ -100,8 +100,8 @@ class SelfAttention(MultiHead):
         T, filled = k.shape[1], state["filled"] + k.shape[1]
         slots = before[:, None] + torch.arange(T, device=k.device)
         cache = {
-            "keys": _write(state["keys"], k, slots, filled),
-            "values": _write(state["values"], v, slots, filled),
+            "keys": _write_slots(state["keys"], k, slots, filled),
+            "values": _write_slots(state["values"], v, slots, filled),
             "filled": filled,
         }
         if filled == T:
@@ -128,15 +128,15 @@ class SelfAttention(MultiHead):
         return every_k, every_v, there[:, None], cache
 
 
-def _write(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
+def _write_slots(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
     """`cache` with `new` in `slots`: grown to hold `filled` slots; in place with gradients off."""
-    cache = with_room(cache, filled)
+    cache = with_capacity(cache, filled)
     index = slots[:, :, None, None].expand_as(new)
     new = new.to(cache.dtype)
     return cache.scatter(1, index, new) if torch.is_grad_enabled() else cache.scatter_(1, index, new)
 
 
-def with_room(cache: Tensor, filled: int) -> Tensor:
+def with_capacity(cache: Tensor, filled: int) -> Tensor:
     """`cache` with at least `filled` slots; without gradients it grows by doubling."""
     if filled <= cache.shape[1]:
         return cache

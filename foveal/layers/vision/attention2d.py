@@ -4,15 +4,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from foveal.core.tap import Tapped
+from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.ops.attention.dot_product import attention, attention_weights
 
-NARROWER = 8
+KEY_REDUCTION = 8
 """Channels over those that are compared (section 3)."""
 
 
-class GridAttention(Tapped):
+class SelfAttention2d(TappedModule):
     """`y_j = x_j + gamma * W_v sum_i a_ij h(x_i)`, `a_ij = softmax_i(f(x_i) . g(x_j) / sqrt(K))`.
 
     i and j are places of the grid; f, g and h are convolutions of one place to K = C / 8 channels, `W_v` one
@@ -23,7 +23,7 @@ class GridAttention(Tapped):
 
     def __init__(self, width: int):
         super().__init__()
-        inner = max(width // NARROWER, 1)
+        inner = max(width // KEY_REDUCTION, 1)
         self.query = Linear(width, inner, bias=False)
         self.key = Linear(width, inner, bias=False)
         self.value = Linear(width, inner, bias=False)

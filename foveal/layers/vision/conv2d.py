@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.ops.vision.winograd import convolution3x3
+from foveal.ops.vision.winograd import conv2d_3x3
 
 
 class Conv2d(nn.Conv2d):
@@ -30,12 +30,12 @@ class Conv2d(nn.Conv2d):
     ):
         padding = kernel // 2 if padding is None else padding
         super().__init__(d_in, d_out, kernel, stride, padding, bias=bias, groups=groups)
-        self.usual = (kernel, stride, groups) == (3, 1, 1)
+        self.is_3x3 = (kernel, stride, groups) == (3, 1, 1)
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        if not self.usual:
+        if not self.is_3x3:
             return super().forward(x)
-        return convolution3x3(x, self.weight, self.bias, int(self.padding[0]))
+        return conv2d_3x3(x, self.weight, self.bias, int(self.padding[0]))
 
     def reset_parameters(self) -> None:
         channels = self.out_channels if self.bias is None else self.in_channels
@@ -45,7 +45,7 @@ class Conv2d(nn.Conv2d):
             nn.init.zeros_(self.bias)
 
 
-class LateConv2d(Conv2d):
+class Conv2dSame(Conv2d):
     """With zeros as TensorFlow's "SAME" has them: where their number is odd, one more behind than before.
 
     At stride 2 on an even side the windows begin a place later than with as many zeros on both sides.
@@ -73,7 +73,7 @@ class BatchNorm2d(nn.BatchNorm2d):
         return super().forward(x)
 
 
-class NormedConv(nn.Module):
+class ConvNormAct(nn.Module):
     """`activation(norm(W * x))`, a convolution without a bias; None is no activation."""
 
     def __init__(

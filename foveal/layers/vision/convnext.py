@@ -9,7 +9,7 @@ from foveal.layers.norm import LayerNorm
 from foveal.layers.vision.conv2d import Conv2d
 
 
-class GridNorm(LayerNorm):
+class LayerNorm2d(LayerNorm):
     """Layer norm of each place's channels."""
 
     def __init__(self, width: int):
@@ -19,7 +19,7 @@ class GridNorm(LayerNorm):
         return super().forward(x.movedim(1, 3)).movedim(3, 1)
 
 
-class ConvNext(nn.Module):
+class ConvNeXtBlock(nn.Module):
     """`y = x + scale * MLP(norm(filter(x)))`, with a 7x7 filter for each channel (figure 4).
 
     The MLP has four times the width inside, and GELU. The scale, one number for each channel, starts at 1e-6,
@@ -29,7 +29,7 @@ class ConvNext(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.filter = Conv2d(width, width, 7, bias=True, groups=width)
-        self.norm = GridNorm(width)
+        self.norm = LayerNorm2d(width)
         self.mlp = MLP(width, 4 * width)
         self.scale = nn.Parameter(torch.empty(width))
         self.reset_parameters()

@@ -4,14 +4,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from foveal.layers.data_dependent_init import Fitted
-from foveal.ops.vision.histogram import colour_codes, edge_votes, locally_normalised, shares
+from foveal.layers.data_dependent_init import DataDependentInit
+from foveal.ops.vision.histogram import (
+    code_frequencies,
+    color_codes,
+    gradient_orientation_votes,
+    local_contrast_normalize,
+)
 
-PIECE = 32
+IMAGES_PER_CHUNK = 32
 """Images whose features are computed at a time."""
 
 
-class Standardised(nn.Module):
+class StandardizedFeatures(nn.Module):
     """`(f(x) - m) / s`: the maps of `feature` in a size at which a classifier learns them easily.
 
     m is the mean of each map, s one deviation for all of them, so that rare colours or words are not blown
@@ -30,9 +35,14 @@ class Standardised(nn.Module):
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
         """See `layers.fitted`."""
-        if isinstance(self.feature, Fitted):
+        if isinstance(self.feature, DataDependentInit):
             self.feature.fit(images)
-        maps = torch.cat([self.feature(images[at : at + PIECE]) for at in range(0, len(images), PIECE)])
+        maps = torch.cat(
+            [
+                self.feature(images[at : at + IMAGES_PER_CHUNK])
+                for at in range(0, len(images), IMAGES_PER_CHUNK)
+            ]
+        )
         self.mean.copy_(maps.mean((0, 2, 3))[:, None, None])
         spread = (maps - self.mean).square().mean().sqrt()
         self.deviation.copy_(spread if spread > 0 else torch.ones_like(spread))
@@ -41,7 +51,7 @@ class Standardised(nn.Module):
         return (self.feature(images) - self.mean) / self.deviation
 
 
-class ColourHistogram(nn.Module):
+class ColorHistogram(nn.Module):
     """The root of the share of the pixels in each of `bins^C` boxes of colours, as one place (B, D, 1, 1).
 
     Pixels are standardised: each channel is cut into bins of half a standard deviation around the mean, the
@@ -54,15 +64,15 @@ class ColourHistogram(nn.Module):
         self.bins = bins
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D 1 1"]:
-        codes = colour_codes(images, self.bins, width=0.5)
-        found = shares(codes, self.bins ** images.shape[1], images.dtype)
+        codes = color_codes(images, self.bins, width=0.5)
+        found = code_frequencies(codes, self.bins ** images.shape[1], images.dtype)
         return found.sqrt()[:, :, None, None]
 
 
-class OrientedGradients(nn.Module):
+class HistogramOfOrientedGradients(nn.Module):
     """Histograms of oriented gradients over cells of 8 x 8 pixels (Dalal and Triggs 2005).
 
-    A map for each of `orientations` between 0 and 180 degrees: the mean vote (`edge_votes`) of a cell's
+    A map for each of `orientations` between 0 and 180 degrees: the mean vote (`gradient_orientation_votes`) of a cell's
     pixels. Simpler than in the paper: a pixel votes in its own cell only, and instead of overlapping blocks
     that hold each cell four times, each is once divided by the strength of the 3 x 3 cells around it. Pixels
     that fill no cell, at the right and at the bottom, are left out.
@@ -74,4 +84,6 @@ class OrientedGradients(nn.Module):
         self.cells = nn.AvgPool2d(8)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B O h w"]:
-        return locally_normalised(self.cells(edge_votes(images, self.orientations)), epsilon=0.02)
+        return local_contrast_normalize(
+            self.cells(gradient_orientation_votes(images, self.orientations)), epsilon=0.02
+        )

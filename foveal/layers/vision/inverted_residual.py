@@ -6,22 +6,22 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.layers.vision.conv2d import LateConv2d, NormedConv
+from foveal.layers.vision.conv2d import Conv2dSame, ConvNormAct
 
 
-def tensorflow_conv(
+def tf_conv_norm_act(
     d_in: int,
     d_out: int,
     kernel: int,
     stride: int = 1,
     activation: Callable[[Tensor], Tensor] | None = F.relu6,
     groups: int = 1,
-) -> NormedConv:
+) -> ConvNormAct:
     """As these networks were published: with TensorFlow's zeros, and 1e-3 beside the variance."""
-    return NormedConv(d_in, d_out, kernel, stride, activation, groups, LateConv2d, 1e-3)
+    return ConvNormAct(d_in, d_out, kernel, stride, activation, groups, Conv2dSame, 1e-3)
 
 
-class Inverted(nn.Module):
+class InvertedResidual(nn.Module):
     """1x1 to `expansion` times the channels, a filter for each of them, and 1x1 back (table 1, figure 3).
 
     There is no activation behind the last, and the input is added where the shapes are equal.
@@ -30,11 +30,11 @@ class Inverted(nn.Module):
     def __init__(self, d_in: int, d_out: int, kernel: int, stride: int, expansion: int):
         super().__init__()
         wide = expansion * d_in
-        widening = [tensorflow_conv(d_in, wide, 1)] if expansion > 1 else []
+        widening = [tf_conv_norm_act(d_in, wide, 1)] if expansion > 1 else []
         self.body = nn.Sequential(
             *widening,
-            tensorflow_conv(wide, wide, kernel, stride, groups=wide),
-            tensorflow_conv(wide, d_out, 1, activation=None),
+            tf_conv_norm_act(wide, wide, kernel, stride, groups=wide),
+            tf_conv_norm_act(wide, d_out, 1, activation=None),
         )
         self.shortcut = stride == 1 and d_in == d_out
 

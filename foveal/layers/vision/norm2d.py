@@ -7,12 +7,12 @@ from torch import nn
 
 from foveal.layers.vision.conv2d import BatchNorm2d
 
-GridNorm = Literal["layer", "instance", "group"]
-GROUPS = 32
+Norm2d = Literal["layer", "instance", "group"]
+MAX_GROUPS = 32
 """Wu and He 2018, 4.1; fewer where the channels are no multiple."""
 
 
-def renorm(network: nn.Module, kind: GridNorm) -> bool:
+def replace_batch_norm(network: nn.Module, kind: Norm2d) -> bool:
     """Put a norm of that kind in the place of every batch norm; False if there is none.
 
     All three are torch's GroupNorm (Wu and He 2018, figure 2): mean and variance are of one image, over all
@@ -27,6 +27,6 @@ def renorm(network: nn.Module, kind: GridNorm) -> bool:
     ]
     for parent, name, norm in found:
         channels = norm.num_features
-        groups = {"layer": 1, "instance": channels, "group": math.gcd(GROUPS, channels)}[kind]
+        groups = {"layer": 1, "instance": channels, "group": math.gcd(MAX_GROUPS, channels)}[kind]
         setattr(parent, name, nn.GroupNorm(groups, channels, norm.eps))
     return bool(found)

@@ -6,13 +6,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.layers.vision.conv2d import NormedConv
-from foveal.ops.activation import Function
+from foveal.layers.vision.conv2d import ConvNormAct
+from foveal.ops.activation import ActivationFunction
 
 Shortcut = Literal["projection", "padded", "none"]
 
 
-class Residual(nn.Module):
+class ResidualBlock(nn.Module):
     """`y = phi(body(x) + shortcut(x))` (eq. 1 and 2), or `y = phi(body(x))` without one, a plain network's.
 
     `phi` is the `activation`, a rectifier as published. The shortcut is the identity where the shapes are
@@ -27,7 +27,7 @@ class Residual(nn.Module):
         d_out: int,
         stride: int,
         shortcut: Shortcut,
-        activation: Function = F.relu,
+        activation: ActivationFunction = F.relu,
     ):
         super().__init__()
         self.body, self.activation = body, activation
@@ -37,16 +37,16 @@ class Residual(nn.Module):
         elif stride == 1 and d_in == d_out:
             self.shortcut = nn.Identity()
         elif shortcut == "padded":
-            self.shortcut = Padded(d_out - d_in, stride)
+            self.shortcut = ZeroPaddedShortcut(d_out - d_in, stride)
         else:
-            self.shortcut = NormedConv(d_in, d_out, 1, stride, activation=None)
+            self.shortcut = ConvNormAct(d_in, d_out, 1, stride, activation=None)
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
         y = self.body(x)
         return self.activation(y if self.shortcut is None else y + self.shortcut(x))
 
 
-class Padded(nn.Module):
+class ZeroPaddedShortcut(nn.Module):
     """Every `stride`-th place, and `more` channels of zeros behind those there are."""
 
     def __init__(self, more: int, stride: int):
@@ -57,14 +57,16 @@ class Padded(nn.Module):
         return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more))
 
 
-def basic(d_in: int, d_out: int, stride: int, activation: Function = F.relu) -> nn.Module:
+def basic_block(d_in: int, d_out: int, stride: int, activation: ActivationFunction = F.relu) -> nn.Module:
     """Two convolutions of 3x3."""
     return nn.Sequential(
-        NormedConv(d_in, d_out, 3, stride, activation), NormedConv(d_out, d_out, 3, activation=None)
+        ConvNormAct(d_in, d_out, 3, stride, activation), ConvNormAct(d_out, d_out, 3, activation=None)
     )
 
 
-def bottleneck(d_in: int, d_out: int, stride: int, activation: Function = F.relu) -> nn.Module:
+def bottleneck_block(
+    d_in: int, d_out: int, stride: int, activation: ActivationFunction = F.relu
+) -> nn.Module:
     """1x1 to a quarter of the channels, 3x3, and 1x1 back.
 
     The stride is the 3x3's, as in torchvision and Hugging Face ("v1.5"); in the paper it is the first 1x1's,
@@ -72,7 +74,7 @@ def bottleneck(d_in: int, d_out: int, stride: int, activation: Function = F.relu
     """
     inner = d_out // 4
     return nn.Sequential(
-        NormedConv(d_in, inner, 1, activation=activation),
-        NormedConv(inner, inner, 3, stride, activation),
-        NormedConv(inner, d_out, 1, activation=None),
+        ConvNormAct(d_in, inner, 1, activation=activation),
+        ConvNormAct(inner, inner, 3, stride, activation),
+        ConvNormAct(inner, d_out, 1, activation=None),
     )

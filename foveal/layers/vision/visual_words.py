@@ -7,15 +7,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
-from foveal.ops.kmeans import kmeans, nearest
-from foveal.ops.vision.histogram import shares
+from foveal.ops.kmeans import kmeans, nearest_center
+from foveal.ops.vision.histogram import code_frequencies
 
-CONTRAST, NOISE = 0.05, 0.1
+MIN_CONTRAST, WHITENING_EPSILON = 0.05, 0.1
 """Below which a patch's deviation counts as none, in standard deviations of pixels; and what is added to the
 variances before whitening. Coates et al. 2011 have about these, 0.1 and, on levels to 255, the root of 10."""
-PATCHES, ROUNDS = 1 << 15, 10
+MAX_PATCHES, KMEANS_ROUNDS = 1 << 15, 10
 """As many patches at most the words are made of, in so many rounds."""
-PIXELS = 1 << 16
+PIXELS_PER_CHUNK = 1 << 16
 """Of the images whose patches are looked up at a time."""
 
 
@@ -44,7 +44,7 @@ class VisualWords(nn.Module):
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
         """See `layers.fitted`; UserError if the images have fewer patches than there are to be words."""
-        points = self._some_patches(images)
+        points = self._sample_patches(images)
         if len(points) < len(self.words):
             raise UserError(
                 f"visual-words: {len(self.words)} words can't be made of {len(points)} patches: give more "
@@ -52,42 +52,44 @@ class VisualWords(nn.Module):
             )
         values, vectors = torch.linalg.eigh(torch.cov(points.double().T))
         # Both signs of an eigenvector give the same matrix.
-        self.whitening.copy_(vectors @ torch.diag((values.clamp(min=0) + NOISE).rsqrt()) @ vectors.T)
+        self.whitening.copy_(
+            vectors @ torch.diag((values.clamp(min=0) + WHITENING_EPSILON).rsqrt()) @ vectors.T
+        )
         self.mean.copy_(points.mean(0))
-        self.words.copy_(kmeans(self._white(points), len(self.words), ROUNDS))
+        self.words.copy_(kmeans(self._whiten(points), len(self.words), KMEANS_ROUNDS))
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K 2 2"]:
-        many = max(1, PIXELS // images[0, 0].numel())
+        many = max(1, PIXELS_PER_CHUNK // images[0, 0].numel())
         count, device = len(self.words), images.device.type
         known = torch.amp.is_autocast_available(device)  # not on meta
         with torch.autocast(device, enabled=False) if known else nullcontext():  # so words don't depend on it
-            pieces = [self._found(images[at : at + many]) for at in range(0, len(images), many)]
-        found = shares(torch.cat(pieces).flatten(1), 4 * count, images.dtype)
+            pieces = [self._word_indices(images[at : at + many]) for at in range(0, len(images), many)]
+        found = code_frequencies(torch.cat(pieces).flatten(1), 4 * count, images.dtype)
         return found.view(-1, 2, 2, count).permute(0, 3, 1, 2)
 
-    def _found(self, images: Float[Tensor, "B C H W"]) -> Int[Tensor, "B h w"]:
+    def _word_indices(self, images: Float[Tensor, "B C H W"]) -> Int[Tensor, "B h w"]:
         """The number of each patch's word, and after those of one quarter come those of the next."""
         sides = [(size - self.side) // 2 + 1 for size in images.shape[2:]]
-        patches = self._white(self._normal(images)).flatten(0, 1)
+        patches = self._whiten(self._normalize(images)).flatten(0, 1)
         below, right = (torch.arange(side, device=images.device) * 2 // side for side in sides)
         quarter = below[:, None] * 2 + right
-        return nearest(patches, self.words).view(-1, *sides) + len(self.words) * quarter
+        return nearest_center(patches, self.words).view(-1, *sides) + len(self.words) * quarter
 
-    def _normal(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B P F"]:
+    def _normalize(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B P F"]:
         """The patches, each of mean 0 and, where there is anything to see, of deviation 1."""
         patches = self.patches(images).mT
         patches = patches - patches.mean(-1, keepdim=True)
-        return patches / (patches.square().mean(-1, keepdim=True) + CONTRAST**2).sqrt()
+        return patches / (patches.square().mean(-1, keepdim=True) + MIN_CONTRAST**2).sqrt()
 
-    def _white(self, patches: Float[Tensor, "*N F"]) -> Float[Tensor, "*N F"]:
+    def _whiten(self, patches: Float[Tensor, "*N F"]) -> Float[Tensor, "*N F"]:
         return (patches - self.mean) @ self.whitening
 
-    def _some_patches(self, images: Float[Tensor, "N C H W"]) -> Float[Tensor, "M F"]:
+    def _sample_patches(self, images: Float[Tensor, "N C H W"]) -> Float[Tensor, "M F"]:
         """As many of each image."""
-        each, many = -(-PATCHES // len(images)), max(1, PIXELS // images[0, 0].numel())
+        each, many = -(-MAX_PATCHES // len(images)), max(1, PIXELS_PER_CHUNK // images[0, 0].numel())
         found = []
         for at in range(0, len(images), many):
-            patches = self._normal(images[at : at + many])
+            patches = self._normalize(images[at : at + many])
             chosen = torch.rand(patches.shape[:2], device=patches.device).argsort(1)[:, :each]
             found.append(patches.take_along_dim(chosen[:, :, None], 1).flatten(0, 1))
         return torch.cat(found)

@@ -9,7 +9,7 @@ EPSILON = 5e-4
 """Added to the variances: directions in which patches hardly differ, which are noise, are not blown up."""
 
 
-class Whitening(nn.Conv2d):
+class WhiteningConv2d(nn.Conv2d):
     """`y = [W; -W] * x + b` over patches of side `kernel` (Jordan 2024, 3.2, after Page 2019).
 
     The rows of `W` are the eigenvectors of the patches' second moments, each over the root of its

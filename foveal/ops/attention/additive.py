@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from foveal.ops.attention.dot_product import masked_softmax
-from foveal.ops.attention.step_by_step import additive_scores, context
+from foveal.ops.attention.step_by_step import additive_scores, weighted_sum
 from foveal.ops.jit.code_cache import LANES
-from foveal.ops.jit.dispatch import choose
-from foveal.ops.jit.launch import Kernel, widened
+from foveal.ops.jit.dispatch import use_fast_path
+from foveal.ops.jit.launch import Kernel, pad_to_lanes
 
-LITTLE = 1 << 17
+MIN_KERNEL_NUMBERS = 1 << 17
 """Numbers of the keys up to which torch's operations are faster for a single look.
 
 µs of a step that writes one position, by them and by the kernel, one thread:
@@ -36,28 +36,32 @@ def additive_attention(
     v: Float[Tensor, " A"],
     values: Float[Tensor, "B S M"],
     mask: Bool[Tensor, "B S"],
-    looks: int,
+    num_queries: int,
 ) -> Callable[[Float[Tensor, "B A"]], Float[Tensor, "B M"]]:
-    """`c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`: q to c, to be called `looks` times.
+    """`c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`: q to c, to be called `num_queries` times.
 
     The keys are `k_i = U h_i`, and `q = W s` (Bahdanau et al. 2015, A.1.2). Only what the mask shows has a
     weight; where it shows nothing, c is zero. The kernel computes and answers in float32.
     """
-    pays = looks > 1 or keys.numel() > LITTLE
-    if not choose("additive", "kernel", pays and _forward.usable(v) and _backward.usable()):
-        return lambda q: context(masked_softmax(additive_scores(q, keys, v), mask), values)
+    pays = num_queries > 1 or keys.numel() > MIN_KERNEL_NUMBERS
+    if not use_fast_path("additive", "kernel", pays and _forward.usable(v) and _backward.usable()):
+        return lambda q: weighted_sum(masked_softmax(additive_scores(q, keys, v), mask), values)
     width, present = values.shape[2], mask.float().contiguous()
-    parts = [widened(keys.float()), widened(v).expand(len(keys), -1).contiguous(), widened(values.float())]
+    parts = [
+        pad_to_lanes(keys.float()),
+        pad_to_lanes(v).expand(len(keys), -1).contiguous(),
+        pad_to_lanes(values.float()),
+    ]
 
     def look(q: Float[Tensor, "B A"]) -> Float[Tensor, "B M"]:
         nonlocal parts
-        c, *parts = _Look.apply(q.float(), *parts, present, width)  # type: ignore[no-untyped-call]
+        c, *parts = _AdditiveStep.apply(q.float(), *parts, present, width)  # type: ignore[no-untyped-call]
         return c
 
     return look
 
 
-class _Look(torch.autograd.Function):
+class _AdditiveStep(torch.autograd.Function):
     """One step. Keys, v (a copy for each row) and values go through it, and the next step takes those.
 
     So on the way back a step is given what the steps after it gathered, in buffers that the last one made and
@@ -72,7 +76,7 @@ class _Look(torch.autograd.Function):
         (B, S, D), M = keys.shape, values.shape[2]
         ctx.set_materialize_grads(False)
         ctx.width = q.shape[1]
-        q, weights, c = widened(q), q.new_empty(B, -(-S // LANES) * LANES), q.new_empty(B, M)
+        q, weights, c = pad_to_lanes(q), q.new_empty(B, -(-S // LANES) * LANES), q.new_empty(B, M)
         _forward(B, q, keys, v, values, present, weights, c, S, D, M)
         ctx.save_for_backward(q, keys, v, values, present, weights)
         return c[:, :width], keys, v, values
@@ -88,6 +92,6 @@ class _Look(torch.autograd.Function):
             torch.zeros_like(part) if buffer is None else buffer
             for part, buffer in zip((keys, v, values), gathered, strict=True)
         ]
-        dq, dc, room = torch.empty_like(q), widened(dc), torch.empty_like(weights)
+        dq, dc, room = torch.empty_like(q), pad_to_lanes(dc), torch.empty_like(weights)
         _backward(B, q, keys, v, values, present, weights, dc, room, dq, *buffers, S, D, M)
         return dq[:, : ctx.width], *buffers, None, None

@@ -7,13 +7,13 @@ from torch import Tensor
 from foveal.ops.jit.code_cache import LANES
 from foveal.ops.jit.launch import Kernel
 
-SHARE = 1 << 15
+KEYS_PER_TASK = 1 << 15
 """Numbers of keys that are worth a task of their own."""
 
 _forward = Kernel("cached_attention", "forward")
 
 
-def usable(
+def cached_attention_usable(
     q: Float[Tensor, "B 1 H K"], keys: Float[Tensor, "B C H K"], values: Float[Tensor, "B C H K"]
 ) -> bool:
     """Whether `cached_attention` can compute with these."""
@@ -43,7 +43,7 @@ def cached_attention(
     B, _, H, K = q.shape
     C = keys.shape[1]
     y, weights = q.new_empty(q.shape), q.new_empty(B * H, -(-C // LANES) * LANES)
-    shares = min(H, max(1, H * K * filled // SHARE))
+    shares = min(H, max(1, H * K * filled // KEYS_PER_TASK))
     parts = [part.contiguous() for part in (q, k, v)]
     _forward(B * shares, *parts, y, keys, values, weights, count, C, H, K, shares)
     return y

@@ -11,9 +11,9 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.attention import short_attention as short
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 
-SHORT, SHORT_BY_WIDTH = 512, 8
+MAX_PRODUCT_KEYS, MAX_PRODUCT_KEYS_PER_WIDTH = 512, 8
 """In bfloat16 on a CPU plain products serve up to 512 keys, and up to 8 times the head's width.
 
 There the fused kernel is slow, above all its backward. Time of plain products over the kernel's, forward and
@@ -27,7 +27,7 @@ backward, one thread of an AVX-512 machine with bfloat16 products:
 In float32 torch's kernel always wins (0.7 to 1.0 at 32 keys, 0.3 to 0.8 from 256 on), and ours, of
 `short_attention`, over it.
 """
-PIECE = 128
+QUERY_CHUNK = 128
 """Queries in a piece. At length 4096, 8 heads of 64, forward and backward, pieces of 64, 128, 256, 512 take
 86, 111, 141, 248 ms with a window of 64 and 178, 180, 220, 315 with one of 256 (without a window 893)."""
 
@@ -65,7 +65,7 @@ def attention_reference(
     `visible` (B, 1, 1, S) is a mask of keys: padding, or slots that are still empty. The queries stand at
     the last T of the S places; `window` narrows `causal`.
     """
-    return attention_weights(q, k, seen(q, k, visible, causal, window)) @ v
+    return attention_weights(q, k, combine_masks(q, k, visible, causal, window)) @ v
 
 
 def attention(
@@ -89,45 +89,51 @@ def attention(
     # The kernel, called directly, takes a dense last axis for granted.
     direct = cpu and causal and by_keys and all(part.stride(-1) == 1 for part in (q, k, v))
     path = "fused"
-    if cpu and q.dtype == torch.bfloat16 and min(SHORT, SHORT_BY_WIDTH * q.shape[3]) >= S:
+    if (
+        cpu
+        and q.dtype == torch.bfloat16
+        and min(MAX_PRODUCT_KEYS, MAX_PRODUCT_KEYS_PER_WIDTH * q.shape[3]) >= S
+    ):
         path = "products"
-    elif window == 0 and short.usable(q, k, v, visible, causal):
+    elif window == 0 and short.short_attention_usable(q, k, v, visible, causal):
         path = "short"
     elif direct and triangle and visible is not None:
         path = "keys"
-    elif direct and not triangle and T > PIECE:
+    elif direct and not triangle and T > QUERY_CHUNK:
         path = "pieces"
-    if not choose("attention", path, True):
+    if not use_fast_path("attention", path, True):
         return attention_reference(q, k, v, visible, causal, window)
     if path == "products":
-        return _products(q, k, v, visible, causal, window)
+        return _product_attention(q, k, v, visible, causal, window)
     if path == "short":
         return short.short_attention(q, k, v, visible, causal)
     k, v = k.to(q.dtype), v.to(q.dtype)
     if path == "keys":  # both masks at once, which `F.scaled_dot_product_attention` refuses
         assert visible is not None
-        return cast(Tensor, _kernel(q, k, v, 0.0, True, attn_mask=_bias(visible, q.dtype, -torch.inf))[0])
+        return cast(
+            Tensor, _kernel(q, k, v, 0.0, True, attn_mask=_additive_mask(visible, q.dtype, -torch.inf))[0]
+        )
     if path == "pieces":
-        return cast(Tensor, _Pieces.apply(q, k, v, visible, window))  # type: ignore[no-untyped-call]
+        return cast(Tensor, _ChunkedAttention.apply(q, k, v, visible, window))  # type: ignore[no-untyped-call]
     triangle = triangle and visible is None
-    mask = None if triangle else seen(q, k, visible, causal, window)
+    mask = None if triangle else combine_masks(q, k, visible, causal, window)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=triangle)
 
 
-def _products(
+def _product_attention(
     q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, causal: bool, window: int
 ) -> Float[Tensor, "B H T K"]:
     """The reference in q's own precision: autocast would take the softmax, and keep it, in float32."""
-    mask = seen(q, k, visible, causal, window)
-    bias = None if mask is None else _bias(mask, q.dtype, torch.finfo(q.dtype).min)
+    mask = combine_masks(q, k, visible, causal, window)
+    bias = None if mask is None else _additive_mask(mask, q.dtype, torch.finfo(q.dtype).min)
     with torch.autocast(q.device.type, enabled=False):
-        y: Tensor = _Products.apply(q, k.to(q.dtype), v.to(q.dtype), bias)  # type: ignore[no-untyped-call]
+        y: Tensor = _ProductAttention.apply(q, k.to(q.dtype), v.to(q.dtype), bias)  # type: ignore[no-untyped-call]
     if mask is None or (causal and visible is None):  # every query sees itself
         return y
     return y.masked_fill(~mask.any(-1, keepdim=True), 0.0)
 
 
-class _Products(torch.autograd.Function):
+class _ProductAttention(torch.autograd.Function):
     """`softmax(q k^T / sqrt(K) + bias) v` in three operations, and five on the way back."""
 
     @staticmethod
@@ -156,8 +162,8 @@ class _Products(torch.autograd.Function):
         return dq.view(B, H, T, K), dk.view(B, H, -1, K), dv.view(B, H, -1, K), None
 
 
-class _Pieces(torch.autograd.Function):
-    """Causal attention, `PIECE` queries at a time, each piece with the keys in its reach and its own mask.
+class _ChunkedAttention(torch.autograd.Function):
+    """Causal attention, `QUERY_CHUNK` queries at a time, each piece with the keys in its reach and its own mask.
 
     Time O(T (w + PIECE)) with a window w, and nothing of size T x S exists. The kernel is the one behind
     `F.scaled_dot_product_attention`, called directly so that the gradients of overlapping keys are added in
@@ -168,8 +174,8 @@ class _Pieces(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, window: int) -> Tensor:
         y, sums = torch.empty_like(q), []
-        for queries, keys in _pieces(q, k, window):
-            part, bias = _piece(q, k, v, visible, window, queries, keys)
+        for queries, keys in _query_key_chunks(q, k, window):
+            part, bias = _attention_chunk(q, k, v, visible, window, queries, keys)
             y[:, :, queries], log_sum = _kernel(*part, attn_mask=bias)
             sums.append(log_sum)
         ctx.save_for_backward(q, k, v, y, *sums)
@@ -181,10 +187,10 @@ class _Pieces(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, y, *sums = ctx.saved_tensors
         dq = torch.empty_like(q)
-        dk, dv = (torch.zeros_like(x, dtype=_precision(x)) for x in (k, v))
-        for (queries, keys), log_sum in zip(_pieces(q, k, ctx.window), sums, strict=True):
-            part, bias = _piece(q, k, v, ctx.visible, ctx.window, queries, keys)
-            dy_part, y_part = (x[:, :, queries].to(_precision(q)) for x in (dy, y))
+        dk, dv = (torch.zeros_like(x, dtype=_compute_dtype(x)) for x in (k, v))
+        for (queries, keys), log_sum in zip(_query_key_chunks(q, k, ctx.window), sums, strict=True):
+            part, bias = _attention_chunk(q, k, v, ctx.visible, ctx.window, queries, keys)
+            dy_part, y_part = (x[:, :, queries].to(_compute_dtype(q)) for x in (dy, y))
             dq[:, :, queries], dk_part, dv_part = _kernel_backward(
                 dy_part, *part, y_part, log_sum, 0.0, False, attn_mask=bias
             )
@@ -197,36 +203,36 @@ _kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _kernel_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
 
-def _pieces(q: Tensor, k: Tensor, window: int) -> Iterator[tuple[slice, slice]]:
+def _query_key_chunks(q: Tensor, k: Tensor, window: int) -> Iterator[tuple[slice, slice]]:
     """Queries, and the keys up to the last of them, from the first that the window of any reaches."""
     T, S = q.shape[2], k.shape[2]
-    for first in range(0, T, PIECE):
-        last = min(first + PIECE, T)
+    for first in range(0, T, QUERY_CHUNK):
+        last = min(first + QUERY_CHUNK, T)
         reach = max(0, S - T + first - window + 1) if window else 0
         yield slice(first, last), slice(reach, S - T + last)
 
 
-def _piece(
+def _attention_chunk(
     q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, window: int, queries: slice, keys: slice
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
     """Its q, k, v, and what the kernel adds to the scores."""
-    precision = _precision(q)
+    precision = _compute_dtype(q)
     q, k, v = q[:, :, queries].to(precision), k[:, :, keys].to(precision), v[:, :, keys].to(precision)
-    mask = seen(q, k, None if visible is None else visible[..., keys], True, window)
+    mask = combine_masks(q, k, None if visible is None else visible[..., keys], True, window)
     assert mask is not None
-    return (q, k, v), _bias(mask, precision, -torch.inf)
+    return (q, k, v), _additive_mask(mask, precision, -torch.inf)
 
 
-def _precision(x: Tensor) -> torch.dtype:
+def _compute_dtype(x: Tensor) -> torch.dtype:
     return torch.float32 if x.dtype == torch.bfloat16 else x.dtype
 
 
-def _bias(mask: Tensor, dtype: torch.dtype, hidden: float) -> Tensor:
+def _additive_mask(mask: Tensor, dtype: torch.dtype, hidden: float) -> Tensor:
     """0 where a key is seen, `hidden` elsewhere."""
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, hidden)
 
 
-def seen(
+def combine_masks(
     q: Tensor, k: Tensor, visible: Bool[Tensor, "#B #H #T S"] | None, causal: bool, window: int = 0
 ) -> Bool[Tensor, "#B #H #T S"] | None:
     """Which keys each query sees, all conditions together; None: all."""

@@ -8,16 +8,16 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from foveal.ops.jit.code_cache import LANES
-from foveal.ops.jit.dispatch import choose
+from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel
 
 _kernel = Kernel("rotary", "forward")
-TASK = 1 << 14
+NUMBERS_PER_TASK = 1 << 14
 """Numbers in a kernel's task."""
 
 
-def rotate(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T H K"]:
-    """`turn` by the angles `t / 10000^(2i/K)` of pair i at position t (Su et al. 2021, equation 34).
+def apply_rotary(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T H K"]:
+    """`rotate_pairs` by the angles `t / 10000^(2i/K)` of pair i at position t (Su et al. 2021, equation 34).
 
     The product of a turned query and a turned key depends on the distance of their positions alone.
     """
@@ -26,13 +26,15 @@ def rotate(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float
     frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=torch.float64) / half)
     angles = positions[:, :, None] * frequencies
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    if not choose("rotary", "kernel", half % LANES == 0 and _by_rows(x) and _kernel.usable(x)):
-        return turn(x, cos, sin)
-    y: Tensor = _Turn.apply(x, cos, sin)  # type: ignore[no-untyped-call]
+    if not use_fast_path(
+        "rotary", "kernel", half % LANES == 0 and _is_row_contiguous(x) and _kernel.usable(x)
+    ):
+        return rotate_pairs(x, cos, sin)
+    y: Tensor = _RotatePairs.apply(x, cos, sin)  # type: ignore[no-untyped-call]
     return y
 
 
-def turn(
+def rotate_pairs(
     x: Float[Tensor, "B T H K"], cos: Float[Tensor, "#B T I"], sin: Float[Tensor, "#B T I"]
 ) -> Float[Tensor, "B T H K"]:
     """`(a cos - b sin, b cos + a sin)` for the halves (a, b) of each head, I = K / 2 pairs."""
@@ -40,35 +42,35 @@ def turn(
     return torch.addcmul(x * torch.cat([cos, cos], -1), x.roll(cos.shape[-1], -1), torch.cat([-sin, sin], -1))
 
 
-class _Turn(torch.autograd.Function):
+class _RotatePairs(torch.autograd.Function):
     """On the way back the gradient is turned the other way."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         ctx.save_for_backward(cos, sin)
-        return _turned(x, cos, sin)
+        return _rotated_pairs(x, cos, sin)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
         cos, sin = ctx.saved_tensors
-        return _turned(dy if _by_rows(dy) else dy.contiguous(), cos, -sin), None, None
+        return _rotated_pairs(dy if _is_row_contiguous(dy) else dy.contiguous(), cos, -sin), None, None
 
 
-def _turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def _rotated_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     B, T, H, K = x.shape
     y = torch.empty(x.shape, dtype=x.dtype)
-    tasks = max(1, x.numel() // TASK)
-    _kernel(tasks, x.data_ptr(), y, cos, sin, B * T, H, K, _stride(x), len(cos) * T)
+    tasks = max(1, x.numel() // NUMBERS_PER_TASK)
+    _kernel(tasks, x.data_ptr(), y, cos, sin, B * T, H, K, _position_stride(x), len(cos) * T)
     return y
 
 
-def _by_rows(x: Tensor) -> bool:
+def _is_row_contiguous(x: Tensor) -> bool:
     """Whether the heads of a position lie side by side, and positions at one distance from each other."""
     B, T, _, K = x.shape
     return x.stride()[2:] == (K, 1) and (B == 1 or T == 1 or x.stride(0) == T * x.stride(1))
 
 
-def _stride(x: Tensor) -> int:
+def _position_stride(x: Tensor) -> int:
     """From one position to the next."""
     return x.stride(1) if x.shape[1] > 1 else x.stride(0)

@@ -54,22 +54,22 @@ def scaled_dot_scores(s: Float[Tensor, "*B K"], h: Float[Tensor, "*#B S K"]) -> 
     return dot_scores(s / math.sqrt(s.shape[-1]), h)
 
 
-def context(a: Float[Tensor, "B S"], h: Float[Tensor, "B S D"]) -> Float[Tensor, "B D"]:
+def weighted_sum(a: Float[Tensor, "B S"], h: Float[Tensor, "B S D"]) -> Float[Tensor, "B D"]:
     """`c = sum_i a_i h_i`: a mean of the memory's vectors; with one-hot weights, one of them."""
     return (a.unsqueeze(1) @ h).squeeze(1)
 
 
-def one_query(s: Float[Tensor, "B K"], h: Float[Tensor, "B S K"]) -> Float[Tensor, "B K"]:
+def single_query_attention(s: Float[Tensor, "B K"], h: Float[Tensor, "B S K"]) -> Float[Tensor, "B K"]:
     """Scores, weights and context of one query, by scaled products."""
-    return context(masked_softmax(scaled_dot_scores(s, h)), h)
+    return weighted_sum(masked_softmax(scaled_dot_scores(s, h)), h)
 
 
-def many_queries(q: Float[Tensor, "B T K"], h: Float[Tensor, "B S K"]) -> Float[Tensor, "B T K"]:
+def batched_query_attention(q: Float[Tensor, "B T K"], h: Float[Tensor, "B S K"]) -> Float[Tensor, "B T K"]:
     """`Y = softmax(Q H^T / sqrt(K)) H`: T queries in one product; each row of weights sums to 1 over S."""
     return attention_weights(q[:, None], h[:, None])[:, 0] @ h
 
 
-def keys_and_values(
+def key_value_attention(
     q: Float[Tensor, "B T K"],
     h: Float[Tensor, "B S D"],
     W_k: Float[Tensor, "K D"],
@@ -93,10 +93,10 @@ def self_attention(
     visible: Bool[Tensor, "#B #T T"] | None = None,
 ) -> Float[Tensor, "B T E"]:
     """The vectors ask each other: `Q = X W_q^T`. Without a mask it does not know their order."""
-    return keys_and_values(F.linear(x, W_q), x, W_k, W_v, visible)
+    return key_value_attention(F.linear(x, W_q), x, W_k, W_v, visible)
 
 
-def multi_head(
+def multi_head_attention(
     x: Float[Tensor, "B T D"],
     W_q: Float[Tensor, "D D"],
     W_k: Float[Tensor, "D D"],

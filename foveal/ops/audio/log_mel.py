@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 
-WINDOW, HOP = 0.025, 0.010
+WINDOW_SECONDS, HOP_SECONDS = 0.025, 0.010
 """Seconds that a frame sees, and from one frame to the next."""
-FLOOR = 1e-10
+MIN_POWER = 1e-10
 """The least power whose logarithm is taken; a rounding error of 16 bits has about 1e-8 in a band."""
 
 
@@ -22,13 +22,13 @@ def log_mel(samples: Float[Tensor, " N"], rate: int, bins: int) -> Float[Tensor,
     are `mel_filters`. There are as many frames as lie inside the samples; fewer samples than W are filled up
     with zeros to one frame.
     """
-    window, hop = round(WINDOW * rate), round(HOP * rate)
+    window, hop = round(WINDOW_SECONDS * rate), round(HOP_SECONDS * rate)
     samples = F.pad(samples, (0, max(0, window - len(samples))))
     hann = torch.hann_window(window, dtype=samples.dtype, device=samples.device)
     spectrum = torch.stft(samples, window, hop, window=hann, center=False, return_complex=True)  # (K, S)
     power = spectrum.real.square() + spectrum.imag.square()
     filters = mel_filters(bins, rate, window).to(power)
-    return (filters @ power).clamp(min=FLOOR).log().T
+    return (filters @ power).clamp(min=MIN_POWER).log().T
 
 
 @cache

@@ -18,35 +18,35 @@ from foveal.core.errors import RunFailed
 from foveal.store import durable
 from foveal.store.cache import cache_folder
 
-KERNELS = Path(__file__).parents[1] / "kernels"
+KERNEL_FOLDER = Path(__file__).parents[1] / "kernels"
 LANES = 16
 """Numbers in a kernel's vector."""
-ENTRY = "entry"
+ENTRY_POINT = "entry"
 _engines: list[Any] = []
 """What holds the loaded code in memory."""
 
 
-def address_of(module: str, kernel: str) -> int:
+def kernel_address(module: str, kernel: str) -> int:
     """The address of `void entry(int64 *arguments)`, which works on tasks until none is left.
 
     The task itself is `kernel(task, arguments)` in `foveal.ops.kernels.<module>`.
 
     `arguments[0]` counts the tasks taken, `arguments[1]` says how many there are; the rest is the kernel's.
     """
-    path = cache_folder() / "kernels" / f"{module}-{kernel}-{_made_for()[:24]}.o"
-    code = _kept(path)
+    path = cache_folder() / "kernels" / f"{module}-{kernel}-{_cache_key()[:24]}.o"
+    code = _read_cached(path)
     if code is None:
-        code = _translate(importlib.import_module(f"foveal.ops.kernels.{module}"), kernel)
-        _keep(path, code)
+        code = _compile(importlib.import_module(f"foveal.ops.kernels.{module}"), kernel)
+        _write_cached(path, code)
     return _load(code)
 
 
 @cache
-def _made_for() -> str:
+def _cache_key() -> str:
     """What machine code depends on: all sources, since kernels share parts; the translator, the processor."""
     import llvmlite.binding as llvm
 
-    sources = (*sorted(KERNELS.rglob("*.py")), Path(__file__))
+    sources = (*sorted(KERNEL_FOLDER.rglob("*.py")), Path(__file__))
     facts = [
         *(path.read_bytes() for path in sources),
         *(fact.encode() for fact in (version("numba"), version("llvmlite"), llvm.get_process_triple())),
@@ -55,7 +55,7 @@ def _made_for() -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(fact).digest() for fact in facts)).hexdigest()
 
 
-def _kept(path: Path) -> bytes | None:
+def _read_cached(path: Path) -> bytes | None:
     try:
         content = path.read_bytes()
     except OSError:
@@ -64,16 +64,16 @@ def _kept(path: Path) -> bytes | None:
     return code if hashlib.sha256(code).digest() == found else None
 
 
-def _keep(path: Path, code: bytes) -> None:
+def _write_cached(path: Path, code: bytes) -> None:
     """Best effort: where nothing can be written, every process translates for itself."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        durable.replace_file(path, hashlib.sha256(code).digest() + code)
+        durable.atomic_write(path, hashlib.sha256(code).digest() + code)
     except (OSError, RunFailed):
         pass
 
 
-def _translate(module: ModuleType, kernel: str) -> bytes:
+def _compile(module: ModuleType, kernel: str) -> bytes:
     """Object code for this processor."""
     import llvmlite.binding as llvm
     from numba import njit, types
@@ -84,15 +84,15 @@ def _translate(module: ModuleType, kernel: str) -> bytes:
         types.void(*arguments), error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
     )(function)
     name = translated.overloads[arguments].fndesc.llvm_func_name
-    program = llvm.parse_assembly(translated.inspect_llvm(arguments) + _entry(name))
+    program = llvm.parse_assembly(translated.inspect_llvm(arguments) + _entry_point_ir(name))
     program.verify()
-    return _target().emit_object(program)
+    return _target_machine().emit_object(program)
 
 
-def _entry(name: str) -> str:
+def _entry_point_ir(name: str) -> str:
     """Take the next task, however many threads do, until none is left."""
     return f"""
-define void @{ENTRY}(ptr %arguments) {{
+define void @{ENTRY_POINT}(ptr %arguments) {{
 start:
   %result = alloca ptr
   %error = alloca ptr
@@ -113,7 +113,7 @@ done:
 
 
 @cache
-def _target() -> Any:
+def _target_machine() -> Any:
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -130,8 +130,8 @@ def _target() -> Any:
 def _load(code: bytes) -> int:
     import llvmlite.binding as llvm
 
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)
-    return engine.get_function_address(ENTRY)
+    return engine.get_function_address(ENTRY_POINT)

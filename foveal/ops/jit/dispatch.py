@@ -8,7 +8,7 @@ _only_reference: ContextVar[Callable[[str], bool]] = ContextVar("only_reference"
 _record: ContextVar[list[str] | None] = ContextVar("record", default=None)
 
 
-def choose(operation: str, fast: str, usable: bool) -> bool:
+def use_fast_path(operation: str, fast: str, usable: bool) -> bool:
     """True if the path called `fast` is to compute `operation`, False for the reference."""
     taken = usable and not _only_reference.get()(operation)
     record = _record.get()
@@ -28,7 +28,7 @@ def reference_only(*operations: str) -> Iterator[None]:
 
 
 @contextmanager
-def recorded_paths() -> Iterator[list[str]]:
+def record_paths() -> Iterator[list[str]]:
     """Inside, the list gains one `operation:path` for every choice."""
     paths: list[str] = []
     token = _record.set(paths)

@@ -16,18 +16,18 @@ from jaxtyping import Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.ops.jit.code_cache import LANES, address_of
+from foveal.ops.jit.code_cache import LANES, kernel_address
 
-_alone = False
+_is_forked_child = False
 """True in a process forked from one whose threads it did not get: it works without them."""
 
 
-def _forked() -> None:
+def _mark_forked_child() -> None:
     global _alone
-    _alone = True
+    _is_forked_child = True
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_mark_forked_child)
 
 
 class Kernel:
@@ -48,10 +48,10 @@ class Kernel:
         A tensor stands for the address of its numbers: it has to be contiguous, and has to outlive the call;
         None for no address. A float is passed by its bits.
         """
-        packed = array("q", [0, tasks, *as_words(arguments)])
+        packed = array("q", [0, tasks, *pack_arguments(arguments)])
         address, _ = packed.buffer_info()
-        threads = 1 if _alone else min(tasks, torch.get_num_threads())
-        team = _team() if threads > 1 else None
+        threads = 1 if _is_forked_child else min(tasks, torch.get_num_threads())
+        team = _openmp_parallel() if threads > 1 else None
         if team is None:
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)(address)
         else:
@@ -63,7 +63,7 @@ class Kernel:
         return self._address != 0
 
 
-def as_words(arguments: Iterable[int | float | Tensor | None]) -> list[int]:
+def pack_arguments(arguments: Iterable[int | float | Tensor | None]) -> list[int]:
     """How a kernel is given them."""
     return [
         argument.data_ptr()
@@ -75,13 +75,13 @@ def as_words(arguments: Iterable[int | float | Tensor | None]) -> list[int]:
     ]
 
 
-def widened(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:
+def pad_to_lanes(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:
     """`x`, contiguous, with zeros behind its last axis up to a multiple of the kernels' vectors."""
     missing = -x.shape[-1] % LANES
     return F.pad(x, (0, missing)) if missing else x.contiguous()
 
 
-def shares_for(rows: int, width: int) -> int:
+def channel_tasks(rows: int, width: int) -> int:
     """How many tasks share the `width` channels of a row: enough for every thread to have one."""
     return min(width // LANES, -(-torch.get_num_threads() // rows))
 
@@ -92,7 +92,7 @@ def _address(module: str, name: str) -> int:
     if os.environ.get("FOVEAL_KERNELS") == "off" or find_spec("numba") is None:
         return 0
     try:
-        return address_of(module, name)
+        return kernel_address(module, name)
     except Exception as error:
         warnings.warn(
             f"no kernel for {module}.{name} on this machine ({type(error).__name__}: {error}): the slower "
@@ -104,7 +104,7 @@ def _address(module: str, name: str) -> int:
 
 
 @cache
-def _team() -> Callable[..., None] | None:
+def _openmp_parallel() -> Callable[..., None] | None:
     """`GOMP_parallel` of the OpenMP library that torch itself runs on: a function on every thread at once."""
     try:
         maps = Path("/proc/self/maps").read_text().splitlines()

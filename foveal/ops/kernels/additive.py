@@ -10,54 +10,63 @@ import math
 
 from foveal.ops.kernels.simd import (
     LANES,
+    broadcast,
     exp,
-    floats,
+    float_pointer,
     fma,
-    get,
     load,
-    put,
-    spread,
+    load_int,
+    load_scalar,
+    reduce_sum,
     store,
+    store_scalar,
     tanh,
-    total,
-    word,
 )
 
 
 def forward(task, p):
     """The context `c`, and the weights."""
-    q, keys, v, values = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    present, weights, c = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8))
-    S, D, M = word(p, 9), word(p, 10), word(p, 11)
-    room, highest, sums = (S + LANES - 1) // LANES * LANES, -math.inf, spread(0.0)
+    q, keys, v, values = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    present, weights, c = (
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+        float_pointer(load_int(p, 8)),
+    )
+    S, D, M = load_int(p, 9), load_int(p, 10), load_int(p, 11)
+    room, highest, sums = (S + LANES - 1) // LANES * LANES, -math.inf, broadcast(0.0)
     first, mine = task * S, task * room
     for i in range(S):
         score = -math.inf
-        if get(present, first + i) > 0:
-            products = spread(0.0)
+        if load_scalar(present, first + i) > 0:
+            products = broadcast(0.0)
             for j in range(0, D, LANES):
                 u = tanh(load(q, task * D + j) + load(keys, (first + i) * D + j))
                 products = fma(load(v, task * D + j), u, products)
-            score = total(products)
+            score = reduce_sum(products)
             highest = max(highest, score)
-        put(weights, mine + i, score)
+        store_scalar(weights, mine + i, score)
     for i in range(S, room):
-        put(weights, mine + i, -math.inf)
+        store_scalar(weights, mine + i, -math.inf)
     if highest == -math.inf:
         highest = 0.0  # nothing is there: all weights are exp(-inf) = 0
     for i in range(0, room, LANES):
         weight = exp(load(weights, mine + i) - highest)
         store(weights, mine + i, weight)
         sums = sums + weight
-    whole = total(sums)
+    whole = reduce_sum(sums)
     share_of_one = 0.0 if whole == 0 else 1 / whole
     for j in range(0, M, LANES):
-        store(c, task * M + j, spread(0.0))
+        store(c, task * M + j, broadcast(0.0))
     for i in range(S):
-        if get(present, first + i) > 0:
-            a = get(weights, mine + i) * share_of_one
-            put(weights, mine + i, a)
-            weight = spread(a)
+        if load_scalar(present, first + i) > 0:
+            a = load_scalar(weights, mine + i) * share_of_one
+            store_scalar(weights, mine + i, a)
+            weight = broadcast(a)
             for j in range(0, M, LANES):
                 mean = load(c, task * M + j)
                 store(c, task * M + j, fma(weight, load(values, (first + i) * M + j), mean))
@@ -68,29 +77,43 @@ def backward(task, p):
 
     With `da_i = dc . h_i` that of a score is `de_i = a_i (da_i - sum_j a_j da_j)`.
     """
-    q, keys, v, values = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    present, weights, dc, de = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8)), floats(word(p, 9))
-    dq, dkeys, dv = floats(word(p, 10)), floats(word(p, 11)), floats(word(p, 12))
-    dvalues = floats(word(p, 13))
-    S, D, M = word(p, 14), word(p, 15), word(p, 16)
+    q, keys, v, values = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    present, weights, dc, de = (
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+        float_pointer(load_int(p, 8)),
+        float_pointer(load_int(p, 9)),
+    )
+    dq, dkeys, dv = (
+        float_pointer(load_int(p, 10)),
+        float_pointer(load_int(p, 11)),
+        float_pointer(load_int(p, 12)),
+    )
+    dvalues = float_pointer(load_int(p, 13))
+    S, D, M = load_int(p, 14), load_int(p, 15), load_int(p, 16)
     first, mine, mean = task * S, task * ((S + LANES - 1) // LANES * LANES), 0.0
     for i in range(S):
-        if get(present, first + i) > 0:
-            products = spread(0.0)
+        if load_scalar(present, first + i) > 0:
+            products = broadcast(0.0)
             for j in range(0, M, LANES):
                 products = fma(load(dc, task * M + j), load(values, (first + i) * M + j), products)
-            da = total(products)
-            put(de, mine + i, da)
-            mean = mean + get(weights, mine + i) * da
+            da = reduce_sum(products)
+            store_scalar(de, mine + i, da)
+            mean = mean + load_scalar(weights, mine + i) * da
     for j in range(0, D, LANES):
-        store(dq, task * D + j, spread(0.0))
+        store(dq, task * D + j, broadcast(0.0))
     for i in range(S):
-        if get(present, first + i) > 0:
-            a = get(weights, mine + i)
-            g = spread(a * (get(de, mine + i) - mean))
+        if load_scalar(present, first + i) > 0:
+            a = load_scalar(weights, mine + i)
+            g = broadcast(a * (load_scalar(de, mine + i) - mean))
             for j in range(0, M, LANES):
                 at = (first + i) * M + j
-                store(dvalues, at, fma(spread(a), load(dc, task * M + j), load(dvalues, at)))
+                store(dvalues, at, fma(broadcast(a), load(dc, task * M + j), load(dvalues, at)))
             for j in range(0, D, LANES):
                 at, own = (first + i) * D + j, task * D + j
                 u = tanh(load(q, own) + load(keys, at))

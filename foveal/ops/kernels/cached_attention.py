@@ -6,36 +6,51 @@ Keys are gone through slot by slot, all heads of the share at once, as they lie 
 
 import math
 
-from foveal.ops.kernels.linear import rest
+from foveal.ops.kernels.linear import dot_remainder
 from foveal.ops.kernels.simd import (
     LANES,
+    broadcast,
     exp2,
-    floats,
+    float_pointer,
     fma,
-    get,
+    int_pointer,
+    kernel_function,
     load,
-    put,
-    spread,
-    step,
+    load_int,
+    load_scalar,
+    reduce_sum,
     store,
-    total,
-    word,
-    words,
+    store_scalar,
 )
 
 
 def forward(task, p):
     """Write the new key and value into the slot that `count` names, then attend to all up to it."""
-    q, k, v, y = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    keys, values, weights = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8))
-    count, C, H, K, shares = words(word(p, 9)), word(p, 10), word(p, 11), word(p, 12), word(p, 13)
+    q, k, v, y = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    keys, values, weights = (
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+        float_pointer(load_int(p, 8)),
+    )
+    count, C, H, K, shares = (
+        int_pointer(load_int(p, 9)),
+        load_int(p, 10),
+        load_int(p, 11),
+        load_int(p, 12),
+        load_int(p, 13),
+    )
     row, share = task // shares, task % shares
     first, last = H * share // shares, H * (share + 1) // shares
-    attend(q, k, v, y, keys, values, weights, row, word(count, row), C, H, K, first, last)
+    attend_row(q, k, v, y, keys, values, weights, row, load_int(count, row), C, H, K, first, last)
 
 
-@step
-def attend(q, k, v, y, keys, values, weights, row, last, C, H, K, first_head, last_head):
+@kernel_function
+def attend_row(q, k, v, y, keys, values, weights, row, last, C, H, K, first_head, last_head):
     """One row and the heads from `first_head` to `last_head`; `last` is the new slot."""
     heads, first, own = range(first_head, last_head), row * C * H * K, row * H * K
     scale, room, whole = (
@@ -44,35 +59,35 @@ def attend(q, k, v, y, keys, values, weights, row, last, C, H, K, first_head, la
         K // LANES * LANES,
     )
     for i in range(first_head * K, last_head * K):
-        put(keys, first + last * H * K + i, get(k, own + i))
-        put(values, first + last * H * K + i, get(v, own + i))
-        put(y, own + i, 0.0)
+        store_scalar(keys, first + last * H * K + i, load_scalar(k, own + i))
+        store_scalar(values, first + last * H * K + i, load_scalar(v, own + i))
+        store_scalar(y, own + i, 0.0)
     for j in range(last + 1):
         for head in heads:
-            score, mine, there = spread(0.0), own + head * K, first + (j * H + head) * K
+            score, mine, there = broadcast(0.0), own + head * K, first + (j * H + head) * K
             for i in range(0, whole, LANES):
                 score = fma(load(q, mine + i), load(keys, there + i), score)
-            product = rest(q, mine, keys, there, whole, K, total(score))
-            put(weights, (row * H + head) * room + j, product * scale)
+            product = dot_remainder(q, mine, keys, there, whole, K, reduce_sum(score))
+            store_scalar(weights, (row * H + head) * room + j, product * scale)
     for head in heads:
         mine = (row * H + head) * room
-        highest, sums = get(weights, mine), spread(0.0)
+        highest, sums = load_scalar(weights, mine), broadcast(0.0)
         for j in range(1, last + 1):
-            highest = max(highest, get(weights, mine + j))
+            highest = max(highest, load_scalar(weights, mine + j))
         for j in range(last + 1, (last + LANES) // LANES * LANES):
-            put(weights, mine + j, -math.inf)
+            store_scalar(weights, mine + j, -math.inf)
         for j in range(0, last + 1, LANES):
             weight = exp2(load(weights, mine + j) - highest)
             store(weights, mine + j, weight)
             sums = sums + weight
-        share_of_one = 1 / total(sums)
+        share_of_one = 1 / reduce_sum(sums)
         for j in range(0, last + 1, LANES):
             store(weights, mine + j, load(weights, mine + j) * share_of_one)
     for j in range(last + 1):
         for head in heads:
-            weight = get(weights, (row * H + head) * room + j)
+            weight = load_scalar(weights, (row * H + head) * room + j)
             mine, there = own + head * K, first + (j * H + head) * K
             for i in range(0, whole, LANES):
-                store(y, mine + i, fma(spread(weight), load(values, there + i), load(y, mine + i)))
+                store(y, mine + i, fma(broadcast(weight), load(values, there + i), load(y, mine + i)))
             for i in range(whole, K):
-                put(y, mine + i, get(y, mine + i) + weight * get(values, there + i))
+                store_scalar(y, mine + i, load_scalar(y, mine + i) + weight * load_scalar(values, there + i))

@@ -5,16 +5,26 @@ multiple of 16; the taps lie as (K, E). History and input are one sequence of R 
 places: output t reads its steps t .. t + R.
 """
 
-from foveal.ops.kernels.simd import LANES, floats, fma, load, sigmoid, spread, store, word
+from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, load_int, sigmoid, store
 
 
 def forward(task, p):
     """y."""
-    x, history, taps, bias, y = word(p, 2), word(p, 3), floats(word(p, 4)), floats(word(p, 5)), word(p, 6)
-    T, E, K, shares = word(p, 7), word(p, 8), word(p, 9), word(p, 10)
+    x, history, taps, bias, y = (
+        load_int(p, 2),
+        load_int(p, 3),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+        load_int(p, 6),
+    )
+    T, E, K, shares = load_int(p, 7), load_int(p, 8), load_int(p, 9), load_int(p, 10)
     row, share, groups, R = task // shares, task % shares, E // LANES, K - 1
     first, end = groups * share // shares * LANES, groups * (share + 1) // shares * LANES
-    past, present, out = floats(history + row * R * E * 4), floats(x + row * T * E * 4), floats(y)
+    past, present, out = (
+        float_pointer(history + row * R * E * 4),
+        float_pointer(x + row * T * E * 4),
+        float_pointer(y),
+    )
     for t in range(T):
         before = max(R - t, 0)  # taps that fall into the history
         for e in range(first, end, LANES):
@@ -32,17 +42,27 @@ def backward(task, p):
     A step's gradient needs those of the K sums it went into. So that of sum t is put in the place of dx_t,
     and R steps later, when all are there, the step's own comes over it.
     """
-    x, history, taps, bias, dy = word(p, 2), word(p, 3), floats(word(p, 4)), floats(word(p, 5)), word(p, 6)
-    dx, dhistory, dtaps = word(p, 7), word(p, 8), word(p, 9)
-    T, E, K, shares = word(p, 10), word(p, 11), word(p, 12), word(p, 13)
+    x, history, taps, bias, dy = (
+        load_int(p, 2),
+        load_int(p, 3),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+        load_int(p, 6),
+    )
+    dx, dhistory, dtaps = load_int(p, 7), load_int(p, 8), load_int(p, 9)
+    T, E, K, shares = load_int(p, 10), load_int(p, 11), load_int(p, 12), load_int(p, 13)
     row, share, groups, R = task // shares, task % shares, E // LANES, K - 1
     first, end = groups * share // shares * LANES, groups * (share + 1) // shares * LANES
-    past, present, given = floats(history + row * R * E * 4), floats(x + row * T * E * 4), floats(dy)
-    to_past, to_present = floats(dhistory + row * R * E * 4), floats(dx + row * T * E * 4)
-    to_taps = floats(dtaps + row * (K + 1) * E * 4)
+    past, present, given = (
+        float_pointer(history + row * R * E * 4),
+        float_pointer(x + row * T * E * 4),
+        float_pointer(dy),
+    )
+    to_past, to_present = float_pointer(dhistory + row * R * E * 4), float_pointer(dx + row * T * E * 4)
+    to_taps = float_pointer(dtaps + row * (K + 1) * E * 4)
     for e in range(first, end, LANES):
         for j in range(K + 1):
-            store(to_taps, j * E + e, spread(0.0))
+            store(to_taps, j * E + e, broadcast(0.0))
     for t in range(T + R):
         if t < T:
             before = max(R - t, 0)
@@ -53,7 +73,7 @@ def backward(task, p):
                 for j in range(before, K):
                     a = fma(load(taps, j * E + e), load(present, (t + j - R) * E + e), a)
                 s = sigmoid(a)
-                g = load(given, (row * T + t) * E + e) * s * fma(a, 1.0 - s, spread(1.0))
+                g = load(given, (row * T + t) * E + e) * s * fma(a, 1.0 - s, broadcast(1.0))
                 store(to_present, t * E + e, g)
                 for j in range(before):
                     k = j * E + e
@@ -64,7 +84,7 @@ def backward(task, p):
                 store(to_taps, K * E + e, load(to_taps, K * E + e) + g)
         # Step t of history and input went into the sums t - R .. t, as far as there are any.
         for e in range(first, end, LANES):
-            a = spread(0.0)
+            a = broadcast(0.0)
             for j in range(max(t - T + 1, 0), min(K, t + 1)):
                 a = fma(load(taps, j * E + e), load(to_present, (t - j) * E + e), a)
             if t < R:

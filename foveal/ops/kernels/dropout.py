@@ -1,12 +1,18 @@
 """`ops.dropout`: the noise is drawn where it is used, and again on the way back, so it is never stored."""
 
-from foveal.ops.kernels.simd import LANES, floats, kept, load, spread, store, word
+from foveal.ops.kernels.simd import LANES, broadcast, dropout_mask, float_pointer, load, load_int, store
 
 
 def forward(task, p):
     """The output; from the output's gradient, the input's."""
-    x, y = floats(word(p, 2)), floats(word(p, 3))
-    groups, tasks, seed, dropped, of = word(p, 4), word(p, 1), word(p, 5), word(p, 6), word(p, 7)
-    scale = spread(of / (of - dropped))
+    x, y = float_pointer(load_int(p, 2)), float_pointer(load_int(p, 3))
+    groups, tasks, seed, dropped, of = (
+        load_int(p, 4),
+        load_int(p, 1),
+        load_int(p, 5),
+        load_int(p, 6),
+        load_int(p, 7),
+    )
+    scale = broadcast(of / (of - dropped))
     for at in range(groups * task // tasks * LANES, groups * (task + 1) // tasks * LANES, LANES):
-        store(y, at, load(x, at) * kept(seed, at, dropped) * scale)
+        store(y, at, load(x, at) * dropout_mask(seed, at, dropped) * scale)

@@ -8,18 +8,37 @@ is given whole and lies time first, `t` is the step. A row whose length is over 
 where `a` is the recurrent product of `h`, the state before. `kept` has m, r, z, n side by side.
 """
 
-from foveal.ops.kernels.simd import LANES, floats, fma, load, sigmoid, spread, store, tanh, word, words
+from foveal.ops.kernels.simd import (
+    LANES,
+    broadcast,
+    float_pointer,
+    fma,
+    int_pointer,
+    load,
+    load_int,
+    sigmoid,
+    store,
+    tanh,
+)
 
 
 def forward(task, p):
     """`h_t` behind `h` in `states`, from the projected inputs and the product; `slot` is where to keep."""
-    projected, product, b_n = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
-    states, kept, lengths = floats(word(p, 5)), floats(word(p, 6)), words(word(p, 7))
-    B, H, slot, t = word(p, 8), word(p, 9), word(p, 10), word(p, 11)
-    tasks = word(p, 1)
+    projected, product, b_n = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+    )
+    states, kept, lengths = (
+        float_pointer(load_int(p, 5)),
+        float_pointer(load_int(p, 6)),
+        int_pointer(load_int(p, 7)),
+    )
+    B, H, slot, t = load_int(p, 8), load_int(p, 9), load_int(p, 10), load_int(p, 11)
+    tasks = load_int(p, 1)
     for b in range(B * task // tasks, B * (task + 1) // tasks):
         before, after = (t * B + b) * H, ((t + 1) * B + b) * H
-        if t >= word(lengths, b):
+        if t >= load_int(lengths, b):
             for j in range(0, H, LANES):
                 store(states, after + j, load(states, before + j))
         else:
@@ -42,18 +61,27 @@ def backward(task, p):
     On entry it is that of `h_t` but for `dproduct`, what came through the product of the step after, and
     `dy`. The gradients `d` lie as `a_n, r, z, p_n`: the product's are the first three, the input's the last.
     """
-    dy, flow, dproduct, d = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    states, kept, lengths = floats(word(p, 6)), floats(word(p, 7)), words(word(p, 8))
-    B, H, t = word(p, 9), word(p, 10), word(p, 11)
-    tasks = word(p, 1)
+    dy, flow, dproduct, d = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    states, kept, lengths = (
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+        int_pointer(load_int(p, 8)),
+    )
+    B, H, t = load_int(p, 9), load_int(p, 10), load_int(p, 11)
+    tasks = load_int(p, 1)
     for b in range(B * task // tasks, B * (task + 1) // tasks):
         at, own, keep = (t * B + b) * H, b * H, (t * B + b) * 4 * H
-        if t >= word(lengths, b):
+        if t >= load_int(lengths, b):
             for j in range(0, H, LANES):
                 dh = load(flow, own + j) + load(dproduct, own + j) + load(dy, at + j)
                 store(flow, own + j, dh)
             for j in range(0, 4 * H, LANES):
-                store(d, keep + j, spread(0.0))
+                store(d, keep + j, broadcast(0.0))
         else:
             for j in range(0, H, LANES):
                 dh = load(flow, own + j) + load(dproduct, own + j) + load(dy, at + j)

@@ -4,7 +4,7 @@ A task is a row and one share of its states, BLOCK steps of all of them and then
 step lies on another page. Sizes: B, T as there, N twice the number of complex states, a multiple of 16.
 """
 
-from foveal.ops.kernels.simd import LANES, floats, fma, load, spread, store, swap, word
+from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, load_int, store, swap_pairs
 
 BLOCK = 64
 
@@ -14,9 +14,13 @@ def forward(task, p):
 
     `real` holds the real part of each decay twice, `turned` the imaginary one with a minus and a plus.
     """
-    real, turned, v = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
-    first, states = floats(word(p, 5)), floats(word(p, 6))
-    T, N, shares = word(p, 7), word(p, 8), word(p, 9)
+    real, turned, v = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+    )
+    first, states = float_pointer(load_int(p, 5)), float_pointer(load_int(p, 6))
+    T, N, shares = load_int(p, 7), load_int(p, 8), load_int(p, 9)
     row, share, groups = task // shares, task % shares, N // LANES
     for begin in range(0, T, BLOCK):
         for group in range(groups * share // shares, groups * (share + 1) // shares):
@@ -25,7 +29,7 @@ def forward(task, p):
             s = load(states, (row * T + begin - 1) * N + n) if begin > 0 else load(first, row * N + n)
             for t in range(begin, min(T, begin + BLOCK)):
                 at = (row * T + t) * N + n
-                s = fma(a, s, fma(b, swap(s), load(v, at)))
+                s = fma(a, s, fma(b, swap_pairs(s), load(v, at)))
                 store(states, at, s)
 
 
@@ -35,10 +39,18 @@ def backward(task, p):
     To `straight` is added the sum of `a_t s_(t-1)` by parts, to `crossed` that of each part with the state's
     other one.
     """
-    real, turned, gradient = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
-    first, states, flow = floats(word(p, 5)), floats(word(p, 6)), floats(word(p, 7))
-    straight, crossed = floats(word(p, 8)), floats(word(p, 9))
-    T, N, shares = word(p, 10), word(p, 11), word(p, 12)
+    real, turned, gradient = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+    )
+    first, states, flow = (
+        float_pointer(load_int(p, 5)),
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+    )
+    straight, crossed = float_pointer(load_int(p, 8)), float_pointer(load_int(p, 9))
+    T, N, shares = load_int(p, 10), load_int(p, 11), load_int(p, 12)
     row, share, groups = task // shares, task % shares, N // LANES
     for block in range((T + BLOCK - 1) // BLOCK - 1, -1, -1):
         begin, end = block * BLOCK, min(T, (block + 1) * BLOCK)
@@ -46,13 +58,13 @@ def backward(task, p):
             n = group * LANES
             own = row * N + n
             c, d = load(real, n), 0.0 - load(turned, n)
-            a = load(flow, (row * T + end) * N + n) if end < T else spread(0.0)
+            a = load(flow, (row * T + end) * N + n) if end < T else broadcast(0.0)
             along, across = load(straight, own), load(crossed, own)
             for t in range(end - 1, begin - 1, -1):
                 at = (row * T + t) * N + n
-                a = fma(c, a, fma(d, swap(a), load(gradient, at)))
+                a = fma(c, a, fma(d, swap_pairs(a), load(gradient, at)))
                 store(flow, at, a)
                 before = load(states, at - N) if t > 0 else load(first, own)
-                along, across = fma(a, before, along), fma(a, swap(before), across)
+                along, across = fma(a, before, along), fma(a, swap_pairs(before), across)
             store(straight, own, along)
             store(crossed, own, across)

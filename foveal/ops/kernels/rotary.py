@@ -3,14 +3,25 @@
 A task is a share of the positions of all rows of the batch.
 """
 
-from foveal.ops.kernels.simd import LANES, floats, fma, load, store, word
+from foveal.ops.kernels.simd import LANES, float_pointer, fma, load, load_int, store
 
 
 def forward(task, p):
     """The output; with the other sign of `sin`, from the output's gradient, the input's."""
-    x, y, cos, sin = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    rows, H, K, stride, angles = word(p, 6), word(p, 7), word(p, 8), word(p, 9), word(p, 10)
-    tasks, half = word(p, 1), K // 2
+    x, y, cos, sin = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    rows, H, K, stride, angles = (
+        load_int(p, 6),
+        load_int(p, 7),
+        load_int(p, 8),
+        load_int(p, 9),
+        load_int(p, 10),
+    )
+    tasks, half = load_int(p, 1), K // 2
     for row in range(rows * task // tasks, rows * (task + 1) // tasks):
         angle = row % angles * half
         for head in range(H):

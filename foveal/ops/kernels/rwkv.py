@@ -2,20 +2,45 @@
 
 A task is a row and one share of its channels. Sizes: B, T, D as there, D a multiple of 16. Of every
 `chunk` steps the sums before them are kept, from which theirs are made anew on the way back. Steps lie D
-numbers apart, so no processor guesses which lines come next: those `AHEAD` of a step are fetched.
+numbers apart, so no processor guesses which lines come next: those `PREFETCH_STEPS` of a step are fetched.
 """
 
-from foveal.ops.kernels.simd import LANES, exp, fetch, floats, fma, load, maximum, spread, store, word, words
+from foveal.ops.kernels.simd import (
+    LANES,
+    broadcast,
+    exp,
+    float_pointer,
+    fma,
+    int_pointer,
+    load,
+    load_int,
+    maximum,
+    prefetch,
+    store,
+)
 
-AHEAD = 8
+PREFETCH_STEPS = 8
 
 
 def forward(task, p):
     """y (0 in the padding), the sums after each row's length in place of the first, and the kept ones."""
-    k, v, w, u = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    numerators, denominators, exponents = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8))
-    y, kept, lengths = floats(word(p, 9)), floats(word(p, 10)), words(word(p, 11))
-    T, D, chunk, shares = word(p, 12), word(p, 13), word(p, 14), word(p, 15)
+    k, v, w, u = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    numerators, denominators, exponents = (
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+        float_pointer(load_int(p, 8)),
+    )
+    y, kept, lengths = (
+        float_pointer(load_int(p, 9)),
+        float_pointer(load_int(p, 10)),
+        int_pointer(load_int(p, 11)),
+    )
+    T, D, chunk, shares = load_int(p, 12), load_int(p, 13), load_int(p, 14), load_int(p, 15)
     row, share, groups, chunks = task // shares, task % shares, D // LANES, (T + chunk - 1) // chunk
     for group in range(groups * share // shares, groups * (share + 1) // shares):
         d = group * LANES
@@ -28,12 +53,12 @@ def forward(task, p):
                 store(kept, place, a)
                 store(kept, place + LANES, b)
                 store(kept, place + 2 * LANES, top)
-            if t >= word(lengths, row):
-                store(y, at, spread(0.0))
+            if t >= load_int(lengths, row):
+                store(y, at, broadcast(0.0))
                 continue
             key, value = load(k, at), load(v, at)
             for coming in (k, v, y):
-                fetch(coming, at + AHEAD * D)
+                prefetch(coming, at + PREFETCH_STEPS * D)
             high = maximum(top, bonus + key)
             past, present = exp(top - high), exp(bonus + key - high)
             store(y, at, fma(past, a, present * value) / fma(past, b, present))
@@ -51,33 +76,52 @@ def backward(task, p):
     `to_a`, `to_b` are the gradients of numerator and denominator: the last one's at first. `scratch` has
     room for the six vectors a step that the way back needs.
     """
-    k, v, w, u = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4)), floats(word(p, 5))
-    y, kept, dy, lengths = floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8)), words(word(p, 9))
-    dk, dv, dw, du = floats(word(p, 10)), floats(word(p, 11)), floats(word(p, 12)), floats(word(p, 13))
-    numerators, denominators, scratch = floats(word(p, 14)), floats(word(p, 15)), floats(word(p, 16))
-    T, D, chunk, shares = word(p, 17), word(p, 18), word(p, 19), word(p, 20)
+    k, v, w, u = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    y, kept, dy, lengths = (
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+        float_pointer(load_int(p, 8)),
+        int_pointer(load_int(p, 9)),
+    )
+    dk, dv, dw, du = (
+        float_pointer(load_int(p, 10)),
+        float_pointer(load_int(p, 11)),
+        float_pointer(load_int(p, 12)),
+        float_pointer(load_int(p, 13)),
+    )
+    numerators, denominators, scratch = (
+        float_pointer(load_int(p, 14)),
+        float_pointer(load_int(p, 15)),
+        float_pointer(load_int(p, 16)),
+    )
+    T, D, chunk, shares = load_int(p, 17), load_int(p, 18), load_int(p, 19), load_int(p, 20)
     row, share, groups, chunks = task // shares, task % shares, D // LANES, (T + chunk - 1) // chunk
     room = task * chunk * 6 * LANES
     for group in range(groups * share // shares, groups * (share + 1) // shares):
         d = group * LANES
         decay, bonus, own = load(w, d), load(u, d), row * D + d
         to_a, to_b = load(numerators, own), load(denominators, own)
-        to_decay, to_bonus = spread(0.0), spread(0.0)
+        to_decay, to_bonus = broadcast(0.0), broadcast(0.0)
         for number in range(chunks - 1, -1, -1):
             first = number * chunk
-            steps = max(0, min(chunk, word(lengths, row) - first))
-            for t in range(max(first, word(lengths, row)), min(T, first + chunk)):
-                store(dk, (row * T + t) * D + d, spread(0.0))
-                store(dv, (row * T + t) * D + d, spread(0.0))
+            steps = max(0, min(chunk, load_int(lengths, row) - first))
+            for t in range(max(first, load_int(lengths, row)), min(T, first + chunk)):
+                store(dk, (row * T + t) * D + d, broadcast(0.0))
+                store(dv, (row * T + t) * D + d, broadcast(0.0))
             place = ((row * chunks + number) * D + d) * 3
             a, b, top = load(kept, place), load(kept, place + LANES), load(kept, place + 2 * LANES)
             for i in range(steps):
                 at = (row * T + first + i) * D + d
                 key, value, note = load(k, at), load(v, at), room + i * 6 * LANES
                 for coming in (k, v, dy):
-                    fetch(coming, at + AHEAD * D)
+                    prefetch(coming, at + PREFETCH_STEPS * D)
                 for coming in (y, dk, dv):
-                    fetch(coming, at)
+                    prefetch(coming, at)
                 high = maximum(top, bonus + key)
                 past, present = exp(top - high), exp(bonus + key - high)
                 share_of_dy = load(dy, at) / fma(past, b, present)

@@ -11,17 +11,17 @@ import math
 
 from foveal.ops.kernels.simd import (
     LANES,
+    broadcast,
     exp2,
-    fetch,
-    floats,
+    float_pointer,
     fma,
-    get,
     load,
-    put,
-    spread,
+    load_int,
+    load_scalar,
+    prefetch,
+    reduce_sum,
     store,
-    total,
-    word,
+    store_scalar,
 )
 
 LN2 = math.log(2)
@@ -29,10 +29,20 @@ LN2 = math.log(2)
 
 def forward(task, p):
     """y, the last state in place of the first, and in `kept` the state before each chunk."""
-    u, delta, rates = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
-    B, C, state = floats(word(p, 5)), floats(word(p, 6)), floats(word(p, 7))
-    y, kept = floats(word(p, 8)), floats(word(p, 9))
-    T, E, N, chunk, shares = word(p, 10), word(p, 11), word(p, 12), word(p, 13), word(p, 14)
+    u, delta, rates = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+    )
+    B, C, state = float_pointer(load_int(p, 5)), float_pointer(load_int(p, 6)), float_pointer(load_int(p, 7))
+    y, kept = float_pointer(load_int(p, 8)), float_pointer(load_int(p, 9))
+    T, E, N, chunk, shares = (
+        load_int(p, 10),
+        load_int(p, 11),
+        load_int(p, 12),
+        load_int(p, 13),
+        load_int(p, 14),
+    )
     row, share, groups, chunks = task // shares, task % shares, E // LANES, (T + chunk - 1) // chunk
     for group in range(groups * share // shares, groups * (share + 1) // shares):
         e, size = group * LANES, N * LANES
@@ -42,18 +52,18 @@ def forward(task, p):
             if t % chunk == 0:
                 for n in range(0, size, LANES):
                     store(kept, own * chunks + t // chunk * size + n, load(state, own + n))
-                    fetch(kept, own * chunks + (t // chunk + 1) * size + n)
+                    prefetch(kept, own * chunks + (t // chunk + 1) * size + n)
             for coming in (u, delta, y):
-                fetch(coming, (at + chunk) * E + e)
+                prefetch(coming, (at + chunk) * E + e)
             d = load(delta, at * E + e)
             v = d * load(u, at * E + e)
-            out = spread(0.0)
+            out = broadcast(0.0)
             for n in range(N):
                 k = n * LANES
                 decay = exp2(d * load(rates, common + k))
-                h = fma(decay, load(state, own + k), v * get(B, at * N + n))
+                h = fma(decay, load(state, own + k), v * load_scalar(B, at * N + n))
                 store(state, own + k, h)
-                out = fma(h, spread(get(C, at * N + n)), out)
+                out = fma(h, broadcast(load_scalar(C, at * N + n)), out)
             store(y, at * E + e, out)
 
 
@@ -63,12 +73,30 @@ def backward(task, p):
     dB and dC are sums over channels: of each share by itself. `scratch` has room for a chunk's states,
     decays, and sums of dB and dC over the groups of channels.
     """
-    u, delta, rates = floats(word(p, 2)), floats(word(p, 3)), floats(word(p, 4))
-    B, C, kept, dy = floats(word(p, 5)), floats(word(p, 6)), floats(word(p, 7)), floats(word(p, 8))
-    du, ddelta, dA = floats(word(p, 9)), floats(word(p, 10)), floats(word(p, 11))
-    dB, dC, flow, scratch = floats(word(p, 12)), floats(word(p, 13)), floats(word(p, 14)), floats(word(p, 15))
-    T, E, N = word(p, 16), word(p, 17), word(p, 18)
-    chunk, shares, rows = word(p, 19), word(p, 20), word(p, 21)
+    u, delta, rates = (
+        float_pointer(load_int(p, 2)),
+        float_pointer(load_int(p, 3)),
+        float_pointer(load_int(p, 4)),
+    )
+    B, C, kept, dy = (
+        float_pointer(load_int(p, 5)),
+        float_pointer(load_int(p, 6)),
+        float_pointer(load_int(p, 7)),
+        float_pointer(load_int(p, 8)),
+    )
+    du, ddelta, dA = (
+        float_pointer(load_int(p, 9)),
+        float_pointer(load_int(p, 10)),
+        float_pointer(load_int(p, 11)),
+    )
+    dB, dC, flow, scratch = (
+        float_pointer(load_int(p, 12)),
+        float_pointer(load_int(p, 13)),
+        float_pointer(load_int(p, 14)),
+        float_pointer(load_int(p, 15)),
+    )
+    T, E, N = load_int(p, 16), load_int(p, 17), load_int(p, 18)
+    chunk, shares, rows = load_int(p, 19), load_int(p, 20), load_int(p, 21)
     row, share, groups, chunks = task // shares, task % shares, E // LANES, (T + chunk - 1) // chunk
     size = chunk * N * LANES
     states = task * 4 * size
@@ -77,19 +105,19 @@ def backward(task, p):
         first = number * chunk
         steps = min(chunk, T - first)
         for i in range(steps * N):
-            store(scratch, sums_B + i * LANES, spread(0.0))
-            store(scratch, sums_C + i * LANES, spread(0.0))
+            store(scratch, sums_B + i * LANES, broadcast(0.0))
+            store(scratch, sums_C + i * LANES, broadcast(0.0))
         for group in range(groups * share // shares, groups * (share + 1) // shares):
             e = group * LANES
             own, common = (row * groups + group) * N * LANES, group * N * LANES
             # states[i] is the one before step i.
             for k in range(0, N * LANES, LANES):
-                fetch(kept, own * chunks + (number - 1) * N * LANES + k)
+                prefetch(kept, own * chunks + (number - 1) * N * LANES + k)
                 store(scratch, states + k, load(kept, own * chunks + number * N * LANES + k))
             for i in range(steps):
                 at = row * T + first + i
                 for coming in (u, delta, dy, du, ddelta):
-                    fetch(coming, (at - chunk) * E + e)
+                    prefetch(coming, (at - chunk) * E + e)
                 d = load(delta, at * E + e)
                 v = d * load(u, at * E + e)
                 for n in range(N):
@@ -97,17 +125,17 @@ def backward(task, p):
                     decay = exp2(d * load(rates, common + n * LANES))
                     store(scratch, decays + k, decay)
                     if i + 1 < steps:
-                        h = fma(decay, load(scratch, states + k), v * get(B, at * N + n))
+                        h = fma(decay, load(scratch, states + k), v * load_scalar(B, at * N + n))
                         store(scratch, states + k + N * LANES, h)
             for i in range(steps - 1, -1, -1):
                 at = row * T + first + i
                 d, x, given = load(delta, at * E + e), load(u, at * E + e), load(dy, at * E + e)
                 v = d * x
-                to_rates, to_inputs = spread(0.0), spread(0.0)
+                to_rates, to_inputs = broadcast(0.0), broadcast(0.0)
                 for n in range(N):
                     k, m = (i * N + n) * LANES, own + n * LANES
-                    b = spread(get(B, at * N + n))
-                    g = fma(given, spread(get(C, at * N + n)), load(flow, m))
+                    b = broadcast(load_scalar(B, at * N + n))
+                    g = fma(given, broadcast(load_scalar(C, at * N + n)), load(flow, m))
                     decay = load(scratch, decays + k)
                     old = decay * load(scratch, states + k)
                     store(flow, m, decay * g)
@@ -121,5 +149,5 @@ def backward(task, p):
                 store(ddelta, at * E + e, fma(x, to_inputs, to_rates * LN2))
         for i in range(steps * N):
             at = ((share * rows + row) * T + first) * N + i
-            put(dB, at, total(load(scratch, sums_B + i * LANES)))
-            put(dC, at, total(load(scratch, sums_C + i * LANES)))
+            store_scalar(dB, at, reduce_sum(load(scratch, sums_B + i * LANES)))
+            store_scalar(dC, at, reduce_sum(load(scratch, sums_C + i * LANES)))

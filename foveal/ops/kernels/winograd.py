@@ -9,66 +9,77 @@ Sizes: images (N, H, W, C), outputs (N, h, w, D), C and D multiples of 8 and at 
 may overlap those before them. A panel is 32 columns of a product.
 """
 
-from foveal.ops.kernels.simd import LANES, floats, fma, inlined, load, products, spread, step, store, word
+from foveal.ops.kernels.simd import (
+    LANES,
+    always_inline,
+    broadcast,
+    float_pointer,
+    fma,
+    kernel_function,
+    load,
+    load_int,
+    matmul_8x32,
+    store,
+)
 
-ROWS, PANEL, PLACES = 8, 32, 36
+ROWS, PANEL, TRANSFORM_POINTS = 8, 32, 36
 
 
-@inlined
+@always_inline
 def input_line(x):
     """`B^T x` (Lavin and Gray 2016, eq. 14)."""
     a, b, c, d, e, f = x
-    s, t = fma(c, spread(-4.0), e), fma(b, spread(-4.0), d)
+    s, t = fma(c, broadcast(-4.0), e), fma(b, broadcast(-4.0), d)
     u, v = e - c, (d - b) + (d - b)
-    first = fma(a, spread(4.0), fma(c, spread(-5.0), e))
-    last = fma(b, spread(4.0), fma(d, spread(-5.0), f))
+    first = fma(a, broadcast(4.0), fma(c, broadcast(-5.0), e))
+    last = fma(b, broadcast(4.0), fma(d, broadcast(-5.0), f))
     return first, s + t, s - t, u + v, u - v, last
 
 
-@inlined
+@always_inline
 def output_line(m):
     """`A^T m`."""
     a, b, c, d, e, f = m
     s, t, u, v = b + c, b - c, d + e, d - e
-    return a + s + u, fma(v, spread(2.0), t), fma(u, spread(4.0), s), fma(v, spread(8.0), t) + f
+    return a + s + u, fma(v, broadcast(2.0), t), fma(u, broadcast(4.0), s), fma(v, broadcast(8.0), t) + f
 
 
-@inlined
+@always_inline
 def gradient_line(dy):
     """`A dy`: back through `output_line`."""
     a, b, c, d = dy
     s, t = a + c, b + d
-    u, v = fma(c, spread(4.0), a), fma(d, spread(8.0), b + b)
+    u, v = fma(c, broadcast(4.0), a), fma(d, broadcast(8.0), b + b)
     return a, s + t, s - t, u + v, u - v, d
 
 
-@inlined
-def seen(x, at, inside):
+@always_inline
+def load_padded(x, at, inside):
     """What is at a place, 0 outside of the image."""
     if inside:
         return load(x, at)
-    return spread(0.0)
+    return broadcast(0.0)
 
 
-@inlined
-def four(x, at, apart):
+@always_inline
+def load_4(x, at, apart):
     """Four vectors, one at each `apart` from `at` on."""
     return load(x, at), load(x, at + apart), load(x, at + 2 * apart), load(x, at + 3 * apart)
 
 
-@inlined
-def six(x, at, apart):
-    a, b, c, d = four(x, at, apart)
+@always_inline
+def load_6(x, at, apart):
+    a, b, c, d = load_4(x, at, apart)
     return a, b, c, d, load(x, at + 4 * apart), load(x, at + 5 * apart)
 
 
-@step
-def where(tile, down, across):
+@kernel_function
+def tile_position(tile, down, across):
     """The image of a tile, and its row and column there, in tiles."""
     return tile // (down * across), tile // across % down, tile % across
 
 
-@step
+@kernel_function
 def transform_input(x, image, top, left, H, W, C, first, end, line, V, apart):
     """`B^T x B` of the 6x6 places from (top, left) on, channels first .. end, each to its
     `V[k apart + channel - first]`."""
@@ -77,37 +88,37 @@ def transform_input(x, image, top, left, H, W, C, first, end, line, V, apart):
         for r in range(6):
             h = top + r
             start, row = ((image * H + h) * W + left) * C + e, h >= 0 and h < H
-            a = seen(x, start, row and left >= 0)
-            b = seen(x, start + C, row and left >= -1 and left + 1 < W)
-            c = seen(x, start + 2 * C, row and left + 2 < W)
-            d = seen(x, start + 3 * C, row and left + 3 < W)
-            f = seen(x, start + 4 * C, row and left + 4 < W)
-            g = seen(x, start + 5 * C, row and left + 5 < W)
+            a = load_padded(x, start, row and left >= 0)
+            b = load_padded(x, start + C, row and left >= -1 and left + 1 < W)
+            c = load_padded(x, start + 2 * C, row and left + 2 < W)
+            d = load_padded(x, start + 3 * C, row and left + 3 < W)
+            f = load_padded(x, start + 4 * C, row and left + 4 < W)
+            g = load_padded(x, start + 5 * C, row and left + 5 < W)
             y = input_line((a, b, c, d, f, g))
             for j in range(6):
                 store(line, (r * 6 + j) * LANES, y[j])
         for j in range(6):
-            y = input_line(six(line, j * LANES, 6 * LANES))
+            y = input_line(load_6(line, j * LANES, 6 * LANES))
             for r in range(6):
                 store(V, (r * 6 + j) * apart + e - first, y[r])
 
 
-@step
+@kernel_function
 def transform_output(M, apart, bias, line, y, image, top, left, h, w, D):
     """`A^T m A + b` of `M[k apart + channel]` to the 4x4 places from (top, left) on."""
     for group in range(0, D, LANES):
         e = min(group, D - LANES)
         for r in range(6):
-            z = output_line(six(M, 6 * r * apart + e, apart))
+            z = output_line(load_6(M, 6 * r * apart + e, apart))
             for j in range(4):
                 store(line, (r * 4 + j) * LANES, z[j])
         for j in range(min(4, w - left)):
-            z = output_line(six(line, j * LANES, 4 * LANES))
+            z = output_line(load_6(line, j * LANES, 4 * LANES))
             for r in range(min(4, h - top)):
                 store(y, ((image * h + top + r) * w + left + j) * D + e, z[r] + load(bias, e))
 
 
-@step
+@kernel_function
 def transform_gradient(dy, image, top, left, h, w, D, first, end, line, M, apart):
     """`A dy A^T` of the 4x4 places from (top, left) on, channels first .. end, each to its
     `M[k apart + channel - first]`."""
@@ -115,57 +126,76 @@ def transform_gradient(dy, image, top, left, h, w, D, first, end, line, M, apart
         e = min(group, end - LANES)
         for r in range(4):
             start, row = ((image * h + top + r) * w + left) * D + e, top + r < h
-            a, b = seen(dy, start, row), seen(dy, start + D, row and left + 1 < w)
-            c = seen(dy, start + 2 * D, row and left + 2 < w)
-            z = gradient_line((a, b, c, seen(dy, start + 3 * D, row and left + 3 < w)))
+            a, b = load_padded(dy, start, row), load_padded(dy, start + D, row and left + 1 < w)
+            c = load_padded(dy, start + 2 * D, row and left + 2 < w)
+            z = gradient_line((a, b, c, load_padded(dy, start + 3 * D, row and left + 3 < w)))
             for j in range(6):
                 store(line, (r * 6 + j) * LANES, z[j])
         for j in range(6):
-            z = gradient_line(four(line, j * LANES, 6 * LANES))
+            z = gradient_line(load_4(line, j * LANES, 6 * LANES))
             for r in range(6):
                 store(M, (r * 6 + j) * apart + e - first, z[r])
 
 
 def forward(task, p):
     """y, from the filters `U` (36, panels, C, 32). A task is a share of the blocks."""
-    x, U, y, bias = floats(word(p, 2)), word(p, 3), floats(word(p, 4)), floats(word(p, 5))
-    scratch, room, T, tasks = word(p, 6), word(p, 7), word(p, 8), word(p, 1)
-    N, H, W, C, D, padding = word(p, 9), word(p, 10), word(p, 11), word(p, 12), word(p, 13), word(p, 14)
+    x, U, y, bias = (
+        float_pointer(load_int(p, 2)),
+        load_int(p, 3),
+        float_pointer(load_int(p, 4)),
+        float_pointer(load_int(p, 5)),
+    )
+    scratch, room, T, tasks = load_int(p, 6), load_int(p, 7), load_int(p, 8), load_int(p, 1)
+    N, H, W, C, D, padding = (
+        load_int(p, 9),
+        load_int(p, 10),
+        load_int(p, 11),
+        load_int(p, 12),
+        load_int(p, 13),
+        load_int(p, 14),
+    )
     h, w, panels = H + 2 * padding - 2, W + 2 * padding - 2, (D + PANEL - 1) // PANEL
     down, across = (h + 3) // 4, (w + 3) // 4
     tiles = N * down * across
     blocks = (tiles + T - 1) // T
     apart, between = T * C + LANES, T * panels * PANEL + LANES
     own = scratch + task * room * 4
-    line, V = floats(own), own + PLACES * LANES * 4
-    M = V + PLACES * apart * 4
+    line, V = float_pointer(own), own + TRANSFORM_POINTS * LANES * 4
+    M = V + TRANSFORM_POINTS * apart * 4
     for block in range(blocks * task // tasks, blocks * (task + 1) // tasks):
         begin, count = block * T, min(T, tiles - block * T)
         for t in range(count):
-            image, i, j = where(begin + t, down, across)
+            image, i, j = tile_position(begin + t, down, across)
             top, left = 4 * i - padding, 4 * j - padding
-            transform_input(x, image, top, left, H, W, C, 0, C, line, floats(V + t * C * 4), apart)
-        for k in range(PLACES):
+            transform_input(x, image, top, left, H, W, C, 0, C, line, float_pointer(V + t * C * 4), apart)
+        for k in range(TRANSFORM_POINTS):
             for panel in range(panels):
-                filters = floats(U + (k * panels + panel) * C * PANEL * 4)
+                filters = float_pointer(U + (k * panels + panel) * C * PANEL * 4)
                 for t in range(
                     0, count, ROWS
                 ):  # beyond `count` there is something, and nobody reads what comes of it
-                    inputs = floats(V + (k * apart + t * C) * 4)
-                    outputs = floats(M + (k * between + (t * panels + panel) * PANEL) * 4)
-                    products(inputs, C, 1, filters, PANEL, outputs, panels * PANEL, C, 0)
+                    inputs = float_pointer(V + (k * apart + t * C) * 4)
+                    outputs = float_pointer(M + (k * between + (t * panels + panel) * PANEL) * 4)
+                    matmul_8x32(inputs, C, 1, filters, PANEL, outputs, panels * PANEL, C, 0)
         for t in range(count):
-            image, i, j = where(begin + t, down, across)
-            own_M = floats(M + t * panels * PANEL * 4)
+            image, i, j = tile_position(begin + t, down, across)
+            own_M = float_pointer(M + t * panels * PANEL * 4)
             transform_output(own_M, between, bias, line, y, image, 4 * i, 4 * j, h, w, D)
 
 
 def backward(task, p):
     """dU, of a share of the tiles, for `rows` input channels and `columns` output channels (of `wide`)."""
-    x, dy, dU = floats(word(p, 2)), floats(word(p, 3)), word(p, 4)
-    rows, columns, wide, shares = word(p, 5), word(p, 15), word(p, 16), word(p, 17)
-    scratch, room, T = word(p, 6), word(p, 7), word(p, 8)
-    N, H, W, C, D, padding = word(p, 9), word(p, 10), word(p, 11), word(p, 12), word(p, 13), word(p, 14)
+    x, dy, dU = float_pointer(load_int(p, 2)), float_pointer(load_int(p, 3)), load_int(p, 4)
+    rows, columns, wide, shares = load_int(p, 5), load_int(p, 15), load_int(p, 16), load_int(p, 17)
+    scratch, room, T = load_int(p, 6), load_int(p, 7), load_int(p, 8)
+    N, H, W, C, D, padding = (
+        load_int(p, 9),
+        load_int(p, 10),
+        load_int(p, 11),
+        load_int(p, 12),
+        load_int(p, 13),
+        load_int(p, 14),
+    )
     h, w = H + 2 * padding - 2, W + 2 * padding - 2
     down, across = (h + 3) // 4, (w + 3) // 4
     tiles = N * down * across
@@ -174,21 +204,23 @@ def backward(task, p):
     c, d = square // (D // columns) * rows, square % (D // columns) * columns
     apart, between = T * rows + LANES, T * wide + LANES
     own = scratch + task * room * 4
-    line, V = floats(own), own + PLACES * LANES * 4
-    M, sums = V + PLACES * apart * 4, dU + task * PLACES * rows * wide * 4
+    line, V = float_pointer(own), own + TRANSFORM_POINTS * LANES * 4
+    M, sums = V + TRANSFORM_POINTS * apart * 4, dU + task * TRANSFORM_POINTS * rows * wide * 4
     first = blocks * share // shares
     for block in range(first, blocks * (share + 1) // shares):
         begin, count = block * T, min(T, tiles - block * T)
         for t in range(count):
-            image, i, j = where(begin + t, down, across)
+            image, i, j = tile_position(begin + t, down, across)
             top, left = 4 * i - padding, 4 * j - padding
-            transform_input(x, image, top, left, H, W, C, c, c + rows, line, floats(V + t * rows * 4), apart)
-            own_M, end = floats(M + t * wide * 4), d + columns
+            transform_input(
+                x, image, top, left, H, W, C, c, c + rows, line, float_pointer(V + t * rows * 4), apart
+            )
+            own_M, end = float_pointer(M + t * wide * 4), d + columns
             transform_gradient(dy, image, 4 * i, 4 * j, h, w, D, d, end, line, own_M, between)
-        for k in range(PLACES):
+        for k in range(TRANSFORM_POINTS):
             for panel in range(0, wide, PANEL):
-                gradients = floats(M + (k * between + panel) * 4)
+                gradients = float_pointer(M + (k * between + panel) * 4)
                 for e in range(0, rows, ROWS):
-                    inputs = floats(V + (k * apart + e) * 4)
-                    outputs = floats(sums + ((k * rows + e) * wide + panel) * 4)
-                    products(inputs, 1, rows, gradients, wide, outputs, wide, count, block - first)
+                    inputs = float_pointer(V + (k * apart + e) * 4)
+                    outputs = float_pointer(sums + ((k * rows + e) * wide + panel) * 4)
+                    matmul_8x32(inputs, 1, rows, gradients, wide, outputs, wide, count, block - first)

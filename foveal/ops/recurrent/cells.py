@@ -14,19 +14,22 @@ from torch import Tensor
 
 from foveal.core.state import State, map_state
 from foveal.ops.linear import linear
-from foveal.ops.padding import after_length, present, zero_padding
+from foveal.ops.padding import last_valid, sequence_mask, zero_padding
 
-Step = Callable[[Tensor, State], tuple[Tensor, State]]
+StepFunction = Callable[[Tensor, State], tuple[Tensor, State]]
 
 
-def recur(
-    step: Step, projected: Float[Tensor, "B T P"], state: State, lengths: Int[Tensor, " B"] | None = None
+def run_recurrence(
+    step: StepFunction,
+    projected: Float[Tensor, "B T P"],
+    state: State,
+    lengths: Int[Tensor, " B"] | None = None,
 ) -> tuple[Float[Tensor, "B T H"], State]:
     """`y_t, s_t = step(p_t, s_(t-1))` for t = 1..T; a row whose length is over keeps its state.
 
     The sequence is taken apart with `unbind`: indexing it step by step makes the backward pass O(T^2).
     """
-    alive = None if lengths is None else present(lengths, projected.shape[1])[:, :, None].unbind(1)
+    alive = None if lengths is None else sequence_mask(lengths, projected.shape[1])[:, :, None].unbind(1)
     outputs = []
     for t, p in enumerate(projected.unbind(1)):
         y, new = step(p, state)
@@ -55,7 +58,7 @@ def lstm_step(
     return o.sigmoid() * c.tanh(), c
 
 
-def gru_step_after(
+def gru_step_reset_after(
     p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"], b_n: Float[Tensor, " H"]
 ) -> Float[Tensor, "B H"]:
     """The GRU whose reset gate multiplies *after* the recurrent product, as cuDNN's and torch's.
@@ -69,7 +72,7 @@ def gru_step_after(
     return z * h + (1 - z) * n
 
 
-def gru_step_before(
+def gru_step_reset_before(
     p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
 ) -> Float[Tensor, "B H"]:
     """The GRU as published (Cho et al. 2014): `n = tanh(p_n + W_n (r * h))`; gates in the order r, z, n."""
@@ -87,8 +90,8 @@ def fused_elman(
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
     """torch's kernel for `elman_step`; `weights` is `[W_x, W_h, b_x, b_h]`."""
-    y, last = _run(torch.rnn_relu if relu else torch.rnn_tanh, x, h[None], weights)
-    return y, last[0] if lengths is None else after_length(h, y, lengths)
+    y, last = _run_fused(torch.rnn_relu if relu else torch.rnn_tanh, x, h[None], weights)
+    return y, last[0] if lengths is None else last_valid(h, y, lengths)
 
 
 def fused_gru(
@@ -97,12 +100,12 @@ def fused_gru(
     weights: list[Tensor],
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
-    """torch's kernel for `gru_step_after`; `weights` is `[W_x, W_h, b_x, b_h]`."""
-    y, last = _run(torch.gru, x, h[None], weights)
-    return y, last[0] if lengths is None else after_length(h, y, lengths)
+    """torch's kernel for `gru_step_reset_after`; `weights` is `[W_x, W_h, b_x, b_h]`."""
+    y, last = _run_fused(torch.gru, x, h[None], weights)
+    return y, last[0] if lengths is None else last_valid(h, y, lengths)
 
 
-SHUT = 1e4
+GATE_SATURATION = 1e4
 """A gate's input that makes its sigmoid exactly 0 (negative) or 1 (positive) in every precision."""
 
 
@@ -127,15 +130,15 @@ def fused_lstm(
         H = h.shape[1]
         W_x, *others = weights
         column = W_x.new_zeros(4, H, 1)
-        column[0], column[1] = -SHUT, SHUT
-        padding = ~present(lengths, x.shape[1])[:, :, None]
+        column[0], column[1] = -GATE_SATURATION, GATE_SATURATION
+        padding = ~sequence_mask(lengths, x.shape[1])[:, :, None]
         x = torch.cat([zero_padding(x, lengths), padding.to(x.dtype)], 2)
         weights = [torch.cat([W_x, column.flatten(0, 1)], 1), *others]
-    y, last, cell = _run(torch.lstm, x, (h[None], c[None]), weights)
-    return y, last[0] if lengths is None else after_length(h, y, lengths), cell[0]
+    y, last, cell = _run_fused(torch.lstm, x, (h[None], c[None]), weights)
+    return y, last[0] if lengths is None else last_valid(h, y, lengths), cell[0]
 
 
-def _run(
+def _run_fused(
     run: Callable[..., tuple[Tensor, ...]], x: Float[Tensor, "B T D"], state: State, weights: list[Tensor]
 ) -> tuple[Tensor, ...]:
     """torch's `run` of one layer.
@@ -149,6 +152,6 @@ def _run(
     if precision == torch.bfloat16 and missing:
         with torch.autocast(kind, enabled=False):
             single = map_state(lambda part: part.float(), state)
-            found = _run(run, x.float(), single, [part.float() for part in weights])
+            found = _run_fused(run, x.float(), single, [part.float() for part in weights])
         return tuple(part.to(precision) for part in found)
     return run(x, state, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)

@@ -13,20 +13,20 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.jit.code_cache import LANES
-from foveal.ops.jit.launch import Kernel, widened
+from foveal.ops.jit.launch import Kernel, pad_to_lanes
 
-SHARE = 1 << 12
+NUMBERS_PER_TASK = 1 << 12
 """Numbers of the state that are worth a task of their own."""
 
 _forward = Kernel("gru", "forward")
 _backward = Kernel("gru", "backward")
 
 
-def kernel_usable(W_h: Float[Tensor, "G H"]) -> bool:
+def gru_kernel_usable(W_h: Float[Tensor, "G H"]) -> bool:
     return _forward.usable(W_h) and _backward.usable()
 
 
-def kernel_gru(
+def gru_kernel(
     x: Float[Tensor, "B T D"],
     h: Float[Tensor, "B H"],
     weights: list[Tensor],
@@ -45,17 +45,17 @@ def kernel_gru(
     projected = F.linear(x.transpose(0, 1).contiguous(), W_x, b_x + F.pad(b_h[: 2 * H], (0, H))).float()
     h, b_n = h.float(), b_h[2 * H :].contiguous()
     if H % LANES:
-        projected, W_h = _widened_gates(projected), _widened_gates(widened(W_h).t()).t()
-        h, b_n = widened(h), widened(b_n)
+        projected, W_h = _pad_gates(projected), _pad_gates(pad_to_lanes(W_h).t()).t()
+        h, b_n = pad_to_lanes(h), pad_to_lanes(b_n)
     lower = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else W_h.dtype
     keep = torch.is_grad_enabled()
     y, last = _GRU.apply(projected, h, W_h, b_n, lengths, lower, keep)  # type: ignore[no-untyped-call]
     return y[:, :, :H].transpose(0, 1), last[:, :H]
 
 
-def _widened_gates(x: Float[Tensor, "*B G"]) -> Float[Tensor, "*B F"]:
-    """`widened`, for each of three gates side by side."""
-    return widened(torch.unflatten(x, -1, (3, -1))).flatten(-2)
+def _pad_gates(x: Float[Tensor, "*B G"]) -> Float[Tensor, "*B F"]:
+    """`pad_to_lanes`, for each of three gates side by side."""
+    return pad_to_lanes(torch.unflatten(x, -1, (3, -1))).flatten(-2)
 
 
 class _GRU(torch.autograd.Function):
@@ -76,7 +76,7 @@ class _GRU(torch.autograd.Function):
         H = h.shape[1]
         states, kept = h.new_empty(T + 1, B, H), h.new_empty(T if keep else 1, B, 4 * H)
         states[0] = h
-        weights, product, tasks = W_h.to(lower), h.new_empty(B, G), _tasks(h)
+        weights, product, tasks = W_h.to(lower), h.new_empty(B, G), _task_count(h)
         for t in range(T):
             _multiply(states[t], weights.t(), product)
             _forward(tasks, projected, product, b_n, states, kept, lengths, B, H, int(keep), t)
@@ -92,7 +92,7 @@ class _GRU(torch.autograd.Function):
         weights = weights.roll(H, 0)
         d, dy = torch.empty_like(kept), dy.contiguous()
         dproduct, dprojected = d[:, :, : 3 * H], d[:, :, H:]
-        flow, through, tasks = dlast.contiguous().clone(), torch.zeros_like(states[0]), _tasks(dlast)
+        flow, through, tasks = dlast.contiguous().clone(), torch.zeros_like(states[0]), _task_count(dlast)
         for t in reversed(range(T)):
             _backward(tasks, dy, flow, through, d, states, kept, lengths, B, H, t)
             _multiply(dproduct[t], weights, through)
@@ -102,8 +102,8 @@ class _GRU(torch.autograd.Function):
         return dprojected, flow + through, dW.roll(-H, 0), db_n, None, None, None
 
 
-def _tasks(h: Float[Tensor, "B H"]) -> int:
-    return max(1, h.numel() // SHARE)
+def _task_count(h: Float[Tensor, "B H"]) -> int:
+    return max(1, h.numel() // NUMBERS_PER_TASK)
 
 
 def _multiply(a: Float[Tensor, "M K"], b: Float[Tensor, "K N"], out: Float[Tensor, "M N"]) -> None:

@@ -18,23 +18,23 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.jit.code_cache import LANES
-from foveal.ops.jit.dispatch import choose
-from foveal.ops.jit.launch import Kernel, shares_for, widened
-from foveal.ops.recurrent.cells import recur
+from foveal.ops.jit.dispatch import use_fast_path
+from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
+from foveal.ops.recurrent.cells import run_recurrence
 
 WKVState = tuple[Float[Tensor, "B D"], Float[Tensor, "B D"], Float[Tensor, "B D"]]
 """Numerator, denominator, exponent."""
 
-EMPTY = -1e38
+EMPTY_EXPONENT = -1e38
 """The exponent of a sum over nothing: e^EMPTY is 0 beside any other, and EMPTY - EMPTY is no NaN."""
 
-STEPS = 32
+SCAN_CHUNK = 32
 """Steps of a chunk in `decayed_sums`."""
 
-CHUNK = 64
+CHECKPOINT_STEPS = 64
 """Steps of which the kernel keeps the sums before them."""
 
-CACHED = 1 << 17
+CACHED_NUMBERS = 1 << 17
 """Numbers (rows x steps x channels) worked on at a time on a CPU."""
 
 _forward = Kernel("rwkv", "forward")
@@ -54,7 +54,7 @@ def wkv(
     Outputs in the padding are finite if `k` and `v` are, but otherwise anything.
     """
     kernel = _forward.usable(k, v, w, u, *state) and _backward.usable()
-    if not choose("wkv", "kernel" if kernel else "scan", kernel or k.shape[1] > 1):
+    if not use_fast_path("wkv", "kernel" if kernel else "scan", kernel or k.shape[1] > 1):
         return wkv_reference(k, v, w, u, state, lengths)
     run = _KernelWKV if kernel else _WKV
     y, *after = run.apply(k, v, w, u, *state, lengths)  # type: ignore[no-untyped-call]
@@ -82,35 +82,35 @@ def wkv_reference(
         return y, (past * numerator + present * v, past * denominator + present, top)
 
     numerator, denominator, exponent = state
-    return recur(step, torch.cat([k, v], 2), (numerator, denominator, exponent.detach()), lengths)
+    return run_recurrence(step, torch.cat([k, v], 2), (numerator, denominator, exponent.detach()), lengths)
 
 
 def decayed_sums(
     exponent: Float[Tensor, "B T D"],
     x: Float[Tensor, "2 B T D"],
     w: Float[Tensor, " D"],
-    first: Float[Tensor, "2 B D"],
-    first_exponent: Float[Tensor, "B D"],
+    initial: Float[Tensor, "2 B D"],
+    initial_exponent: Float[Tensor, "B D"],
 ) -> tuple[Float[Tensor, "2 B T+1 D"], Float[Tensor, "B T+1 D"]]:
-    """`s_0 = e^first_exponent first`, `s_(t+1) = e^w s_t + e^(exponent_t) x_t`, t = 0..T-1, and its scale.
+    """`s_0 = e^initial_exponent initial`, `s_(t+1) = e^w s_t + e^(exponent_t) x_t`, t = 0..T-1, and its scale.
 
     Chunks of the sequence run side by side: the sum of each chunk alone is a plain reduction, these sums
-    obey the same recurrence with decay `STEPS w`, and it gives the state in which each chunk begins. So
+    obey the same recurrence with decay `SCAN_CHUNK w`, and it gives the state in which each chunk begins. So
     the loops are O(log T) times STEPS long, and the work is linear in T.
     """
     B, T, D = exponent.shape
-    whole = T < 2 * STEPS
-    C, L = (1, T + 1) if whole else (T // STEPS + 1, STEPS)
-    exponent = F.pad(exponent, (0, 0, 0, C * L - T), value=EMPTY).view(B, C, L, D)
+    whole = T < 2 * SCAN_CHUNK
+    C, L = (1, T + 1) if whole else (T // SCAN_CHUNK + 1, SCAN_CHUNK)
+    exponent = F.pad(exponent, (0, 0, 0, C * L - T), value=EMPTY_EXPONENT).view(B, C, L, D)
     x = F.pad(x, (0, 0, 0, C * L - T)).view(2, B, C, L, D)
     sums, tops, decayed = torch.empty_like(x), torch.empty_like(exponent), torch.empty_like(exponent)
     if whole:
-        sums[:, :, 0, 0], tops[:, 0, 0] = first, first_exponent
+        sums[:, :, 0, 0], tops[:, 0, 0] = initial, initial_exponent
     else:
         far = exponent + w * torch.arange(L - 1, -1, -1, dtype=w.dtype, device=w.device)[:, None]
         top = far.amax(2)
         chunks = (far.sub_(top[:, :, None]).exp_() * x).sum(3)
-        before, before_exponent = decayed_sums(top, chunks, L * w, first, first_exponent)
+        before, before_exponent = decayed_sums(top, chunks, L * w, initial, initial_exponent)
         sums[:, :, :, 0], tops[:, :, 0] = before[:, :, :C], before_exponent[:, :C]
 
     top, *later = tops.unbind(2)
@@ -171,7 +171,7 @@ def wkv_backward(
     x[0, rows, lengths], x[1, rows, lengths] = d_numerator, d_denominator
     exponent[rows, lengths] = -tops[rows, lengths]
     nothing = torch.zeros_like(x[:, :, 0])
-    empty = torch.full_like(nothing[0], EMPTY)
+    empty = torch.full_like(nothing[0], EMPTY_EXPONENT)
     received, scale = decayed_sums(exponent.flip(1), x.flip(2), w, nothing, empty)
     received, scale = received.flip(2), scale.flip(1)  # entry t is A_t, the last is nothing
     to_start = (tops[:, 0] + scale[:, 0]).exp_() * received[:, :, 0]
@@ -193,14 +193,14 @@ class _KernelWKV(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         *given, lengths = inputs
-        k, v, w, u, a, b, top = (widened(part) for part in given)
+        k, v, w, u, a, b, top = (pad_to_lanes(part) for part in given)
         B, T, D = k.shape
         if lengths is None:
             lengths = torch.full((B,), T)
         a, b, top = a.clone(), b.clone(), top.clone()
-        y, shares = torch.empty_like(k), shares_for(B, D)
-        kept = k.new_empty(B, -(-T // CHUNK), D, 3)
-        _forward(B * shares, k, v, w, u, a, b, top, y, kept, lengths, T, D, CHUNK, shares)
+        y, shares = torch.empty_like(k), channel_tasks(B, D)
+        kept = k.new_empty(B, -(-T // CHECKPOINT_STEPS), D, 3)
+        _forward(B * shares, k, v, w, u, a, b, top, y, kept, lengths, T, D, CHECKPOINT_STEPS, shares)
         ctx.save_for_backward(k, v, w, u, y, kept, lengths)
         ctx.width = width = given[0].shape[2]
         after = top[:, :width]
@@ -214,12 +214,16 @@ class _KernelWKV(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         k, v, w, u, y, kept, lengths = ctx.saved_tensors
         B, T, D = k.shape
-        dy, to_a, to_b = widened(dy), widened(d_numerator).clone(), widened(d_denominator).clone()
-        dk, dv, shares = torch.empty_like(k), torch.empty_like(v), shares_for(B, D)
+        dy, to_a, to_b = (
+            pad_to_lanes(dy),
+            pad_to_lanes(d_numerator).clone(),
+            pad_to_lanes(d_denominator).clone(),
+        )
+        dk, dv, shares = torch.empty_like(k), torch.empty_like(v), channel_tasks(B, D)
         dw, du = k.new_empty(2, B, D)
-        scratch = k.new_empty(B * shares * CHUNK * 6 * LANES)
+        scratch = k.new_empty(B * shares * CHECKPOINT_STEPS * 6 * LANES)
         outputs = (dk, dv, dw, du, to_a, to_b, scratch)
-        _backward(B * shares, k, v, w, u, y, kept, dy, lengths, *outputs, T, D, CHUNK, shares)
+        _backward(B * shares, k, v, w, u, y, kept, dy, lengths, *outputs, T, D, CHECKPOINT_STEPS, shares)
         gradients = (dk, dv, dw.sum(0), du.sum(0), to_a, to_b)
         return *(gradient[..., : ctx.width] for gradient in gradients), None, None
 
@@ -242,7 +246,7 @@ class _WKV(torch.autograd.Function):
         B, T, D = k.shape
         if lengths is None:
             lengths = torch.full((B,), T, device=k.device)
-        ctx.size = max(16, CACHED // (B * D)) if k.device.type == "cpu" else T
+        ctx.size = max(16, CACHED_NUMBERS // (B * D)) if k.device.type == "cpu" else T
         state: WKVState = (numerator, denominator, exponent)
         pieces = []
         for t in range(0, T, ctx.size):

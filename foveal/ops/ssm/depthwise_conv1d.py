@@ -8,14 +8,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import choose
-from foveal.ops.jit.launch import Kernel, shares_for, widened
+from foveal.ops.jit.dispatch import use_fast_path
+from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
 
 _forward = Kernel("depthwise_conv1d", "forward")
 _backward = Kernel("depthwise_conv1d", "backward")
 
 
-def silu_convolution(
+def depthwise_conv1d_silu(
     x: Float[Tensor, "B T D"],
     history: Float[Tensor, "B R D"],
     weight: Float[Tensor, "D K"],
@@ -29,25 +29,25 @@ def silu_convolution(
     """
     x, history = x.to(weight.dtype), history.to(weight.dtype)
     kernel = _forward.usable(weight) and _backward.usable()
-    if not choose("depthwise", "kernel" if kernel else "in_place", True):
+    if not use_fast_path("depthwise", "kernel" if kernel else "in_place", True):
         every, T, y = torch.cat([history, x], 1), x.shape[1], bias
         for j, tap in enumerate(weight.unbind(1)):
             y = torch.addcmul(y, every[:, j : j + T], tap)
         return F.silu(y)
     if kernel:
-        y = _Kernel.apply(*map(widened, (x, history, weight.t(), bias)))  # type: ignore[no-untyped-call]
+        y = _DepthwiseKernel.apply(*map(pad_to_lanes, (x, history, weight.t(), bias)))  # type: ignore[no-untyped-call]
         return y[:, :, : x.shape[2]]
-    return F.silu(_InPlace.apply(torch.cat([history, x], 1), weight, bias))  # type: ignore[no-untyped-call]
+    return F.silu(_InPlaceDepthwise.apply(torch.cat([history, x], 1), weight, bias))  # type: ignore[no-untyped-call]
 
 
-class _Kernel(torch.autograd.Function):
+class _DepthwiseKernel(torch.autograd.Function):
     """All of it, of taps (K, D), D a multiple of the kernel's vectors."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, history: Tensor, taps: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, history, taps, bias)
         (B, T, D), y = x.shape, torch.empty_like(x)
-        shares = shares_for(B, D)
+        shares = channel_tasks(B, D)
         _forward(B * shares, x, history, taps, bias, y, T, D, len(taps), shares)
         return y
 
@@ -57,13 +57,13 @@ class _Kernel(torch.autograd.Function):
         x, history, taps, bias = ctx.saved_tensors
         (B, T, D), K = x.shape, len(taps)
         dx, dhistory, dtaps = torch.empty_like(x), torch.empty_like(history), x.new_empty(B, K + 1, D)
-        dy, shares = dy.contiguous(), shares_for(B, D)
+        dy, shares = dy.contiguous(), channel_tasks(B, D)
         _backward(B * shares, x, history, taps, bias, dy, dx, dhistory, dtaps, T, D, K, shares)
         dtaps = dtaps.sum(0)
         return dx, dhistory, dtaps[:K], dtaps[K]
 
 
-class _InPlace(torch.autograd.Function):
+class _InPlaceDepthwise(torch.autograd.Function):
     """The convolution of history and input together."""
 
     @staticmethod

@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import choose
-from foveal.ops.jit.launch import Kernel, shares_for, widened
+from foveal.ops.jit.dispatch import use_fast_path
+from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
 
-CHUNK = 32
+CHUNK_STEPS = 32
 """Steps that are taken one after the other (32 was fastest, 16 and 64 close)."""
 
 _forward = Kernel("linear_scan", "forward")
@@ -24,21 +24,21 @@ _backward = Kernel("linear_scan", "backward")
 
 
 def linear_scan(
-    decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], first: Inexact[Tensor, "B N"]
+    decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], initial: Inexact[Tensor, "B N"]
 ) -> Inexact[Tensor, "B T N"]:
     """All states of the recurrence, by the fastest path."""
     kernel = v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v)) and _backward.usable()
-    if not choose("linear_scan", "kernel" if kernel else "chunks", True):
-        return linear_scan_reference(decay, v, first)
+    if not use_fast_path("linear_scan", "kernel" if kernel else "chunks", True):
+        return linear_scan_reference(decay, v, initial)
     path = (kernel_scan, kernel_scan_gradients) if kernel else (chunked_scan, chunked_scan_gradients)
-    return _Scan.apply(*path, decay, v, first)  # type: ignore[no-untyped-call]
+    return _LinearScan.apply(*path, decay, v, initial)  # type: ignore[no-untyped-call]
 
 
 def linear_scan_reference(
-    decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], first: Inexact[Tensor, "B N"]
+    decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], initial: Inexact[Tensor, "B N"]
 ) -> Inexact[Tensor, "B T N"]:
-    """`s_t = decay * s_(t-1) + v_t` for t = 1..T, from `s_0 = first` (Smith et al. 2023, section 2.2)."""
-    states, s = [], first
+    """`s_t = decay * s_(t-1) + v_t` for t = 1..T, from `s_0 = initial` (Smith et al. 2023, section 2.2)."""
+    states, s = [], initial
     for v_t in v.unbind(1):
         s = decay * s + v_t
         states.append(s)
@@ -48,10 +48,10 @@ def linear_scan_reference(
 def chunked_scan(
     decay: Inexact[Tensor, " N"],
     v: Inexact[Tensor, "B T N"],
-    first: Inexact[Tensor, "B N"],
+    initial: Inexact[Tensor, "B N"],
     backwards: bool = False,
 ) -> Inexact[Tensor, "B T N"]:
-    """`linear_scan_reference` in linear work, but only about `CHUNK log T / log CHUNK` steps in a row.
+    """`linear_scan_reference` in linear work, but only about `CHUNK_STEPS log T / log CHUNK_STEPS` steps in a row.
 
     The sequence is cut into chunks, which run side by side, each as if nothing came before it. What they
     end with is a shorter sequence that obeys the same recurrence with the decay of a whole chunk; scanned
@@ -61,19 +61,19 @@ def chunked_scan(
     `backwards` runs from the last step to the first. Gradients are not recorded.
     """
     T = v.shape[1]
-    L = min(CHUNK, T)
+    L = min(CHUNK_STEPS, T)
     s = F.pad(v, (0, 0, 0, -T % L)) if T % L else v.clone()
     s = s.view(len(s), -1, L, len(decay))
     places = s.unbind(2)[::-1] if backwards else s.unbind(2)
     if s.shape[1] == 1:
-        places[0][:, 0].addcmul_(decay, first)
+        places[0][:, 0].addcmul_(decay, initial)
     for before, here in pairwise(places):
         here.addcmul_(decay, before)
     if s.shape[1] > 1:
         powers = decay.expand(L, -1).cumprod(0)
         ends = places[-1][:, 1:] if backwards else places[-1][:, :-1]
-        ends = chunked_scan(powers[-1], ends, first, backwards)
-        entering = torch.cat([ends, first[:, None]] if backwards else [first[:, None], ends], 1)
+        ends = chunked_scan(powers[-1], ends, initial, backwards)
+        entering = torch.cat([ends, initial[:, None]] if backwards else [initial[:, None], ends], 1)
         s.addcmul_(powers.flip(0) if backwards else powers, entering[:, :, None])
     return s.flatten(1, 2)[:, :T]
 
@@ -81,7 +81,7 @@ def chunked_scan(
 def chunked_scan_gradients(
     decay: Inexact[Tensor, " N"],
     states: Inexact[Tensor, "B T N"],
-    first: Inexact[Tensor, "B N"],
+    initial: Inexact[Tensor, "B N"],
     gradient: Inexact[Tensor, "B T N"],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients to decay, v and first, from the one to the states.
@@ -90,62 +90,62 @@ def chunked_scan_gradients(
     of `a_t conj(s_(t-1))`, `a`, and `conj(decay) a_1`.
     """
     conjugate = decay.conj().resolve_conj()
-    a = chunked_scan(conjugate, gradient, torch.zeros_like(first), backwards=True)
+    a = chunked_scan(conjugate, gradient, torch.zeros_like(initial), backwards=True)
     # vecdot conjugates its first argument on the way; a conjugate copy costs more than the whole scan.
-    to_decay = torch.linalg.vecdot(states[:, :-1], a[:, 1:], dim=1) + first.conj() * a[:, 0]
+    to_decay = torch.linalg.vecdot(states[:, :-1], a[:, 1:], dim=1) + initial.conj() * a[:, 0]
     return to_decay.sum(0), a, conjugate * a[:, 0]
 
 
 def kernel_scan(
-    decay: Complex[Tensor, " N"], v: Complex[Tensor, "B T N"], first: Complex[Tensor, "B N"]
+    decay: Complex[Tensor, " N"], v: Complex[Tensor, "B T N"], initial: Complex[Tensor, "B N"]
 ) -> Complex[Tensor, "B T N"]:
     """As `chunked_scan`, by `kernels.linear_scan`."""
     B, T, N = v.shape
-    real, turned = _parts(decay)
-    inputs, start = _pairs(v), _pairs(first)
+    real, turned = _real_imaginary_factors(decay)
+    inputs, start = _as_pairs(v), _as_pairs(initial)
     states, width = torch.empty_like(inputs), inputs.shape[2]
-    shares = shares_for(B, width)
+    shares = channel_tasks(B, width)
     _forward(B * shares, real, turned, inputs, start, states, T, width, shares)
-    return _complex(states, N)
+    return _as_complex(states, N)
 
 
 def kernel_scan_gradients(
     decay: Complex[Tensor, " N"],
     states: Complex[Tensor, "B T N"],
-    first: Complex[Tensor, "B N"],
+    initial: Complex[Tensor, "B N"],
     gradient: Complex[Tensor, "B T N"],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """As `chunked_scan_gradients`, by `kernels.linear_scan`."""
     B, T, N = states.shape
-    real, turned = _parts(decay)
-    given, start, before = _pairs(gradient), _pairs(first), _pairs(states)
+    real, turned = _real_imaginary_factors(decay)
+    given, start, before = _as_pairs(gradient), _as_pairs(initial), _as_pairs(states)
     flow, width = torch.empty_like(given), given.shape[2]
     straight, crossed = given.new_zeros(2, B, width)
-    shares = shares_for(B, width)
+    shares = channel_tasks(B, width)
     _backward(B * shares, real, turned, given, start, before, flow, straight, crossed, T, width, shares)
     along, across = straight.sum(0).view(-1, 2)[:N], crossed.sum(0).view(-1, 2)[:N]
     to_decay = torch.complex(along[:, 0] + along[:, 1], across[:, 1] - across[:, 0])
-    a = _complex(flow, N)
+    a = _as_complex(flow, N)
     return to_decay, a, decay.conj() * a[:, 0]
 
 
-def _parts(decay: Complex[Tensor, " N"]) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"]]:
+def _real_imaginary_factors(decay: Complex[Tensor, " N"]) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"]]:
     """The real part of each twice, and the imaginary part with a minus and a plus."""
     real, imaginary = decay.real, decay.imag
     pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
-    return widened(pairs[0].flatten()), widened(pairs[1].flatten())
+    return pad_to_lanes(pairs[0].flatten()), pad_to_lanes(pairs[1].flatten())
 
 
-def _pairs(x: Complex[Tensor, "*B N"]) -> Float[Tensor, "*B M"]:
+def _as_pairs(x: Complex[Tensor, "*B N"]) -> Float[Tensor, "*B M"]:
     """Real and imaginary parts side by side."""
-    return widened(torch.view_as_real(x.resolve_conj()).flatten(-2))
+    return pad_to_lanes(torch.view_as_real(x.resolve_conj()).flatten(-2))
 
 
-def _complex(pairs: Float[Tensor, "B T M"], size: int) -> Complex[Tensor, "B T N"]:
+def _as_complex(pairs: Float[Tensor, "B T M"], size: int) -> Complex[Tensor, "B T N"]:
     return torch.view_as_complex(pairs.view(*pairs.shape[:2], -1, 2)[:, :, :size])
 
 
-class _Scan(torch.autograd.Function):
+class _LinearScan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
@@ -153,11 +153,11 @@ class _Scan(torch.autograd.Function):
         gradients: Callable[..., tuple[Tensor, Tensor, Tensor]],
         decay: Tensor,
         v: Tensor,
-        first: Tensor,
+        initial: Tensor,
     ) -> Tensor:
         ctx.gradients = gradients
-        states = scan(decay, v, first)
-        ctx.save_for_backward(decay, states, first)
+        states = scan(decay, v, initial)
+        ctx.save_for_backward(decay, states, initial)
         return states
 
     @staticmethod

@@ -8,14 +8,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import choose
-from foveal.ops.jit.launch import Kernel, shares_for, widened
+from foveal.ops.jit.dispatch import use_fast_path
+from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
 
 _forward = Kernel("mamba_gate", "forward")
 _backward = Kernel("mamba_gate", "backward")
 
 
-def skip_and_gate(
+def mamba_gate(
     y: Float[Tensor, "B T E"], u: Float[Tensor, "B T E"], skip: Float[Tensor, " E"], z: Float[Tensor, "B T E"]
 ) -> Float[Tensor, "B T E"]:
     """`(y + skip * u) * silu(z)` (Gu and Dao 2023, figure 3), in one pass where there is a kernel.
@@ -23,18 +23,18 @@ def skip_and_gate(
     For a single input torch's operations are faster.
     """
     kernel = y.shape[1] > 1 and _forward.usable(y, u, skip) and _backward.usable()
-    if choose("gate", "kernel", kernel):
-        inputs = map(widened, (y, u, skip, z.to(y.dtype)))
-        return _Gate.apply(*inputs)[:, :, : y.shape[2]]  # type: ignore[no-untyped-call]
+    if use_fast_path("gate", "kernel", kernel):
+        inputs = map(pad_to_lanes, (y, u, skip, z.to(y.dtype)))
+        return _MambaGate.apply(*inputs)[:, :, : y.shape[2]]  # type: ignore[no-untyped-call]
     return torch.addcmul(y, skip, u) * F.silu(z)
 
 
-class _Gate(torch.autograd.Function):
+class _MambaGate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, y: Tensor, u: Tensor, skip: Tensor, z: Tensor) -> Tensor:
         ctx.save_for_backward(y, u, skip, z)
         (B, T, E), output = y.shape, torch.empty_like(y)
-        shares = shares_for(B, E)
+        shares = channel_tasks(B, E)
         _forward(B * shares, y, u, skip, z, output, T, E, shares)
         return output
 
@@ -44,6 +44,6 @@ class _Gate(torch.autograd.Function):
         y, u, skip, z = ctx.saved_tensors
         (B, T, E), given = y.shape, given.contiguous()
         dy, du, dz, dskip = *(torch.empty_like(y) for _ in range(3)), y.new_empty(B, E)
-        shares = shares_for(B, E)
+        shares = channel_tasks(B, E)
         _backward(B * shares, y, u, skip, z, given, dy, du, dskip, dz, T, E, shares)
         return dy, du, dskip.sum(0), dz

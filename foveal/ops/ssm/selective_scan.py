@@ -14,10 +14,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from foveal.ops.jit.code_cache import LANES
-from foveal.ops.jit.dispatch import choose
-from foveal.ops.jit.launch import Kernel, shares_for, widened
+from foveal.ops.jit.dispatch import use_fast_path
+from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
 
-CHUNK = 8
+CHECKPOINT_STEPS = 8
 """Steps of which the kernel keeps one state: on the way back what is made of them stays in the L1 cache."""
 
 _forward = Kernel("selective_scan", "forward")
@@ -30,19 +30,19 @@ def selective_scan(
     A: Float[Tensor, "E N"],
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
-    first: Float[Tensor, "B E N"],
+    initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"]]:
     """`selective_scan_reference` by the fastest path there is, in the precision of `A`.
 
     A state goes through thousands of products: under autocast it is carried in A's precision all the same.
     """
     with torch.autocast(u.device.type, enabled=False):
-        u, delta, B, C, first = (part.to(A.dtype) for part in (u, delta, B, C, first))
+        u, delta, B, C, initial = (part.to(A.dtype) for part in (u, delta, B, C, initial))
         kernel = _forward.usable(A) and _backward.usable()
-        if not choose("selective_scan", "kernel" if kernel else "chunks", True):
-            return selective_scan_reference(u, delta, A, B, C, first)
+        if not use_fast_path("selective_scan", "kernel" if kernel else "chunks", True):
+            return selective_scan_reference(u, delta, A, B, C, initial)
         path = (kernel_forward, kernel_backward) if kernel else (forward, backward)
-        return _Scan.apply(*path, u, delta, A, B, C, first)  # type: ignore[no-untyped-call]
+        return _SelectiveScan.apply(*path, u, delta, A, B, C, initial)  # type: ignore[no-untyped-call]
 
 
 def selective_scan_reference(
@@ -51,7 +51,7 @@ def selective_scan_reference(
     A: Float[Tensor, "E N"],
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
-    first: Float[Tensor, "B E N"],
+    initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"]]:
     """`h_t = exp(delta_t A) h_(t-1) + delta_t B_t u_t`, `y_t = C_t h_t` (Gu and Dao 2023, algorithm 2).
 
@@ -59,7 +59,7 @@ def selective_scan_reference(
     authors' code, not the paper's equation 4. `delta` is not negative; where it is 0 the state stays bit
     for bit. Returns the outputs and the last state.
     """
-    h, outputs = first, []
+    h, outputs = initial, []
     for u_t, delta_t, B_t, C_t in zip(u.unbind(1), delta.unbind(1), B.unbind(1), C.unbind(1), strict=True):
         decay = (delta_t[:, :, None] * A).exp()
         h = decay * h + (delta_t * u_t)[:, :, None] * B_t[:, None, :]
@@ -73,17 +73,17 @@ def kernel_forward(
     A: Float[Tensor, "E N"],
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
-    first: Float[Tensor, "B E N"],
+    initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "B G S N L"]]:
     """As `forward`, by `kernels.selective_scan`: G groups of L channels, one vector each."""
     rows, T, E = u.shape
     N = A.shape[1]
-    u, delta, B, C = widened(u), widened(delta), B.contiguous(), C.contiguous()
-    rates, state = _grouped(A / math.log(2)), _grouped(first)
-    kept = state.new_empty(rows, state.shape[1], -(-T // CHUNK), N, LANES)
-    y, shares = torch.empty_like(u), shares_for(rows, u.shape[2])
-    _forward(rows * shares, u, delta, rates, B, C, state, y, kept, T, u.shape[2], N, CHUNK, shares)
-    return y[:, :, :E], _channels(state, E).contiguous(), kept
+    u, delta, B, C = pad_to_lanes(u), pad_to_lanes(delta), B.contiguous(), C.contiguous()
+    rates, state = _group_channels(A / math.log(2)), _group_channels(initial)
+    kept = state.new_empty(rows, state.shape[1], -(-T // CHECKPOINT_STEPS), N, LANES)
+    y, shares = torch.empty_like(u), channel_tasks(rows, u.shape[2])
+    _forward(rows * shares, u, delta, rates, B, C, state, y, kept, T, u.shape[2], N, CHECKPOINT_STEPS, shares)
+    return y[:, :, :E], _ungroup_channels(state, E).contiguous(), kept
 
 
 def kernel_backward(
@@ -99,31 +99,41 @@ def kernel_backward(
     """As `backward`, by `kernels.selective_scan`."""
     rows, T, E = u.shape
     N = A.shape[1]
-    dy, u, delta, B, C = widened(dy), widened(u), widened(delta), B.contiguous(), C.contiguous()
-    rates, flow, shares = _grouped(A / math.log(2)), _grouped(dlast), shares_for(rows, u.shape[2])
+    dy, u, delta, B, C = (
+        pad_to_lanes(dy),
+        pad_to_lanes(u),
+        pad_to_lanes(delta),
+        B.contiguous(),
+        C.contiguous(),
+    )
+    rates, flow, shares = (
+        _group_channels(A / math.log(2)),
+        _group_channels(dlast),
+        channel_tasks(rows, u.shape[2]),
+    )
     du, ddelta, dA = torch.empty_like(u), torch.empty_like(u), torch.zeros_like(flow)
     dB, dC = u.new_empty(2, shares, rows, T, N)
-    scratch = u.new_empty(rows * shares * 4 * CHUNK * N * LANES)
+    scratch = u.new_empty(rows * shares * 4 * CHECKPOINT_STEPS * N * LANES)
     outputs = (du, ddelta, dA, dB, dC, flow, scratch)
-    sizes = (T, u.shape[2], N, CHUNK, shares, rows)
+    sizes = (T, u.shape[2], N, CHECKPOINT_STEPS, shares, rows)
     _backward(rows * shares, u, delta, rates, B, C, kept, dy, *outputs, *sizes)
-    dA, first = _channels(dA.sum(0), E), _channels(flow, E)
+    dA, first = _ungroup_channels(dA.sum(0), E), _ungroup_channels(flow, E)
     return du[:, :, :E], ddelta[:, :, :E], dA, dB.sum(0), dC.sum(0), first
 
 
-def _grouped(x: Float[Tensor, "*B E N"]) -> Float[Tensor, "*B G N L"]:
+def _group_channels(x: Float[Tensor, "*B E N"]) -> Float[Tensor, "*B G N L"]:
     """A copy with the states of a group of channels side by side, the last group filled up with zeros."""
     missing = -x.shape[-2] % LANES
     x = F.pad(x, (0, 0, 0, missing)) if missing else x
     return torch.unflatten(x, -2, (-1, LANES)).transpose(-1, -2).clone(memory_format=torch.contiguous_format)
 
 
-def _channels(x: Float[Tensor, "*B G N L"], E: int) -> Float[Tensor, "*B E N"]:
-    """Back from `_grouped`."""
+def _ungroup_channels(x: Float[Tensor, "*B G N L"], E: int) -> Float[Tensor, "*B E N"]:
+    """Back from `_group_channels`."""
     return x.transpose(-1, -2).flatten(-3, -2)[..., :E, :]
 
 
-class _Scan(torch.autograd.Function):
+class _SelectiveScan(torch.autograd.Function):
     """Either path as one operation of autograd's."""
 
     @staticmethod
@@ -150,23 +160,23 @@ def forward(
     A: Float[Tensor, "E N"],
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
-    first: Float[Tensor, "B E N"],
+    initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "S B N E"]]:
     """The outputs, the last state, and what `backward` needs: the state before each chunk of time.
 
     Decays and inputs of a chunk are made at once, then a step is one addition in place, and the outputs are
     one product. Everything lies time first and channels last: a step is contiguous.
     """
-    y, h = torch.empty_like(u), first.transpose(1, 2)
-    steps = _steps(first)
+    y, h = torch.empty_like(u), initial.transpose(1, 2)
+    steps = _chunk_steps(initial)
     kept = h.new_empty(-(-u.shape[1] // steps), *h.shape)
     decay, states = h.new_empty(2, steps, *h.shape)
     u, delta, B, C = _time_first(u, delta, B, C)
     A = A.t().contiguous()
-    for number, part in enumerate(_parts(u.shape[0], steps)):
+    for number, part in enumerate(_chunks(u.shape[0], steps)):
         kept[number] = h
         h_s = states[: part.stop - part.start]
-        _run(u[part], delta[part], A, B[part], kept[number], decay[: len(h_s)], h_s)
+        _run_chunk(u[part], delta[part], A, B[part], kept[number], decay[: len(h_s)], h_s)
         y.transpose(0, 1)[part] = (C[part][:, :, None, :] @ h_s).squeeze(2)
         h = h_s[-1]
     return y, h.transpose(1, 2).contiguous(), kept
@@ -182,7 +192,7 @@ def backward(
     C: Float[Tensor, "B T N"],
     kept: Float[Tensor, "S B N E"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The gradients of `(u, delta, A, B, C, first)`, from those of the outputs and of the last state.
+    """The gradients of `(u, delta, A, B, C, initial)`, from those of the outputs and of the last state.
 
     From the last chunk to the first: the states once more from the one that was kept, then their gradients
     `g_t = C_t dy_t + decay_(t+1) g_(t+1)` in the same way, and the rest as products over the chunk.
@@ -190,14 +200,14 @@ def backward(
     du, ddelta, dB, dC = (torch.empty_like(part) for part in (u, delta, B, C))
     dA = A.new_zeros(A.shape[::-1])
     g_next = dlast.transpose(1, 2).contiguous()
-    steps = _steps(dlast)
+    steps = _chunk_steps(dlast)
     decay, states, g, spare = kept.new_empty(4, steps, *kept.shape[1:])
     dy, u, delta, B, C = _time_first(dy, u, delta, B, C)
     A = A.t().contiguous()
-    for number, part in reversed(list(enumerate(_parts(u.shape[0], steps)))):
+    for number, part in reversed(list(enumerate(_chunks(u.shape[0], steps)))):
         u_s, delta_s, B_s, dy_s = (each[part] for each in (u, delta, B, dy))
         a, h, g_s, product = (room[: len(u_s)] for room in (decay, states, g, spare))
-        _run(u_s, delta_s, A, B_s, kept[number], a, h)
+        _run_chunk(u_s, delta_s, A, B_s, kept[number], a, h)
         torch.mul(C[part][:, :, :, None], dy_s[:, :, None, :], out=g_s)
         g_s[-1] += g_next
         every_a, every_g = a.unbind(0), g_s.unbind(0)
@@ -219,7 +229,7 @@ def backward(
     return du, ddelta, dA.t(), dB, dC, g_next.transpose(1, 2)
 
 
-def _run(
+def _run_chunk(
     u: Float[Tensor, "T B E"],
     delta: Float[Tensor, "T B E"],
     A: Float[Tensor, "N E"],
@@ -239,10 +249,10 @@ def _time_first(*parts: Float[Tensor, "B T _"]) -> list[Tensor]:
     return [part.transpose(0, 1).contiguous() for part in parts]
 
 
-def _steps(state: Float[Tensor, "B E N"]) -> int:
+def _chunk_steps(state: Float[Tensor, "B E N"]) -> int:
     """Steps in a chunk: what stays in a processor's cache, but no fewer than 4 and no more than 64."""
     return max(4, min(64, 2**20 // max(state.numel(), 1)))
 
 
-def _parts(T: int, steps: int) -> Iterator[slice]:
+def _chunks(T: int, steps: int) -> Iterator[slice]:
     return (slice(start, min(start + steps, T)) for start in range(0, T, steps))

@@ -8,13 +8,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def shares(codes: Int[Tensor, "B N"], count: int, dtype: torch.dtype) -> Float[Tensor, "B K"]:
+def code_frequencies(codes: Int[Tensor, "B N"], count: int, dtype: torch.dtype) -> Float[Tensor, "B K"]:
     """What share of a row's N codes is each of 0 .. K - 1, K = `count`; a row sums to 1."""
     ones = torch.ones(codes.shape, dtype=dtype, device=codes.device)
     return ones.new_zeros(len(codes), count).scatter_add_(1, codes, ones) / codes.shape[1]
 
 
-def colour_codes(images: Float[Tensor, "B C H W"], bins: int, width: float) -> Int[Tensor, "B N"]:
+def color_codes(images: Float[Tensor, "B C H W"], bins: int, width: float) -> Int[Tensor, "B N"]:
     """In which of the `bins^C` boxes of colours each pixel lies (Swain and Ballard 1991).
 
     Each channel is cut into bins of `width` around 0, where pixels are standardised the mean; the first and
@@ -27,7 +27,9 @@ def colour_codes(images: Float[Tensor, "B C H W"], bins: int, width: float) -> I
     return codes.flatten(1)
 
 
-def edge_votes(images: Float[Tensor, "B C H W"], orientations: int) -> Float[Tensor, "B O H W"]:
+def gradient_orientation_votes(
+    images: Float[Tensor, "B C H W"], orientations: int
+) -> Float[Tensor, "B O H W"]:
     """Each pixel's vote for the orientation of the edge through it (Dalal and Triggs 2005, 6.2 to 6.3).
 
     `g = (x[., +1] - x[., -1], x[+1, .] - x[-1, .])`, in the channel where |g| is largest; outside of the
@@ -47,7 +49,7 @@ def edge_votes(images: Float[Tensor, "B C H W"], orientations: int) -> Float[Ten
     return votes.scatter_(1, (first + 1).remainder(orientations), magnitude * high_share)
 
 
-def locally_normalised(cells: Float[Tensor, "B O h w"], epsilon: float) -> Float[Tensor, "B O h w"]:
+def local_contrast_normalize(cells: Float[Tensor, "B O h w"], epsilon: float) -> Float[Tensor, "B O h w"]:
     """`v / sqrt(mean |v'|^2 + epsilon^2)`, the mean over the 3 x 3 cells around v that there are."""
     energy = cells.square().sum(1, keepdim=True)
     around = F.avg_pool2d(energy, 3, stride=1, padding=1, count_include_pad=False)

@@ -10,19 +10,19 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
-from foveal.store.durable import new_folder, replace_file, write_new
+from foveal.store.durable import atomic_folder, atomic_write, write_synced
 from foveal.tasks.draw import plot
-from foveal.tasks.draw.model import Draw
-from foveal.tasks.session import Loaded
-from foveal.ui.console import ERROR, check_picture, result_line
-from foveal.ui.progress_bar import Meter
+from foveal.tasks.draw.model import DrawModel
+from foveal.tasks.session import LoadedRun
+from foveal.ui.console import STDERR, check_png_path, print_json
+from foveal.ui.progress_bar import ProgressBar
 
-ROWS, TOGETHER = 8, 250
+STEP_ROWS, BATCH_SIZE = 8, 250
 """Drawings whose steps are shown, and drawings made at once."""
 
 
-def write_drawings(
-    loaded: Loaded,
+def write_images(
+    loaded: LoadedRun,
     samples: int,
     seed: int,
     out: Path | None,
@@ -40,38 +40,38 @@ def write_drawings(
     one_each = out is not None and out.suffix.lower() != ".png"
     if out is not None and one_each and out.exists():
         raise UserError(f"{out}: there already; name a folder to be made, or a .png")
-    check_picture(steps)
+    check_png_path(steps)
     began, model = time.perf_counter(), loaded.model
     last, places = [], {}
-    with Meter("drawn") as watch:
-        for start in range(0, samples, TOGETHER):
+    with ProgressBar("drawn") as watch:
+        for start in range(0, samples, BATCH_SIZE):
             watch(start, samples)
-            canvases, _ = imagined(model, range(start, min(start + TOGETHER, samples)), seed)
-            last.append(levels(canvases[:, -1]))
+            canvases, _ = sample_canvases(model, range(start, min(start + BATCH_SIZE, samples)), seed)
+            last.append(to_pixels(canvases[:, -1]))
     drawings = np.concatenate(last)
     seconds = time.perf_counter() - began
     if out is not None and one_each:
         digits = len(str(samples - 1))
-        with new_folder(out) as folder:
+        with atomic_folder(out) as folder:
             for number, drawing in enumerate(drawings):
-                write_new(folder / f"{number:0{digits}}.png", plot.one(drawing))
+                write_synced(folder / f"{number:0{digits}}.png", plot.encode_png(drawing))
     elif out is not None:
-        replace_file(out, plot.sheet(drawings))
+        atomic_write(out, plot.image_grid(drawings))
     if out is not None:
         places["drawings"] = str(out)
     if steps is not None:
-        canvases, windows = imagined(model, range(min(ROWS, samples)), seed)
-        replace_file(steps, plot.steps(levels(canvases), windows.cpu().numpy()))
+        canvases, windows = sample_canvases(model, range(min(STEP_ROWS, samples)), seed)
+        atomic_write(steps, plot.step_grid(to_pixels(canvases), windows.cpu().numpy()))
         places["steps"] = str(steps)
     if json:
-        result_line({"run": str(loaded.run.path), "samples": samples, **places, "seconds": seconds})
+        print_json({"run": str(loaded.run.path), "samples": samples, **places, "seconds": seconds})
     else:
         print("\n".join(places.values()))
-        ERROR.print(f"{samples:,} drawings at {samples / seconds:,.0f} a second", style="dim")
+        STDERR.print(f"{samples:,} drawings at {samples / seconds:,.0f} a second", style="dim")
 
 
-def imagined(
-    model: Draw, numbers: range, seed: int
+def sample_canvases(
+    model: DrawModel, numbers: range, seed: int
 ) -> tuple[Float[Tensor, "B T H W"], Float[Tensor, "B T 4"]]:
     """The canvases and windows of the drawings of these `numbers`."""
     shape = (model.steps, model.latent)
@@ -80,11 +80,11 @@ def imagined(
         for number in numbers
     ]
     with torch.inference_mode():
-        drawn = model.imagine(torch.from_numpy(np.stack(noise)).to(model.canvas.device))
-    return drawn.canvases, drawn.windows
+        drawn = model.sample(torch.from_numpy(np.stack(noise)).to(model.canvas.device))
+    return drawn.canvases, drawn.write_windows
 
 
-def levels(canvases: Float[Tensor, "*B H W"]) -> UInt8[np.ndarray, "*B H W"]:
+def to_pixels(canvases: Float[Tensor, "*B H W"]) -> UInt8[np.ndarray, "*B H W"]:
     """Log-odds to 0 .. 255."""
     found: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
     return found

@@ -7,27 +7,27 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.config import ModelConfig
-from foveal.core.runtime import at_least_single
+from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
-from foveal.models.stack import Mixers, make_stack
-from foveal.tasks.draw.gaussian_filters import grid, read, write
+from foveal.models.stack import MixerFactory, make_stack
+from foveal.tasks.draw.gaussian_filters import filter_grid, read_patch, write_patch
 
-LEAST = 0.01
+MIN_BRIGHTNESS = 0.01
 """How dark and how bright a pixel of the first canvas may be at most."""
 
 
-class Drawn(NamedTuple):
+class DrawOutput(NamedTuple):
     """Canvases are log-odds: a pixel is as bright as `sigmoid(canvas)`."""
 
     canvases: Float[Tensor, "B T H W"]
     """After each step."""
-    nats: Float[Tensor, "B T"]
+    step_kl: Float[Tensor, "B T"]
     """How much each step's latent vector tells of the image: KL(Q || N(0, 1)); 0 where none was read."""
-    windows: Float[Tensor, "B T 4"]
+    write_windows: Float[Tensor, "B T 4"]
     """Where each step wrote: the first and last filter's place down and across, in pixels."""
 
 
-class Draw(nn.Module):
+class DrawModel(nn.Module):
     """Of an image x and the canvas c_(t-1), in T steps (section 2.1, equations 3 to 8):
 
         x^ = x - sigmoid(c_(t-1))                 r_t = [read(x), read(x^)]
@@ -42,9 +42,14 @@ class Draw(nn.Module):
     def __init__(self, config: ModelConfig, height: int, width: int):
         super().__init__()
         draw = config.draw
-        self.steps, self.reads, self.writes, self.latent = draw.steps, draw.read, draw.write, draw.latent
-        self.encoder = make_stack(Mixers(config), 2 * draw.read**2 + config.width, draw.steps)
-        self.decoder = make_stack(Mixers(config), draw.latent, draw.steps)
+        self.steps, self.read_size, self.write_size, self.latent = (
+            draw.steps,
+            draw.read,
+            draw.write,
+            draw.latent,
+        )
+        self.encoder = make_stack(MixerFactory(config), 2 * draw.read**2 + config.width, draw.steps)
+        self.decoder = make_stack(MixerFactory(config), draw.latent, draw.steps)
         self.posterior = nn.Linear(config.width, 2 * draw.latent)
         self.read_window = nn.Linear(config.width, 5)
         self.write_window = nn.Linear(config.width, 5)
@@ -56,17 +61,17 @@ class Draw(nn.Module):
     def fit(self, images: Float[Tensor, "N 1 H W"]) -> None:
         """See `layers.fitted`: c_0 is the log-odds of the images' mean. From a canvas of zeros the first
         thousands of steps would go to painting the background."""
-        self.canvas.copy_(images[:, 0].mean(0).clamp(LEAST, 1 - LEAST).logit())
+        self.canvas.copy_(images[:, 0].mean(0).clamp(MIN_BRIGHTNESS, 1 - MIN_BRIGHTNESS).logit())
 
-    def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> Drawn:
+    def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> DrawOutput:
         """The posterior's drawing of images from 0 to 1; `noise` is from N(0, 1)."""
         return self._draw(images, noise)
 
-    def imagine(self, noise: Float[Tensor, "B T Z"]) -> Drawn:
+    def sample(self, noise: Float[Tensor, "B T Z"]) -> DrawOutput:
         """Drawings of nothing but noise from N(0, 1)."""
         return self._draw(None, noise)
 
-    def _draw(self, images: Tensor | None, noise: Tensor) -> Drawn:
+    def _draw(self, images: Tensor | None, noise: Tensor) -> DrawOutput:
         batch = len(noise)
         canvas = self.canvas.expand(batch, -1, -1)
         known = noise.new_zeros(batch, self.width)
@@ -77,37 +82,37 @@ class Draw(nn.Module):
             latent, told = noise[:, step], noise.new_zeros(batch)
             if images is not None:
                 features, encoded, _ = self.encoder(self._read(images, canvas, known)[:, None], encoded)
-                mean, variance = at_least_single(self.posterior(features[:, 0])).chunk(2, 1)  # its logarithm
+                mean, variance = at_least_float32(self.posterior(features[:, 0])).chunk(2, 1)  # its logarithm
                 latent = mean + (variance / 2).exp() * latent
                 told = (mean.square() + variance.exp() - variance - 1).sum(1) / 2
             features, decoded, _ = self.decoder(latent[:, None], decoded)
             known = features[:, 0]
-            patch, window = self._written(known)
+            patch, window = self._write(known)
             canvas = canvas + patch
             canvases.append(canvas)
             nats.append(told)
             windows.append(window)
-        return Drawn(torch.stack(canvases, 1), torch.stack(nats, 1), torch.stack(windows, 1))
+        return DrawOutput(torch.stack(canvases, 1), torch.stack(nats, 1), torch.stack(windows, 1))
 
     def _read(self, images: Tensor, canvas: Tensor, known: Tensor) -> Tensor:
         """`r_t` and `s_(t-1)`, equation 27."""
-        rows, columns, strength = grid(
-            at_least_single(self.read_window(known)), self.reads, *images.shape[1:]
+        rows, columns, strength = filter_grid(
+            at_least_float32(self.read_window(known)), self.read_size, *images.shape[1:]
         )
         left = images - canvas.sigmoid()
-        seen = torch.stack([read(images, rows, columns), read(left, rows, columns)], 1)
+        seen = torch.stack([read_patch(images, rows, columns), read_patch(left, rows, columns)], 1)
         return torch.cat([(strength[:, None, None, None] * seen).flatten(1), known], 1)
 
-    def _written(self, known: Tensor) -> tuple[Tensor, Tensor]:
-        """`write(s_t)`, equations 28 and 29, and where."""
-        rows, columns, strength = grid(
-            at_least_single(self.write_window(known)), self.writes, *self.canvas.shape
+    def _write(self, known: Tensor) -> tuple[Tensor, Tensor]:
+        """`write_patch(s_t)`, equations 28 and 29, and where."""
+        rows, columns, strength = filter_grid(
+            at_least_float32(self.write_window(known)), self.write_size, *self.canvas.shape
         )
         patch = (
-            at_least_single(self.projection(known)).view(-1, self.writes, self.writes)
+            at_least_float32(self.projection(known)).view(-1, self.write_size, self.write_size)
             / strength[:, None, None]
         )
         ends = [
             bank[:, end] @ torch.arange(bank.shape[2]).to(bank) for bank in (rows, columns) for end in (0, -1)
         ]
-        return write(patch, rows, columns), torch.stack(ends, 1).detach()
+        return write_patch(patch, rows, columns), torch.stack(ends, 1).detach()

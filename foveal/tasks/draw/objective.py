@@ -5,14 +5,14 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
-from foveal.objectives.stateless import Apart
-from foveal.tasks.draw.model import Draw, Drawn
+from foveal.objectives.stateless import StatelessObjective
+from foveal.tasks.draw.model import DrawModel, DrawOutput
 
 
-class DrawTask(Apart):
+class DrawObjective(StatelessObjective):
     """`L = -log p(x | c_T) + sum_t KL(Q(z_t | h_t) || N(0, 1))` in nats an image (Gregor et al. 2015,
     equations 9 to 12): at least `-log p(x)`. The column `source` of a batch is (B, 1, H, W), from 0 to 1.
 
@@ -20,23 +20,23 @@ class DrawTask(Apart):
     mean over all black and white images that could be drawn by such chances.
     """
 
-    def __init__(self, model: Draw):
+    def __init__(self, model: DrawModel):
         self.model = model
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         return {"loss": float(len(batch.rows))}
 
-    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         images = batch.columns["source"].to(self.model.canvas.device)[:, 0]
-        drawn = self.draw(images)
+        drawn = self.reconstruct(images)
         pixels = F.binary_cross_entropy_with_logits(drawn.canvases[:, -1], images, reduction="sum")
-        latent, rows = drawn.nats.sum(), float(len(images))
+        latent, rows = drawn.step_kl.sum(), float(len(images))
         loss = pixels + latent
         metrics = {"loss": (float(loss.detach()), rows), "latent_nats": (float(latent.detach()), rows)}
-        return Result({"loss": Term(loss, rows)}, metrics), None
+        return ObjectiveOutput({"loss": Term(loss, rows)}, metrics), None
 
-    def draw(self, images: Float[Tensor, "B H W"]) -> Drawn:
+    def reconstruct(self, images: Float[Tensor, "B H W"]) -> DrawOutput:
         """One drawing of each image, from its posterior."""
         noise = torch.randn(len(images), self.model.steps, self.model.latent, device=images.device)
-        drawn: Drawn = self.model(images, noise)
+        drawn: DrawOutput = self.model(images, noise)
         return drawn

@@ -7,52 +7,61 @@ from pathlib import Path
 from torch import Tensor
 
 from foveal.config import DataConfig
-from foveal.data.core.prepared_data import NOTHING, Taken
-from foveal.data.core.rows import Aside, Row
-from foveal.data.core.split_data import Part, hashed
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import PictureForm, Pictures, open_seen, seen_files
-from foveal.data.images.image_files import unlabelled_pictures
-from foveal.data.images.image_rows import decoded
+from foveal.data.images.image_examples import (
+    ImageExamples,
+    ImageFormat,
+    image_processor_files,
+    load_statistics_and_size,
+)
+from foveal.data.images.image_files import unlabeled_images
+from foveal.data.images.image_rows import load_row_images
 
 
 @dataclass(frozen=True)
-class UnlabelledInputs:
+class UnlabeledImageProcessor:
     """`Seen`: black is 0 and white 1, whatever the images are."""
 
     statistics: Statistics
     size: int
 
-    def told(self, columns: Mapping[str, Tensor]) -> str:
+    def caption(self, columns: Mapping[str, Tensor]) -> str:
         """Nothing is known of an image."""
         return ""
 
     def files(self) -> dict[str, bytes]:
-        return seen_files(self)
+        return image_processor_files(self)
 
 
-class UnlabelledForm(PictureForm):
+class UnlabeledImageFormat(ImageFormat):
     """A `Form`; labels, if there are any, are not looked at."""
 
-    def read(self, data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), and
         the `name` of the file."""
-        for row in decoded(unlabelled_pictures(data), config.image, aside):
-            yield Row(row.place, {"source": row.fields["content"], **row.fields})
+        for row in load_row_images(unlabeled_images(data), config.image, skipped):
+            yield Row(row.location, {"source": row.fields["content"], **row.fields})
 
-    def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
-    ) -> UnlabelledInputs:
+    def make_processor(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+    ) -> UnlabeledImageProcessor:
         channels = config.image.channels
-        return UnlabelledInputs(Statistics((0.0,) * channels, (255.0,) * channels), config.image.size)
+        return UnlabeledImageProcessor(Statistics((0.0,) * channels, (255.0,) * channels), config.image.size)
 
     def encode(
-        self, rows: list[Row], inputs: UnlabelledInputs, config: DataConfig, aside: list[Aside]
-    ) -> Part[Pictures]:
+        self,
+        rows: list[Row],
+        processor: UnlabeledImageProcessor,
+        config: DataConfig,
+        skipped: list[SkippedRow],
+    ) -> SplitData[ImageExamples]:
         names, contents = ([row.fields[name] for row in rows] for name in ("name", "source"))
-        pictures = Pictures.of((row.fields["picture"] for row in rows), inputs)
-        return Part(names, [], pictures, [], {}, hashed(contents), contents)
+        pictures = ImageExamples.from_data((row.fields["picture"] for row in rows), processor)
+        return SplitData(names, [], pictures, [], {}, content_hash(contents), contents)
 
-    def open_inputs(self, folder: Path) -> UnlabelledInputs:
-        """What `UnlabelledInputs.files` gave, below `folder`."""
-        return UnlabelledInputs(*open_seen(folder))
+    def load_processor(self, folder: Path) -> UnlabeledImageProcessor:
+        """What `UnlabeledImageProcessor.files` gave, below `folder`."""
+        return UnlabeledImageProcessor(*load_statistics_and_size(folder))

@@ -6,25 +6,25 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def retina(
-    images: Float[Tensor, "B C H W"], places: Float[Tensor, "B 2"], side: int, scales: int
+def glimpse_sensor(
+    images: Float[Tensor, "B C H W"], locations: Float[Tensor, "B 2"], side: int, scales: int
 ) -> Float[Tensor, "B S C side side"]:
     """`rho(x, l)` of Mnih et al. 2014, section 3.1: square s is `side * 2^s` pixels wide, its pixels are the
     means of 2^s x 2^s of the image's.
 
-    `places` are (down, across): -1 is the first edge of the image and 1 the last. What lies outside of the
+    `locations` are (down, across): -1 is the first edge of the image and 1 the last. What lies outside of the
     image is 0. A place that is no number is seen as the centre.
     """
     height, width = images.shape[2:]
     extents = torch.tensor([height, width], device=images.device)
     rows = torch.arange(len(images), device=images.device)[:, None, None]
-    centres = (places.nan_to_num().clamp(-1, 1) + 1) / 2 * extents
+    centres = (locations.nan_to_num().clamp(-1, 1) + 1) / 2 * extents
     seen = []
     for scale in range(scales):
         wide = side << scale
         start = (centres - wide / 2).round().long()
         down, across = (start[:, axis, None] + torch.arange(wide, device=images.device) for axis in (0, 1))
-        inside = _within(down, height)[:, :, None] & _within(across, width)[:, None, :]
+        inside = _inside(down, height)[:, :, None] & _inside(across, width)[:, None, :]
         square = images[
             rows, :, down.clamp(0, height - 1)[:, :, None], across.clamp(0, width - 1)[:, None, :]
         ]
@@ -33,5 +33,5 @@ def retina(
     return torch.stack(seen, 1)
 
 
-def _within(places: Tensor, extent: int) -> Tensor:
-    return (places >= 0) & (places < extent)
+def _inside(locations: Tensor, extent: int) -> Tensor:
+    return (locations >= 0) & (locations < extent)

@@ -7,21 +7,21 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.config import ModelConfig
-from foveal.models.stack import Mixers, make_stack
-from foveal.tasks.glimpses.glimpse_sensor import retina
+from foveal.models.stack import MixerFactory, make_stack
+from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
 
 
-class Path(NamedTuple):
+class GlimpseOutput(NamedTuple):
     """What a model of glimpses did; T glimpses, of which the first is of the centre."""
 
-    places: Float[Tensor, "B T 2"]
+    locations: Float[Tensor, "B T 2"]
     """Down and across, -1 to 1."""
-    chosen: Float[Tensor, "B U"]
+    location_log_probs: Float[Tensor, "B U"]
     """`-|l_t - mean_t|^2 / (2 sigma^2)` of the U = T - 1 places that were drawn: their log-probability
     but for a constant."""
-    expected: Float[Tensor, "B U"]
+    baselines: Float[Tensor, "B U"]
     """The baseline: which reward was to be expected when each of them was drawn."""
-    answers: Float[Tensor, "B T C"]
+    logits: Float[Tensor, "B T C"]
     """The logits after each glimpse; the last are the answer."""
 
 
@@ -39,7 +39,7 @@ class GlimpseNetwork(nn.Module):
         return (self.what(self.see(seen).relu()) + self.where(self.place(place).relu())).relu()
 
 
-class Glimpses(nn.Module):
+class RecurrentAttentionModel(nn.Module):
     """`h_t = f(h_(t-1), g_t)`; the next place is drawn about `tanh(W_l h_t)`, and the answer is `W_a h_T`.
 
     f is any stack of mixers. The policy and the baseline read a state that they do not change: neither's
@@ -50,23 +50,23 @@ class Glimpses(nn.Module):
     def __init__(self, config: ModelConfig, channels: int, classes: int):
         super().__init__()
         look = config.glimpse
-        self.count, self.side, self.scales, self.deviation = (
+        self.count, self.side, self.scales, self.std = (
             look.count,
             look.side,
             look.scales,
-            look.deviation,
+            look.std,
         )
         self.glimpse = GlimpseNetwork(look.scales * channels * look.side**2, config.width)
-        self.core = make_stack(Mixers(config), config.width, look.count)
+        self.core = make_stack(MixerFactory(config), config.width, look.count)
         self.policy = nn.Linear(config.width, 2)
         self.baseline = nn.Linear(config.width, 1)
         self.projection = nn.Linear(config.width, classes)
 
-    def forward(self, images: Float[Tensor, "B C H W"]) -> Path:
+    def forward(self, images: Float[Tensor, "B C H W"]) -> GlimpseOutput:
         place = images.new_zeros(len(images), 2)
         state, places, chosen, expected, answers = None, [place], [], [], []
         for number in range(self.count):
-            seen = retina(images, place, self.side, self.scales).flatten(1)
+            seen = glimpse_sensor(images, place, self.side, self.scales).flatten(1)
             features, state, _ = self.core(self.glimpse(seen, place)[:, None], state)
             answers.append(self.projection(features[:, 0]))
             if number + 1 < self.count:
@@ -74,13 +74,13 @@ class Glimpses(nn.Module):
                 mean = self.policy(known).float().tanh()
                 drawn = mean.detach()
                 if self.training:
-                    drawn = drawn + self.deviation * torch.randn_like(drawn)
-                chosen.append(-(drawn - mean).square().sum(1) / (2 * self.deviation**2))
+                    drawn = drawn + self.std * torch.randn_like(drawn)
+                chosen.append(-(drawn - mean).square().sum(1) / (2 * self.std**2))
                 expected.append(self.baseline(known)[:, 0])
                 place = drawn.clamp(-1, 1)
                 places.append(place)
         none = images.new_zeros(len(images), 0)
-        return Path(
+        return GlimpseOutput(
             torch.stack(places, 1),
             torch.stack(chosen, 1) if chosen else none,
             torch.stack(expected, 1) if expected else none,

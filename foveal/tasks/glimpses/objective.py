@@ -4,16 +4,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.core.result import Result, Term
-from foveal.core.runtime import at_least_single
+from foveal.core.result import ObjectiveOutput, Term
+from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
-from foveal.objectives.classification import one_each
-from foveal.objectives.stateless import Apart
-from foveal.tasks.glimpses.model import Glimpses, Path
+from foveal.objectives.classification import predicted_ids_by_row
+from foveal.objectives.stateless import StatelessObjective
+from foveal.tasks.glimpses.model import GlimpseOutput, RecurrentAttentionModel
 
 
-class GlimpseTask(Apart):
+class GlimpsesObjective(StatelessObjective):
     """The hybrid loss of Mnih et al. 2014, section 3.2, by columns `source` and `label` of a batch.
 
     `loss` is `-log p(label | path)` after the last glimpse, in nats an image. `path` is REINFORCE's
@@ -21,36 +21,38 @@ class GlimpseTask(Apart):
     `baseline` is the mean over t of `(R - b_t)^2`.
     """
 
-    def __init__(self, model: Glimpses, labels: tuple[str, ...], reinforce: float):
+    def __init__(self, model: RecurrentAttentionModel, labels: tuple[str, ...], reinforce: float):
         self.model, self.labels, self.reinforce = model, labels, reinforce
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
         return dict.fromkeys(("loss", "path", "baseline"), float(len(batch.rows)))
 
-    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[Result, State]:
-        path, labels = self.look(batch), batch.columns["label"]
-        labels = labels.to(path.places.device)
-        logits, expected = at_least_single(path.answers[:, -1]), at_least_single(path.expected)
+    def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
+        path, labels = self.rollout(batch), batch.columns["label"]
+        labels = labels.to(path.locations.device)
+        logits, expected = at_least_float32(path.logits[:, -1]), at_least_float32(path.baselines)
         likeliest = logits.detach().argmax(1)
         reward = (likeliest == labels).to(logits.dtype)
         advantage = reward[:, None] - expected
         terms = {
             "loss": F.cross_entropy(logits, labels, reduction="sum"),
-            "path": -(advantage.detach() * path.chosen).sum(),
+            "path": -(advantage.detach() * path.location_log_probs).sum(),
             "baseline": advantage.square().sum() / max(1, advantage.shape[1]),
         }
         rows = float(len(labels))
         metrics = {"loss": (float(terms["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
         coefficients = {"loss": 1.0, "path": self.reinforce, "baseline": 1.0}
         found = {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}
-        return Result(found, metrics, {} if self.model.training else one_each(batch, likeliest)), None
+        return ObjectiveOutput(
+            found, metrics, {} if self.model.training else predicted_ids_by_row(batch, likeliest)
+        ), None
 
-    def look(self, batch: ExampleBatch) -> Path:
+    def rollout(self, batch: ExampleBatch) -> GlimpseOutput:
         """Where the model looks in each image, and what it answers."""
-        path: Path = self.model(batch.columns["source"].to(next(self.model.parameters()).device))
+        path: GlimpseOutput = self.model(batch.columns["source"].to(next(self.model.parameters()).device))
         return path
 
-    def predict(self, batch: ExampleBatch) -> Tensor:
+    def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """The probability of each class (B, C); the model is to be in evaluation mode."""
         with torch.inference_mode():
-            return at_least_single(self.look(batch).answers[:, -1]).softmax(1)
+            return at_least_float32(self.rollout(batch).logits[:, -1]).softmax(1)

@@ -3,29 +3,39 @@
 from typing import Any
 
 from foveal.config import Config
-from foveal.data.core.prepared_data import Prepared
-from foveal.data.core.split_data import Part
-from foveal.data.images.image_examples import ImageInputs, Pictures
-from foveal.tasks.base import Described
-from foveal.tasks.glimpses.model import Glimpses
-from foveal.tasks.glimpses.objective import GlimpseTask
-from foveal.tasks.image_classification import ImageKind
-from foveal.tasks.labeling import some
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.images.image_examples import ImageClassificationProcessor, ImageExamples
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.glimpses.model import RecurrentAttentionModel
+from foveal.tasks.glimpses.objective import GlimpsesObjective
+from foveal.tasks.image_classification import ImageClassificationTask
+from foveal.tasks.labeling import summarize_labels
 
 
-class GlimpseKind(ImageKind):
+class GlimpsesTask(ImageClassificationTask):
     """The images, labels and scores of task `images`; but no encoder, and no head."""
 
-    def model(self, config: Config, inputs: ImageInputs) -> Any:
-        return Glimpses(config.model, inputs.channels, len(inputs.labels))
+    def model(self, config: Config, processor: ImageClassificationProcessor) -> Any:
+        return RecurrentAttentionModel(config.model, processor.channels, len(processor.labels))
 
-    def outline(self, config: Config) -> Any:
-        return Glimpses(config.model, config.data.image.channels, self.usual)
+    def model_of_default_size(self, config: Config) -> Any:
+        return RecurrentAttentionModel(config.model, config.data.image.channels, self.default_classes)
 
-    def task(self, config: Config, model: Any, inputs: ImageInputs, shown: Any = None) -> Any:
-        return GlimpseTask(model, inputs.labels, config.model.glimpse.reinforce)
+    def task(
+        self,
+        config: Config,
+        model: Any,
+        processor: ImageClassificationProcessor,
+        preview_examples: Any = None,
+    ) -> Any:
+        return GlimpsesObjective(model, processor.labels, config.model.glimpse.reinforce)
 
-    def describe(self, config: Config, data: Prepared[ImageInputs, Part[Pictures]]) -> Described:
-        look, size, labels = config.model.glimpse, config.data.image.size, data.inputs.labels
+    def summarize(
+        self, config: Config, data: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
+    ) -> TaskSummary:
+        look, size, labels = config.model.glimpse, config.data.image.size, data.processor.labels
         seen = f"{look.count} glimpses of {look.side} x {look.side} pixels of {size} x {size}"
-        return Described("labelled images", f"glimpse: {some(labels)} from {seen}", len(labels), "images")
+        return TaskSummary(
+            "labelled images", f"glimpse: {summarize_labels(labels)} from {seen}", len(labels), "images"
+        )

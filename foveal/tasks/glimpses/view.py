@@ -7,37 +7,39 @@ import numpy as np
 import torch
 
 from foveal.core.errors import UserError
-from foveal.data.core.split_data import evenly
-from foveal.data.images.image_batches import centres, gather, standardised
-from foveal.inspection.neighbors.view import LETTERS, queries
-from foveal.store.durable import replace_file
-from foveal.tasks.evaluation_data import SHOWN
-from foveal.tasks.glimpses.glimpse_sensor import retina
-from foveal.tasks.glimpses.plot import Glimpsed, draw
-from foveal.tasks.glimpses.task import GlimpseKind
-from foveal.tasks.session import Loaded, kind_of, prepare_again
-from foveal.ui.console import OUTPUT, check_picture, facts_table, result_line, say, shortened
+from foveal.data.core.split_data import evenly_spaced
+from foveal.data.images.image_batches import center_crops, collate_images, standardize_images
+from foveal.inspection.neighbors.view import MAX_LABEL_LENGTH, load_query_images
+from foveal.store.durable import atomic_write
+from foveal.tasks.evaluation_data import EXAMPLES_SHOWN
+from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
+from foveal.tasks.glimpses.plot import GlimpsedImage, plot_glimpses
+from foveal.tasks.glimpses.task import GlimpsesTask
+from foveal.tasks.session import LoadedRun, prepare_run_data, task_of
+from foveal.ui.console import STDOUT, check_png_path, log, print_facts, print_json, truncate
 
 
-def show_glimpses(loaded: Loaded, query: str | None, out: Path | None, json: bool) -> None:
+def show_glimpses(loaded: LoadedRun, query: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, the paths over the pictures at `query`, or over held-out ones.
 
     UserError for a run of another task.
     """
-    kind = kind_of(loaded.config)
-    if not isinstance(kind, GlimpseKind):
+    kind = task_of(loaded.config)
+    if not isinstance(kind, GlimpsesTask):
         raise UserError(
             f"{loaded.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpse"
         )
-    check_picture(out)
-    held_out = None if query is not None else prepare_again(loaded.run, say)
-    pictures, sources, labels = queries(kind, loaded.config, loaded.inputs, held_out, query)
-    rows = np.array(evenly(len(pictures), SHOWN if query is None else len(pictures)), np.int64)
-    batch = gather(pictures, rows, standardised(centres(pictures, rows), pictures))
+    check_png_path(out)
+    held_out = None if query is not None else prepare_run_data(loaded.run, log)
+    pictures, sources, labels = load_query_images(kind, loaded.config, loaded.processor, held_out, query)
+    rows = np.array(
+        evenly_spaced(len(pictures), EXAMPLES_SHOWN if query is None else len(pictures)), np.int64
+    )
+    batch = collate_images(pictures, rows, standardize_images(center_crops(pictures, rows), pictures))
     with torch.inference_mode():
         path = loaded.task.look(batch)
-    places, chances = path.places.cpu().numpy(), path.answers.float().softmax(2).cpu().numpy()
-    names = np.array(loaded.inputs.labels)[chances.argmax(2)]
+    places, chances = path.locations.cpu().numpy(), path.logits.float().softmax(2).cpu().numpy()
+    names = np.array(loaded.processor.labels)[chances.argmax(2)]
     found = [
         {
             "source": sources[row],
@@ -50,31 +52,37 @@ def show_glimpses(loaded: Loaded, query: str | None, out: Path | None, json: boo
         for row, *looked in zip(rows.tolist(), places, names, chances, strict=True)
     ]
     if out is not None:
-        replace_file(out, draw(_drawn(loaded, batch.columns["source"], path.places, found)))
-    _tell({"run": str(loaded.run.path), "images": found}, out, json)
-
-
-def _drawn(loaded: Loaded, images: torch.Tensor, places: torch.Tensor, found: list[Any]) -> list[Glimpsed]:
-    look, statistics = loaded.config.model.glimpse, loaded.inputs.statistics
-    seen = torch.stack([retina(images, place, look.side, look.scales) for place in places.cpu().unbind(1)], 1)
-    return [
-        Glimpsed(
-            statistics.levels(images[number]),
-            places[number].cpu().numpy(),
-            statistics.levels(seen[number]),
-            [(shortened(step["answer"], LETTERS), step["probability"]) for step in one["path"]],
-            None if one["label"] is None else shortened(one["label"], LETTERS),
+        atomic_write(
+            out, plot_glimpses(_glimpsed_images(loaded, batch.columns["source"], path.locations, found))
         )
-        for number, one in enumerate(found)
+    _print_result({"run": str(loaded.run.path), "images": found}, out, json)
+
+
+def _glimpsed_images(
+    loaded: LoadedRun, images: torch.Tensor, locations: torch.Tensor, paths: list[Any]
+) -> list[GlimpsedImage]:
+    look, statistics = loaded.config.model.glimpse, loaded.processor.statistics
+    seen = torch.stack(
+        [glimpse_sensor(images, place, look.side, look.scales) for place in locations.cpu().unbind(1)], 1
+    )
+    return [
+        GlimpsedImage(
+            statistics.to_pixels(images[number]),
+            locations[number].cpu().numpy(),
+            statistics.to_pixels(seen[number]),
+            [(truncate(step["answer"], MAX_LABEL_LENGTH), step["probability"]) for step in one["path"]],
+            None if one["label"] is None else truncate(one["label"], MAX_LABEL_LENGTH),
+        )
+        for number, one in enumerate(paths)
     ]
 
 
-def _tell(result: dict[str, Any], out: Path | None, json: bool) -> None:
+def _print_result(result: dict[str, Any], out: Path | None, json: bool) -> None:
     if json:
-        result_line(result | ({} if out is None else {"picture": str(out)}))
+        print_json(result | ({} if out is None else {"picture": str(out)}))
         return
     for one in result["images"]:
-        OUTPUT.print(f"{one['source']}{'' if one['label'] is None else ': ' + one['label']}", markup=False)
+        STDOUT.print(f"{one['source']}{'' if one['label'] is None else ': ' + one['label']}", markup=False)
         rows = [
             (
                 f"  {number}",
@@ -83,6 +91,6 @@ def _tell(result: dict[str, Any], out: Path | None, json: bool) -> None:
             )
             for number, step in enumerate(one["path"], 1)
         ]
-        facts_table(rows, OUTPUT)
+        print_facts(rows, STDOUT)
     if out is not None:
-        facts_table([("picture", str(out))], OUTPUT)
+        print_facts([("picture", str(out))], STDOUT)

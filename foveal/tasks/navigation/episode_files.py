@@ -6,73 +6,73 @@ from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts
-from foveal.data.core.rows import Aside, Row, checked
+from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.tables import read_records
 from foveal.tasks.navigation.grid_world import (
     FLOOR,
     HEADINGS,
-    MARGIN,
+    MAP_MARGIN,
     MOVES,
     STOP,
     SYMBOLS,
-    Cells,
+    MapArray,
     Pose,
-    cells_of,
-    followed,
-    moves_in,
+    parse_map,
+    parse_moves,
+    path_poses,
 )
 
-ASKED, ANSWERED = ("map", "instruction", "start"), ("map", "instruction", "start", "path")
-LARGEST = 64
+INPUT_COLUMNS, EPISODE_COLUMNS = ("map", "instruction", "start"), ("map", "instruction", "start", "path")
+MAX_MAP_SIDE = 64
 """Squares of a map to a side."""
-MEND = "a row needs a map, an instruction, a start and a path"
+ROW_HINT = "a row needs a map, an instruction, a start and a path"
 
 
-def read_walks(data: str, columns: Sequence[str]) -> Iterator[Row | Aside]:
-    """The walks of a file, with a path or as they are `ASKED`.
+def read_episodes(data: str, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
+    """The walks of a file, with a path or as they are `INPUT_COLUMNS`.
 
     The fields are `map`, first, so that rows of one map fall on the same side of a split; `source`, the
     instruction; `cells` and `start`, with the margin; and `path` (moves with their stop) and `goal`.
     """
     if Path(data).suffix.lower() != ".jsonl":
-        raise UserError(f"{data}: maps are read from JSON lines; give a .jsonl: {MEND}")
-    return checked(data, read_records(Path(data), columns, MEND), walk_fields)
+        raise UserError(f"{data}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
+    return validate_rows(data, read_records(Path(data), columns, ROW_HINT), episode_fields)
 
 
-def walk_fields(found: Fields) -> Fields | str:
+def episode_fields(record: Fields) -> Fields | str:
     """The fields of a row, or what is wrong with it."""
-    rows, start = found["map"], found["start"]
-    texts = as_texts({"instruction": found["instruction"]})
+    rows, start = record["map"], record["start"]
+    texts = as_texts({"instruction": record["instruction"]})
     if isinstance(texts, str):
         return texts
-    if why := _map_fault(rows) or _start_fault(rows, start):
+    if why := _map_error(rows) or _start_error(rows, start):
         return why
-    cells, pose = cells_of(rows), (start[0] + MARGIN, start[1] + MARGIN, HEADINGS.index(start[2]))
+    cells, pose = parse_map(rows), (start[0] + MAP_MARGIN, start[1] + MAP_MARGIN, HEADINGS.index(start[2]))
     fields: Fields = {"map": rows, "source": texts["instruction"].strip(), "cells": cells, "start": pose}
-    if "path" not in found:
+    if "path" not in record:
         return fields
-    path = _path(found["path"], cells, pose)
+    path = _path_fields(record["path"], cells, pose)
     return path if isinstance(path, str) else fields | path
 
 
-def _path(text: object, cells: Cells, start: Pose) -> Fields | str:
+def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
     """The moves and where they lead, or what is wrong with them."""
     if not isinstance(text, str) or not text.split():
         return "its path is no text of moves; write some, as in 'left forward forward stop'"
     if unknown := next((word for word in text.split() if word not in MOVES), None):
         return f"its path has '{unknown}', which is none of {', '.join(MOVES)}; mend it"
-    moves = moves_in(text)
+    moves = parse_moves(text)
     moves += [STOP] if moves[-1] != STOP else []
     if STOP in moves[:-1]:
         return "its path goes on behind a stop; end it there"
-    poses = followed(cells, start, moves)
+    poses = path_poses(cells, start, moves)
     for number, (before, after) in enumerate(pairwise(poses[:-1]), 1):
         if before == after:
             return f"move {number} of its path goes against a wall or a thing; mend the path or the map"
     return {"path": moves, "goal": poses[-1][:2]}
 
 
-def _map_fault(rows: object) -> str:
+def _map_error(rows: object) -> str:
     """What is wrong with a map; empty if nothing is."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, str) and row for row in rows):
         return "its map is no list of texts, one for each row of squares; write it so"
@@ -82,10 +82,14 @@ def _map_fault(rows: object) -> str:
         if unknown := next((symbol for symbol in row if symbol not in SYMBOLS), None):
             return f"row {number} of its map has {unknown!r}, which is none of {SYMBOLS}; mend it"
     size = max(len(rows), len(rows[0]))
-    return f"its map is {size} squares long, and {LARGEST} are the most; cut it" if size > LARGEST else ""
+    return (
+        f"its map is {size} squares long, and {MAX_MAP_SIDE} are the most; cut it"
+        if size > MAX_MAP_SIDE
+        else ""
+    )
 
 
-def _start_fault(rows: list[str], start: object) -> str:
+def _start_error(rows: list[str], start: object) -> str:
     """What is wrong with the start on a map; empty if nothing is."""
     if not isinstance(start, list) or len(start) != 3 or start[2] not in HEADINGS:
         return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; mend it'

@@ -18,96 +18,100 @@ from torch import Tensor
 MOVES = ("left", "right", "forward", "stop")
 LEFT, RIGHT, FORWARD, STOP = range(4)
 HEADINGS = ("north", "east", "south", "west")
-AHEAD = ((-1, 0), (0, 1), (1, 0), (0, -1))
+HEADING_OFFSETS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Rows and columns to the square in front, by heading."""
 FLOOR, WALL = ".", "#"
-COLOURS = {"red": (220, 40, 40), "green": (30, 160, 60), "blue": (40, 80, 225), "yellow": (235, 180, 0)}
-KINDS = ("table", "door", "lamp")
-THINGS = dict(zip("abcdefghijkl", (f"{colour} {kind}" for kind in KINDS for colour in COLOURS), strict=True))
+THING_COLORS = {"red": (220, 40, 40), "green": (30, 160, 60), "blue": (40, 80, 225), "yellow": (235, 180, 0)}
+THING_KINDS = ("table", "door", "lamp")
+THINGS = dict(
+    zip("abcdefghijkl", (f"{colour} {kind}" for kind in THING_KINDS for colour in THING_COLORS), strict=True)
+)
 """By their letters on a map."""
 SYMBOLS = FLOOR + WALL + "".join(THINGS)
-SIDE, TILE = 5, 8
+VIEW_SIDE, TILE_PIXELS = 5, 8
 """Squares of a view to a side, and pixels of a square."""
-MARGIN = SIDE - 1
+MAP_MARGIN = VIEW_SIDE - 1
 """Squares of wall around a map, so that no view looks out of it."""
-Cells = NDArray[np.int8]
+MapArray = NDArray[np.int8]
 """A map (H, W) with its margin, as numbers of symbols; 0 is the floor."""
 Pose = tuple[int, int, int]
 """Row, column and heading, the margin counted."""
 
 
-def cells_of(rows: Sequence[str]) -> Cells:
+def parse_map(rows: Sequence[str]) -> MapArray:
     """A map with its margin. ValueError for an unknown symbol, or rows of several lengths."""
-    shape = len(rows) + 2 * MARGIN, len(rows[0]) + 2 * MARGIN
+    shape = len(rows) + 2 * MAP_MARGIN, len(rows[0]) + 2 * MAP_MARGIN
     cells = np.full(shape, SYMBOLS.index(WALL), np.int8)
-    cells[MARGIN:-MARGIN, MARGIN:-MARGIN] = [[SYMBOLS.index(symbol) for symbol in row] for row in rows]
+    cells[MAP_MARGIN:-MAP_MARGIN, MAP_MARGIN:-MAP_MARGIN] = [
+        [SYMBOLS.index(symbol) for symbol in row] for row in rows
+    ]
     return cells
 
 
-def spelled(moves: Sequence[int]) -> str:
+def moves_to_text(moves: Sequence[int]) -> str:
     return " ".join(MOVES[move] for move in moves)
 
 
-def moves_in(text: str) -> list[int]:
+def parse_moves(text: str) -> list[int]:
     """ValueError for words that are no moves."""
     return [MOVES.index(word) for word in text.split()]
 
 
-def step(
+def step_poses(
     cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B 3"], moves: Int[Tensor, " B"]
 ) -> Int[Tensor, "B 3"]:
     """The poses after a move each; who goes against something stays where he is."""
     heading = poses[:, 2]
-    ahead = torch.tensor(AHEAD, device=poses.device)[heading]
+    ahead = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading]
     there = poses[:, :2] + ahead * (moves == FORWARD)[:, None]
     free = cells[torch.arange(len(cells), device=poses.device), there[:, 0], there[:, 1]] == 0
     turned = (heading + (moves == RIGHT).long() - (moves == LEFT).long()) % 4
     return torch.cat([torch.where(free[:, None], there, poses[:, :2]), turned[:, None]], 1)
 
 
-def follow(
+def rollout(
     cells: Int[Tensor, "B H W"], start: Int[Tensor, "B 3"], moves: Int[Tensor, "B T"]
 ) -> Int[Tensor, "B U 3"]:
     """The pose at the start, and after each move: U = T + 1."""
     poses = [start]
     for move in moves.unbind(1):
-        poses.append(step(cells, poses[-1], move))
+        poses.append(step_poses(cells, poses[-1], move))
     return torch.stack(poses, 1)
 
 
-def view(cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B T 3"]) -> UInt8[Tensor, "B T 3 P P"]:
-    """What is seen from each of T poses of a map: `SIDE` rows of as many squares, the nearest at the bottom
+def render_views(cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B T 3"]) -> UInt8[Tensor, "B T 3 P P"]:
+    """What is seen from each of T poses of a map: `VIEW_SIDE` rows of as many squares, the nearest at the bottom
     with one's own square in its middle; P pixels to a side. Walls hide nothing."""
     row, column, heading = poses[..., None, None].unbind(2)
-    down, right = torch.tensor(AHEAD, device=poses.device)[heading].unbind(-1)
-    far = torch.arange(SIDE - 1, -1, -1, device=poses.device)[:, None]
-    aside = torch.arange(SIDE, device=poses.device) - SIDE // 2
+    down, right = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading].unbind(-1)
+    far = torch.arange(VIEW_SIDE - 1, -1, -1, device=poses.device)[:, None]
+    aside = torch.arange(VIEW_SIDE, device=poses.device) - VIEW_SIDE // 2
     rows, columns = row + far * down + aside * right, column + far * right - aside * down
     which = torch.arange(len(cells), device=poses.device).view(-1, 1, 1, 1)
     tiles = torch.from_numpy(TILES).to(poses.device)[cells[which, rows, columns].long()]
     return tiles.permute(0, 1, 6, 2, 4, 3, 5).flatten(3, 4).flatten(4, 5)
 
 
-def picture(cells: Cells) -> UInt8[np.ndarray, "h w 3"]:
+def render_map(cells: MapArray) -> UInt8[np.ndarray, "h w 3"]:
     """A map from above, without its margin."""
-    tiles = TILES[cells[MARGIN:-MARGIN, MARGIN:-MARGIN]]
+    tiles = TILES[cells[MAP_MARGIN:-MAP_MARGIN, MAP_MARGIN:-MAP_MARGIN]]
     return np.concatenate([np.concatenate([*row], 1) for row in tiles], 0)
 
 
-def _tiles() -> UInt8[np.ndarray, "S T T 3"]:
+def _make_tiles() -> UInt8[np.ndarray, "S T T 3"]:
     """A picture of each symbol: the floor with lines at its edges, dark walls, things in their colours."""
-    tiles = np.full((len(SYMBOLS), TILE, TILE, 3), 235, np.uint8)
+    tiles = np.full((len(SYMBOLS), TILE_PIXELS, TILE_PIXELS, 3), 235, np.uint8)
     tiles[:, -1] = tiles[:, :, -1] = 215
     tiles[SYMBOLS.index(WALL)] = 90
     for symbol, name in THINGS.items():
         colour, kind = name.split()
-        tiles[SYMBOLS.index(symbol)][_covered(kind)] = COLOURS[colour]
+        tiles[SYMBOLS.index(symbol)][_thing_pixels(kind)] = THING_COLORS[colour]
     return tiles
 
 
-def _covered(kind: str) -> NDArray[np.bool_]:
+def _thing_pixels(kind: str) -> NDArray[np.bool_]:
     """Which pixels of a square a thing covers: a plate on two legs, a frame, a disc."""
-    down, across = np.mgrid[:TILE, :TILE] / (TILE - 1)
+    down, across = np.mgrid[:TILE_PIXELS, :TILE_PIXELS] / (TILE_PIXELS - 1)
     aside = abs(across - 0.5)
     if kind == "table":
         return ((down > 0.2) & (down < 0.5)) | ((down >= 0.5) & (aside > 0.25) & (aside < 0.45))
@@ -116,21 +120,21 @@ def _covered(kind: str) -> NDArray[np.bool_]:
     return (down - 0.5) ** 2 + aside**2 < 0.15
 
 
-TILES = _tiles()
+TILES = _make_tiles()
 
 
-def moved(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
-    """One pose after a move on a map that is given as lists: `step` in plain numbers."""
+def step_pose(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
+    """One pose after a move on a map that is given as lists: `step_poses` in plain numbers."""
     row, column, heading = pose
     if move == LEFT:
         return row, column, (heading + 3) % 4
     if move == RIGHT:
         return row, column, (heading + 1) % 4
-    down, right = row + AHEAD[heading][0], column + AHEAD[heading][1]
+    down, right = row + HEADING_OFFSETS[heading][0], column + HEADING_OFFSETS[heading][1]
     return (down, right, heading) if move == FORWARD and squares[down][right] == 0 else pose
 
 
-def shortest(cells: Cells, start: Pose, goal: tuple[int, int]) -> list[int] | None:
+def shortest_path(cells: MapArray, start: Pose, goal: tuple[int, int]) -> list[int] | None:
     """The fewest moves from a pose to a square, by breadth first search; without the stop behind them.
 
     None if there is no way. Of ways that are as short, one that goes forward first.
@@ -143,16 +147,16 @@ def shortest(cells: Cells, start: Pose, goal: tuple[int, int]) -> list[int] | No
         if pose[:2] == goal:
             return _moves_to(pose, came)
         for move in (FORWARD, LEFT, RIGHT):
-            there = moved(squares, pose, move)
+            there = step_pose(squares, pose, move)
             if there not in came:
                 came[there] = pose, move
                 waiting.append(there)
     return None
 
 
-def followed(cells: Cells, start: Pose, moves: Sequence[int]) -> list[Pose]:
+def path_poses(cells: MapArray, start: Pose, moves: Sequence[int]) -> list[Pose]:
     """The poses of a path: at its start, and after each move."""
-    return [*accumulate(moves, partial(moved, cells.tolist()), initial=start)]
+    return [*accumulate(moves, partial(step_pose, cells.tolist()), initial=start)]
 
 
 def _moves_to(pose: Pose, came: dict[Pose, tuple[Pose, int]]) -> list[int]:

@@ -12,7 +12,7 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.vision.conv2d import Conv2d
-from foveal.models.decoder import DecoderMixers
+from foveal.models.decoder import DecoderMixerFactory
 from foveal.models.encoder import text_encoder
 from foveal.models.stack import make_stack
 
@@ -20,7 +20,7 @@ CHANNELS, FEATURES, HEADS = 32, 64, 4
 """Filters of the eye, numbers of a square's vector, and heads with which it looks in the instruction."""
 
 
-class Eye(nn.Module):
+class TileEncoder(nn.Module):
     """Pictures of squares, each of `tile` by `tile` pixels, to a vector of FEATURES for each square.
 
     Of its own pixels alone: what it is stays apart from what stands beside it.
@@ -31,15 +31,15 @@ class Eye(nn.Module):
         self.parts = Conv2d(3, CHANNELS, tile // 2, tile // 2, 0, bias=True)
         self.squares = Conv2d(CHANNELS, FEATURES, 2, 2, 0, bias=True)
 
-    def forward(self, pictures: UInt8[Tensor, "N 3 P P"]) -> Float[Tensor, "N S C"]:
+    def forward(self, images: UInt8[Tensor, "N 3 P P"]) -> Float[Tensor, "N S C"]:
         dtype = self.parts.weight.dtype
-        x = pictures.to(dtype, memory_format=torch.channels_last).mul_(1 / 127.5).sub_(1)
+        x = images.to(dtype, memory_format=torch.channels_last).mul_(1 / 127.5).sub_(1)
         for layer in (self.parts, self.squares):
             x = layer(x).relu()
         return x.flatten(2).transpose(1, 2)
 
 
-class Walker(nn.Module):
+class NavigationAgent(nn.Module):
     """`h_t = f(h_(t-1), v_t + e(a_(t-1)), memory)`, the next move a_t from `softmax(W h_t + b)`.
 
     The memory is the encoder's of the instruction, v_t what is seen, and e an embedding of the move before,
@@ -51,14 +51,14 @@ class Walker(nn.Module):
 
     def __init__(self, encoder: TextEncoder, stack: Stack, width: int, side: int, tile: int, moves: int):
         super().__init__()
-        self.none = moves
-        self.encoder, self.eye, self.stack = encoder, Eye(tile), stack
+        self.no_move = moves
+        self.encoder, self.eye, self.stack = encoder, TileEncoder(tile), stack
         self.said = CrossAttention(FEATURES, HEADS, encoder.width)
         self.whole = nn.Linear(FEATURES * side**2, width)
         self.before = Embedding(moves + 1, width)
         self.projection = nn.Linear(width, moves)
 
-    def start(self, memory: Memory) -> State:
+    def init_state(self, memory: Memory) -> State:
         """The state before the first step, of each row of the memory."""
         rows = len(memory.mask)
         return {
@@ -81,8 +81,10 @@ class Walker(nn.Module):
         return self.projection(x), state | {"stack": after}
 
 
-def walker(config: ModelConfig, vocabulary: int, longest: int, side: int, tile: int, moves: int) -> Walker:
-    """From a config; instructions are of `vocabulary` tokens, they and walks `longest` steps at most."""
-    encoder = text_encoder(config.encoder, vocabulary, longest)
-    stack = make_stack(DecoderMixers(config, encoder.width), config.width, longest)
-    return Walker(encoder, stack, config.width, side, tile, moves)
+def navigation_agent(
+    config: ModelConfig, vocabulary: int, max_length: int, side: int, tile: int, moves: int
+) -> NavigationAgent:
+    """From a config; instructions are of `vocabulary` tokens, they and walks `max_length` steps at most."""
+    encoder = text_encoder(config.encoder, vocabulary, max_length)
+    stack = make_stack(DecoderMixerFactory(config, encoder.width), config.width, max_length)
+    return NavigationAgent(encoder, stack, config.width, side, tile, moves)

@@ -7,104 +7,111 @@ from pathlib import Path
 import numpy as np
 
 from foveal.config import DataConfig
-from foveal.data.core.examples import Column, Examples, Ragged
-from foveal.data.core.prepared_data import NOTHING, Taken
-from foveal.data.core.rows import Aside, Row, keep
-from foveal.data.core.split_data import Part, hashed
-from foveal.data.text.length_limit import FILE as ROOM
-from foveal.data.text.length_limit import Room, read_room
-from foveal.data.text.special_tokens import framed
-from foveal.data.text.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
-from foveal.data.text.unlabeled_texts import readable
-from foveal.tasks.navigation.episode_files import ANSWERED, ASKED, read_walks
-from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, shortest, spelled
+from foveal.data.core.examples import Column, Examples, RaggedArray
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
+from foveal.data.core.split_data import SplitData, content_hash
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
+from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.text.special_tokens import add_special_tokens
+from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.data.text.unlabeled_texts import check_length
+from foveal.tasks.navigation.episode_files import EPISODE_COLUMNS, INPUT_COLUMNS, read_episodes
+from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, moves_to_text, shortest_path
 
 
 @dataclass(frozen=True)
-class WalkInputs:
-    """The tokenizer of the instructions; `room` says how many moves are made at most, whatever was said."""
+class NavigationProcessor:
+    """The tokenizer of the instructions; `length_limit` says how many moves are made at most, whatever was said."""
 
     source: Tokenizer
-    room: Room
+    length_limit: LengthLimit
 
-    def encode(self, text: str) -> Ids:
+    def encode(self, text: str) -> TokenIds:
         """The tokens with the marks. Words without a token are left out."""
-        return framed(self.source.encode_known(text)[0], self.source)
+        return add_special_tokens(self.source.encode_known(text)[0], self.source)
 
     def files(self) -> dict[str, bytes]:
-        return {f"text/{FILE}": self.source.to_json().encode(), ROOM: self.room.to_json().encode()}
+        return {
+            f"text/{TOKENIZER_FILE}": self.source.to_json().encode(),
+            ROOM: self.length_limit.to_json().encode(),
+        }
 
 
-def open_inputs(folder: Path) -> WalkInputs:
-    """What `WalkInputs.files` gave, below `folder`."""
-    return WalkInputs(load_tokenizer(folder / "text"), read_room(folder))
+def load_processor(folder: Path) -> NavigationProcessor:
+    """What `NavigationProcessor.files` gave, below `folder`."""
+    return NavigationProcessor(load_tokenizer(folder / "text"), load_length_limit(folder))
 
 
-def read(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The walks of a file, with their paths."""
-    return _usable(read_walks(data, ANSWERED), aside)
+    return _usable_rows(read_episodes(data, EPISODE_COLUMNS), skipped)
 
 
-def read_questions(data: str, config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The same without paths."""
-    return _usable(read_walks(data, ASKED), aside)
+    return _usable_rows(read_episodes(data, INPUT_COLUMNS), skipped)
 
 
-def make_inputs(data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING) -> WalkInputs:
+def make_processor(
+    data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+) -> NavigationProcessor:
     texts = (row.fields["source"] for row in rows)
-    source = taken.source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    source = reused.source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
     longest = max(len(row.fields["path"]) for row in rows)
-    return WalkInputs(source, Room.measured(longest, 0.0, config.longest))
+    return NavigationProcessor(source, LengthLimit.from_lengths(longest, 0.0, config.max_length))
 
 
-def encode(rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[Aside]) -> Part[Examples]:
+def encode(
+    rows: list[Row], processor: NavigationProcessor, config: DataConfig, skipped: list[SkippedRow]
+) -> SplitData[Examples]:
     """Columns `source` (tokens), `target` (moves with their stop), `map` (H, W), `start` (3,), `goal` (2,),
-    and `shortest`, the fewest moves to it."""
-    longest = config.longest
+    and `shortest_path`, the fewest moves to it."""
+    longest = config.max_length
 
-    def encoded(row: Row) -> Ids | str:
-        source, moves = inputs.encode(row.fields["source"]), len(row.fields["path"])
+    def encoded(row: Row) -> TokenIds | str:
+        source, moves = processor.encode(row.fields["source"]), len(row.fields["path"])
         if max(len(source), moves) > longest:
             return (
                 f"{len(source)} tokens and {moves} moves, and data.longest={longest}: raise it to use the row"
             )
         return source
 
-    kept, found = keep(rows, encoded, aside)
+    kept, found = encode_or_skip(rows, encoded, skipped)
     fields = [row.fields for row in kept]
-    fewest = [len(shortest(row["cells"], row["start"], row["goal"]) or ()) for row in fields]
-    columns = _asked(kept, found) | {
-        "target": Ragged.from_rows(np.array(row["path"]) for row in fields),
+    fewest = [len(shortest_path(row["cells"], row["start"], row["goal"]) or ()) for row in fields]
+    columns = _input_columns(kept, found) | {
+        "target": RaggedArray.from_rows(np.array(row["path"]) for row in fields),
         "goal": np.array([row["goal"] for row in fields], np.int64).reshape(-1, 2),
         "shortest": np.array(fewest, np.int64),
     }
-    sources, paths = [row["source"] for row in fields], [spelled(row["path"]) for row in fields]
+    sources, paths = [row["source"] for row in fields], [moves_to_text(row["path"]) for row in fields]
     examples = Examples(columns)
     sizes = {f"{side}_tokens": sum(examples.lengths(side)) for side in ("source", "target")}
     starts = [[*map(int, row["start"])] for row in fields]
-    sha256 = hashed(zip((row["map"] for row in fields), sources, starts, paths, strict=True))
-    return Part(sources, paths, examples, fewest, sizes, sha256)
+    sha256 = content_hash(zip((row["map"] for row in fields), sources, starts, paths, strict=True))
+    return SplitData(sources, paths, examples, fewest, sizes, sha256)
 
 
-def encode_questions(
-    rows: list[Row], inputs: WalkInputs, config: DataConfig, aside: list[Aside]
+def encode_unlabeled(
+    rows: list[Row], processor: NavigationProcessor, config: DataConfig, skipped: list[SkippedRow]
 ) -> tuple[list[Row], Examples]:
-    def encoded(row: Row) -> Ids | str:
-        return readable(inputs.encode(row.fields["source"]), config.longest)
+    def encoded(row: Row) -> TokenIds | str:
+        return check_length(processor.encode(row.fields["source"]), config.max_length)
 
-    kept, found = keep(rows, encoded, aside)
-    return kept, Examples(_asked(kept, found))
+    kept, found = encode_or_skip(rows, encoded, skipped)
+    return kept, Examples(_input_columns(kept, found))
 
 
-def _usable(found: Iterable[Row | Aside], aside: list[Aside]) -> Iterator[Row]:
-    for row in found:
-        if isinstance(row, Aside):
-            aside.append(row)
+def _usable_rows(rows: Iterable[Row | SkippedRow], skipped: list[SkippedRow]) -> Iterator[Row]:
+    for row in rows:
+        if isinstance(row, SkippedRow):
+            skipped.append(row)
         else:
             yield row
 
 
-def _asked(rows: list[Row], sources: list[Ids]) -> dict[str, Column]:
+def _input_columns(rows: list[Row], sources: list[TokenIds]) -> dict[str, Column]:
     """What is known of walks before they are made; `sources` are tokens of their instructions. Smaller maps
     have walls on the right and below."""
     maps = [row.fields["cells"] for row in rows]
@@ -113,7 +120,7 @@ def _asked(rows: list[Row], sources: list[Ids]) -> dict[str, Column]:
     for place, cells in zip(whole, maps, strict=True):
         place[: cells.shape[0], : cells.shape[1]] = cells
     return {
-        "source": Ragged.from_rows(sources),
+        "source": RaggedArray.from_rows(sources),
         "map": whole,
         "start": np.array([row.fields["start"] for row in rows], np.int64).reshape(-1, 3),
     }

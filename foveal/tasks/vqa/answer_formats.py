@@ -8,23 +8,23 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.core.classes import class_names, names_to_json, open_names
-from foveal.data.core.examples import Column, Ragged
-from foveal.data.core.prepared_data import NOTHING, Taken
+from foveal.data.core.classes import class_names, class_names_to_json, load_class_names
+from foveal.data.core.examples import Column, RaggedArray
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row
-from foveal.data.images.image_examples import LABELS
-from foveal.data.text.length_limit import FILE as ROOM
-from foveal.data.text.length_limit import Room, read_room
-from foveal.data.text.special_tokens import Marks
-from foveal.data.text.tokenizers import FILE, Ids, Tokenizer, load_tokenizer, make_tokenizer
-from foveal.tasks.vqa.vqa_examples import AskForm, AskInputs, open_asked, seen_of
+from foveal.data.images.image_examples import LABELS_FILE
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
+from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.tasks.vqa.vqa_examples import VQAFormat, VQAProcessor, load_vqa_fields, make_vqa_fields
 
-UNSEEN = -100
+IGNORE_INDEX = -100
 """The number of an answer that training did not have; torch's cross-entropy leaves it out."""
 
 
 @dataclass(frozen=True)
-class AnswerInputs(AskInputs):
+class VQAClassificationProcessor(VQAProcessor):
     """And the known answers, in the order of their numbers."""
 
     labels: tuple[str, ...]
@@ -34,92 +34,97 @@ class AnswerInputs(AskInputs):
         return {label: number for number, label in enumerate(self.labels)}
 
     def files(self) -> dict[str, bytes]:
-        return super().files() | {LABELS: names_to_json(self.labels)}
+        return super().files() | {LABELS_FILE: class_names_to_json(self.labels)}
 
 
-class AnswerForm(AskForm):
+class VQAClassificationFormat(VQAFormat):
     """One of the answers that training has."""
 
-    def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
-    ) -> AnswerInputs:
+    def make_processor(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+    ) -> VQAClassificationProcessor:
         answers, alike = (row.fields["answer"] for row in rows), "all questions to train on have the answer"
-        labels = class_names(data, answers, alike, " (data.answer=NAME is the column)", taken.labels)
+        labels = class_names(data, answers, alike, " (data.answer=NAME is the column)", reused.labels)
         if len(labels) > len(rows) // 2 and len(rows) > 4:
             raise UserError(
                 f"{data}: {len(labels):,} answers to {len(rows):,} questions, too many to choose among: "
                 "have them written (--task reply)"
             )
-        return AnswerInputs(*seen_of(rows, config, taken), labels)
+        return VQAClassificationProcessor(*make_vqa_fields(rows, config, reused), labels)
 
-    def open_inputs(self, folder: Path) -> AnswerInputs:
-        return AnswerInputs(*open_asked(folder), open_names(folder / LABELS))
+    def load_processor(self, folder: Path) -> VQAClassificationProcessor:
+        return VQAClassificationProcessor(*load_vqa_fields(folder), load_class_names(folder / LABELS_FILE))
 
-    def right(self, row: Row, inputs: AnswerInputs, config: DataConfig) -> int:
+    def reference(self, row: Row, processor: VQAClassificationProcessor, config: DataConfig) -> int:
         """An answer never seen can't be right, and has no loss."""
-        return inputs.numbers.get(row.fields["answer"], UNSEEN)
+        return processor.numbers.get(row.fields["answer"], IGNORE_INDEX)
 
-    def columns(self, right: list[int]) -> dict[str, Column]:
-        return {"label": np.array(right, np.int64)}
+    def columns(self, reference: list[int]) -> dict[str, Column]:
+        return {"label": np.array(reference, np.int64)}
 
 
 @dataclass(frozen=True)
-class ReplyInputs(AskInputs):
-    """And the tokenizer of the answers; `room` says how long those may become."""
+class VQAGenerationProcessor(VQAProcessor):
+    """And the tokenizer of the answers; `length_limit` says how long those may become."""
 
     target: Tokenizer
-    room: Room
+    length_limit: LengthLimit
 
     def files(self) -> dict[str, bytes]:
-        text = {f"target/{FILE}": self.target.to_json().encode(), ROOM: self.room.to_json().encode()}
+        text = {
+            f"target/{TOKENIZER_FILE}": self.target.to_json().encode(),
+            ROOM: self.length_limit.to_json().encode(),
+        }
         return super().files() | text
 
 
-class ReplyForm(AskForm):
+class VQAGenerationFormat(VQAFormat):
     """Written token by token."""
 
-    def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
-    ) -> ReplyInputs:
+    def make_processor(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+    ) -> VQAGenerationProcessor:
         answers = [row.fields["answer"] for row in rows]
         kind = config.tokenizer if config.target_tokenizer == "same" else config.target_tokenizer
         target = make_tokenizer(kind, config.vocabulary, answers)
-        room = Room.of_texts(target, answers, config.longest)
-        return ReplyInputs(*seen_of(rows, config, taken), target, room)
+        room = LengthLimit.from_texts(target, answers, config.max_length)
+        return VQAGenerationProcessor(*make_vqa_fields(rows, config, reused), target, room)
 
-    def open_inputs(self, folder: Path) -> ReplyInputs:
-        return ReplyInputs(*open_asked(folder), load_tokenizer(folder / "target"), read_room(folder))
-
-    def right(self, row: Row, inputs: ReplyInputs, config: DataConfig) -> Ids | str:
-        tokens = np.append(
-            inputs.target.encode_known(row.fields["answer"])[0], Marks(inputs.target.size).stop
+    def load_processor(self, folder: Path) -> VQAGenerationProcessor:
+        return VQAGenerationProcessor(
+            *load_vqa_fields(folder), load_tokenizer(folder / "target"), load_length_limit(folder)
         )
-        if len(tokens) > config.longest:
-            return f"{len(tokens)} tokens, and data.longest={config.longest}: raise it to use the row"
+
+    def reference(self, row: Row, processor: VQAGenerationProcessor, config: DataConfig) -> TokenIds | str:
+        tokens = np.append(
+            processor.target.encode_known(row.fields["answer"])[0], SpecialTokens(processor.target.size).eos
+        )
+        if len(tokens) > config.max_length:
+            return f"{len(tokens)} tokens, and data.longest={config.max_length}: raise it to use the row"
         return tokens
 
-    def columns(self, right: list[Ids]) -> dict[str, Column]:
-        return {"target": Ragged.from_rows(right)}
+    def columns(self, reference: list[TokenIds]) -> dict[str, Column]:
+        return {"target": RaggedArray.from_rows(reference)}
 
 
-class ChooseForm(AskForm):
+class VQAMultipleChoiceFormat(VQAFormat):
     """One of the choices that each row brings."""
 
-    asked = ("question", "choices")
+    question_columns = ("question", "choices")
 
-    def make_inputs(
-        self, data: str, rows: list[Row], config: DataConfig, taken: Taken = NOTHING
-    ) -> AskInputs:
-        return AskInputs(*seen_of(rows, config, taken))
+    def make_processor(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+    ) -> VQAProcessor:
+        return VQAProcessor(*make_vqa_fields(rows, config, reused))
 
-    def open_inputs(self, folder: Path) -> AskInputs:
-        return AskInputs(*open_asked(folder))
+    def load_processor(self, folder: Path) -> VQAProcessor:
+        return VQAProcessor(*load_vqa_fields(folder))
 
-    def right(self, row: Row, inputs: AskInputs, config: DataConfig) -> int | str:
+    def reference(self, row: Row, processor: VQAProcessor, config: DataConfig) -> int | str:
         answer, choices = row.fields["answer"], row.fields["choices"]
         if answer not in choices:
             return f"the answer '{answer}' is not among the choices; mend the row"
         return int(choices.index(answer))
 
-    def columns(self, right: list[int]) -> dict[str, Column]:
-        return {"label": np.array(right, np.int64)}
+    def columns(self, reference: list[int]) -> dict[str, Column]:
+        return {"label": np.array(reference, np.int64)}

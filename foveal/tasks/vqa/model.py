@@ -8,20 +8,22 @@ from torch import Tensor, nn
 from foveal.config import ModelConfig
 from foveal.core.memory import Memory
 from foveal.encoders.joint import JointEncoder
-from foveal.layers.blocks.moe import Aux
-from foveal.models.encoder import Encoded, EncoderMixers, summary_of, text_encoder
+from foveal.layers.blocks.moe import AuxLosses
+from foveal.models.encoder import EncoderMixerFactory, EncoderWithHead, encoder_pooling_of, text_encoder
 from foveal.models.stack import make_last_norm, make_stack
 
 
-class Joined(Encoded):
+class VQAModel(EncoderWithHead):
     """An encoder of several sources, and a head that reads their joint memory."""
 
-    def encode(self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]) -> tuple[Memory, Aux]:
+    def encode(
+        self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]
+    ) -> tuple[Memory, AuxLosses]:
         memory, aux = self.encoder(columns, lengths)
         return memory, aux
 
 
-class Chooser(Joined):
+class MultipleChoiceModel(VQAModel):
     """The same, with an encoder of the choices that the head compares with it."""
 
     choices: Any
@@ -32,14 +34,21 @@ class Chooser(Joined):
 
 
 def joint_encoder(
-    config: ModelConfig, image: nn.Module, places: int, vocabulary: int, longest: int, history: bool
+    config: ModelConfig,
+    image: nn.Module,
+    image_positions: int,
+    vocabulary: int,
+    max_length: int,
+    history: bool,
 ) -> JointEncoder:
-    """An encoder of an image that becomes `places` vectors, of what was said before if there is a `history`,
-    and of a question, the last. Texts are of `vocabulary` tokens, `longest` at most."""
+    """An encoder of an image that becomes `image_positions` vectors, of what was said before if there is a `history`,
+    and of a question, the last. Texts are of `vocabulary` tokens, `max_length` at most."""
     names = ("history", "question") if history else ("question",)
-    parts = {name: text_encoder(config.question, vocabulary, longest, "model.question") for name in names}
+    parts = {name: text_encoder(config.question, vocabulary, max_length, "model.question") for name in names}
     joint = config.joint
-    stack = make_stack(EncoderMixers(joint, "model.joint"), joint.width, places + len(names) * longest)
+    stack = make_stack(
+        EncoderMixerFactory(joint, "model.joint"), joint.width, image_positions + len(names) * max_length
+    )
     return JointEncoder(
-        {"source": image, **parts}, stack, joint.width, make_last_norm(joint), summary_of(joint)
+        {"source": image, **parts}, stack, joint.width, make_last_norm(joint), encoder_pooling_of(joint)
     )

@@ -7,74 +7,76 @@ from typing import Any
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, as_texts, no_text
-from foveal.data.core.rows import Aside, Row, checked
-from foveal.data.files.folders import FILE, TABLES, open_folder, read_folder
-from foveal.data.files.tables import columns_of, read_records
-from foveal.data.images.image_arrays import picture_column, picture_fields
-from foveal.data.images.image_files import named, table_of, unnamed_pictures
-from foveal.data.images.image_rows import decoded
+from foveal.data.core.fields import Fields, as_texts, text_error
+from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.folders import FILE_FIELD, METADATA_FILES, open_folder, read_folder
+from foveal.data.files.tables import column_names, read_records
+from foveal.data.images.image_arrays import image_column, image_fields
+from foveal.data.images.image_files import metadata_table, unlisted_images, with_names
+from foveal.data.images.image_rows import load_row_images
 
-Texts = Callable[[Fields], Fields | str]
+FieldReader = Callable[[Fields], Fields | str]
 
 
-def read_asked(data: str, wanted: Sequence[str], config: DataConfig, aside: list[Aside]) -> Iterator[Row]:
+def read_question_rows(
+    data: str, requested: Sequence[str], config: DataConfig, skipped: list[SkippedRow]
+) -> Iterator[Row]:
     """The questions at a path with their images; those that can't be used are put into the list.
 
     Fields: `picture` (H, W, C), one and the same for equal images; its `content`, a sha256; the `name` of its
-    file; of `question`, `answer` and `choices` those that are `wanted`; `history`, if the table has it. What
+    file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it. What
     their columns are called, the config says. Errors: UserError for what concerns all of it.
     """
     path = Path(data)
-    pictures = picture_column(path)
-    table = table_of(open_folder(data)) if pictures is None else path
+    pictures = image_column(path)
+    table = metadata_table(open_folder(data)) if pictures is None else path
     if table is None:
-        raise UserError(f"{data}: no {' or '.join(TABLES)} in it, which say the questions; make one")
-    known, columns = columns_of(table), {field: str(getattr(config, field)) for field in wanted}
+        raise UserError(f"{data}: no {' or '.join(METADATA_FILES)} in it, which say the questions; make one")
+    known, columns = column_names(table), {field: str(getattr(config, field)) for field in requested}
     for field, column in columns.items():
         if column not in known:
             raise UserError(f"{table}: no column '{column}' among {', '.join(known)}; set data.{field}=NAME")
     if config.history != "none" and config.history in known:
         columns["history"] = config.history
     rows = _in_folder(data, columns) if pictures is None else _in_table(path, pictures, columns)
-    return decoded(rows, config.image, aside)
+    return load_row_images(rows, config.image, skipped)
 
 
-def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
+def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
     folder = open_folder(data)
-    for row in read_folder(folder, [*columns.values()], _reader(columns)):
+    for row in read_folder(folder, [*columns.values()], _field_reader(columns)):
         if isinstance(row, Row):
-            file = row.fields[FILE]
-            row = Row(row.place, {**row.fields, "image": file, "name": str(file)})
+            file = row.fields[FILE_FIELD]
+            row = Row(row.location, {**row.fields, "image": file, "name": str(file)})
         yield row
     if "answer" in columns:
-        yield from unnamed_pictures(folder)
+        yield from unlisted_images(folder)
 
 
-def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | Aside]:
-    read = _reader(columns)
+def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
+    read = _field_reader(columns)
 
     def asked(row: Fields) -> Fields | str:
-        picture, found = picture_fields(path, row, column, None, []), read(row)
+        picture, found = image_fields(path, row, column, None, []), read(row)
         return picture if isinstance(picture, str) else found if isinstance(found, str) else found | picture
 
-    return named(checked(str(path), read_records(path, [column, *columns.values()]), asked))
+    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), asked))
 
 
-def _reader(columns: Mapping[str, str]) -> Texts:
+def _field_reader(columns: Mapping[str, str]) -> FieldReader:
     """A function from a row of a table to its fields, by the names of their columns; or to why it can't be
     used."""
 
     def read(row: Fields) -> Fields | str:
         try:
-            return {field: READERS[field](column, row[column]) for field, column in columns.items()}
+            return {field: FIELD_READERS[field](column, row[column]) for field, column in columns.items()}
         except ValueError as error:
             return str(error)
 
     return read
 
 
-def _text(column: str, value: object) -> str:
+def _text_field(column: str, value: object) -> str:
     """In one line. Errors, of all three: ValueError says why it can't be used."""
     texts = as_texts({column: value})
     if isinstance(texts, str):
@@ -82,14 +84,14 @@ def _text(column: str, value: object) -> str:
     return " ".join(str(texts[column]).split())
 
 
-def _said(column: str, value: object) -> str:
+def _history_field(column: str, value: object) -> str:
     """What was said before, perhaps nothing."""
-    if why := no_text(column, value):
+    if why := text_error(column, value):
         raise ValueError(why)
     return " ".join(str(value).split())
 
 
-def _choices(column: str, value: object) -> list[str]:
+def _choices_field(column: str, value: object) -> list[str]:
     """A list, one in JSON, or texts with bars between them."""
     listed = value
     if isinstance(value, str):
@@ -99,15 +101,15 @@ def _choices(column: str, value: object) -> list[str]:
             raise ValueError(f"'{column}' is no list: {error}; mend the row") from None
     if not isinstance(listed, list):
         raise ValueError(f"'{column}' is no list of choices, nor texts with bars between them; mend the row")
-    choices = [_text(column, choice) for choice in listed]
+    choices = [_text_field(column, choice) for choice in listed]
     if len({*choices}) < max(2, len(choices)):
         raise ValueError(f"'{column}' needs two choices or more, each once; mend the row")
     return choices
 
 
-READERS: dict[str, Callable[[str, object], Any]] = {
-    "question": _text,
-    "answer": _text,
-    "choices": _choices,
-    "history": _said,
+FIELD_READERS: dict[str, Callable[[str, object], Any]] = {
+    "question": _text_field,
+    "answer": _text_field,
+    "choices": _choices_field,
+    "history": _history_field,
 }

@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.core.log import Say, counted
-from foveal.tasks.vqa.easy_vqa import COLUMNS, table
+from foveal.core.log import Log, log_progress
+from foveal.tasks.vqa.easy_vqa import QUESTION_COLUMNS, csv_table
 
-PALETTE = {
+SHAPE_COLORS = {
     "red": (220, 30, 30),
     "green": (30, 160, 50),
     "blue": (30, 60, 220),
@@ -26,137 +26,139 @@ PALETTE = {
     "black": (15, 15, 15),
 }
 SHAPES = ("circle", "square", "triangle")
-PLACES = {(0, 0): "top left", (0, 1): "top right", (1, 0): "bottom left", (1, 1): "bottom right"}
-MOVES = {"beside": (0, 1), "above or below": (1, 0)}
-CELLS, CELL = 2, 16
+CELL_NAMES = {(0, 0): "top left", (0, 1): "top right", (1, 0): "bottom left", (1, 1): "bottom right"}
+NEIGHBOR_DIRECTIONS = {"beside": (0, 1), "above or below": (1, 0)}
+GRID_SIDE, CELL_PIXELS = 2, 16
 """To each side of a scene, and pixels to each side of a cell."""
-FEWEST, MOST, ROUNDS = 3, 4, 6
+MIN_THINGS, MAX_THINGS, ROUNDS = 3, 4, 6
 """Things in a scene, each of a colour of its own; questions about it."""
-COUNTS = {"train": 30_000, "valid": 500, "test": 1000}
+SCENE_COUNTS = {"train": 30_000, "valid": 500, "test": 1000}
 """Scenes."""
-Place = tuple[int, int]
+GridCell = tuple[int, int]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Thing:
-    colour: str
+    color: str
     shape: str
 
 
-Scene = dict[Place, Thing]
+Scene = dict[GridCell, Thing]
 """By its row and column."""
 
 
-def dialogs(say: Say) -> Iterator[tuple[str, bytes]]:
+def make_dialogs(log: Log) -> Iterator[tuple[str, bytes]]:
     """The folders `train`, `valid` and `test`: pictures, and a table with a row for each question. Its
     `history` are the rounds before, questions and answers."""
     chance = Random(0)
-    for part, count in COUNTS.items():
+    for part, count in SCENE_COUNTS.items():
         rows: list[tuple[str, str, str, str]] = []
-        for number in counted(range(count), count, f"scenes ({part})", say):
-            scene = a_scene(chance)
-            yield f"{part}/{number}.png", _png(drawn(scene, chance))
+        for number in log_progress(range(count), count, f"scenes ({part})", log):
+            scene = random_scene(chance)
+            yield f"{part}/{number}.png", _png(render_scene(scene, chance))
             said: list[str] = []
-            for question, answer in a_talk(scene, chance):
+            for question, answer in random_dialog(scene, chance):
                 rows.append((f"{number}.png", question, answer, " ".join(said)))
                 said += [question, f"{answer}."]
-        yield f"{part}/metadata.csv", table((*COLUMNS, "history"), rows)
+        yield f"{part}/metadata.csv", csv_table((*QUESTION_COLUMNS, "history"), rows)
 
 
-def a_scene(chance: Random) -> Scene:
+def random_scene(rng: Random) -> Scene:
     """Some things in different cells."""
-    places = _mixed([(row, column) for row in range(CELLS) for column in range(CELLS)], chance)
-    colours = _mixed([*PALETTE], chance)
-    count = FEWEST + int((MOST - FEWEST + 1) * chance.random())
+    places = _shuffled([(row, column) for row in range(GRID_SIDE) for column in range(GRID_SIDE)], rng)
+    colours = _shuffled([*SHAPE_COLORS], rng)
+    count = MIN_THINGS + int((MAX_THINGS - MIN_THINGS + 1) * rng.random())
     return {
-        place: Thing(colour, _one_of(SHAPES, chance))
+        place: Thing(colour, _random_choice(SHAPES, rng))
         for place, colour in zip(places[:count], colours, strict=False)
     }
 
 
-def a_talk(scene: Scene, chance: Random) -> list[tuple[str, str]]:
+def random_dialog(scene: Scene, rng: Random) -> list[tuple[str, str]]:
     """Questions and their answers. `it` is the thing whose colour was named last; `and beside it?` asks what
     the question before it asked, of another neighbour."""
-    place = _one_of([*scene], chance)
-    talk = [_named(scene, place, chance)]
+    place = _random_choice([*scene], rng)
+    talk = [_standalone_question(scene, place, rng)]
     asked_beside = False
     while len(talk) < ROUNDS:
-        kind, it = chance.random(), scene[place]
+        kind, it = rng.random(), scene[place]
         if kind < 0.15:
-            place = _one_of([*scene], chance)
-            talk.append(_named(scene, place, chance))
+            place = _random_choice([*scene], rng)
+            talk.append(_standalone_question(scene, place, rng))
         elif kind < 0.25:
             talk.append(("what shape is it?", it.shape))
         elif kind < 0.35:
-            shape = it.shape if chance.random() < 0.5 else _one_of(SHAPES, chance)
+            shape = it.shape if rng.random() < 0.5 else _random_choice(SHAPES, rng)
             talk.append((f"is it a {shape}?", "yes" if shape == it.shape else "no"))
         elif kind < 0.45:
-            talk.append(("where is it?", PLACES[place]))
+            talk.append(("where is it?", CELL_NAMES[place]))
         else:
-            move, beside = _neighbour(scene, place, chance)
-            short = asked_beside and chance.random() < 0.5
+            move, beside = _neighbor(scene, place, rng)
+            short = asked_beside and rng.random() < 0.5
             question = f"and {move} it?" if short else f"what colour is the one {move} it?"
-            talk.append((question, scene[beside].colour if beside in scene else "none"))
+            talk.append((question, scene[beside].color if beside in scene else "none"))
             place = beside if beside in scene else place
         asked_beside = kind >= 0.45
     return talk
 
 
-def _named(scene: Scene, place: Place, chance: Random) -> tuple[str, str]:
+def _standalone_question(scene: Scene, place: GridCell, rng: Random) -> tuple[str, str]:
     """A question that needs no history: of the thing's colour, place, or shape if no other thing has it."""
     thing = scene[place]
     alone = sum(other.shape == thing.shape for other in scene.values()) == 1
-    kind = int((4 if alone else 3) * chance.random())
+    kind = int((4 if alone else 3) * rng.random())
     return (
-        (f"what shape is the {thing.colour} one?", thing.shape),
-        (f"where is the {thing.colour} one?", PLACES[place]),
-        (f"what colour is the one at the {PLACES[place]}?", thing.colour),
-        (f"what colour is the only {thing.shape}?", thing.colour),
+        (f"what shape is the {thing.color} one?", thing.shape),
+        (f"where is the {thing.color} one?", CELL_NAMES[place]),
+        (f"what colour is the one at the {CELL_NAMES[place]}?", thing.color),
+        (f"what colour is the only {thing.shape}?", thing.color),
     )[kind]
 
 
-def _neighbour(scene: Scene, place: Place, chance: Random) -> tuple[str, Place]:
+def _neighbor(scene: Scene, place: GridCell, rng: Random) -> tuple[str, GridCell]:
     """A direction and the cell there, more often one with something in it."""
     beside = {
-        move: ((place[0] + down) % CELLS, (place[1] + across) % CELLS)
-        for move, (down, across) in MOVES.items()
+        move: ((place[0] + down) % GRID_SIDE, (place[1] + across) % GRID_SIDE)
+        for move, (down, across) in NEIGHBOR_DIRECTIONS.items()
     }
     filled = [move for move, cell in beside.items() if cell in scene]
-    move = _one_of(filled if filled and chance.random() < 0.75 else [*MOVES], chance)
+    move = _random_choice(filled if filled and rng.random() < 0.75 else [*NEIGHBOR_DIRECTIONS], rng)
     return move, beside[move]
 
 
-def drawn(scene: Scene, chance: Random) -> NDArray[np.uint8]:
+def render_scene(scene: Scene, rng: Random) -> NDArray[np.uint8]:
     """(H, W, 3): on a light ground, each thing of about its colour and somewhere in its cell."""
-    side = CELLS * CELL
+    side = GRID_SIDE * CELL_PIXELS
     picture = np.full((side, side, 3), 240, np.uint8)
     y, x = np.mgrid[:side, :side]
     for (row, column), thing in scene.items():
-        radius = 5.0 + int(2 * chance.random())
-        top, left = (CELL * cell + CELL / 2 - 0.5 + 3 * (chance.random() - 0.5) for cell in (row, column))
+        radius = 5.0 + int(2 * rng.random())
+        top, left = (
+            CELL_PIXELS * cell + CELL_PIXELS / 2 - 0.5 + 3 * (rng.random() - 0.5) for cell in (row, column)
+        )
         down, across = (y - top) / radius, (x - left) / radius
         inside = {
             "circle": down**2 + across**2 <= 1,
             "square": np.maximum(abs(down), abs(across)) <= 0.9,
             "triangle": (abs(down) <= 1) & (abs(across) <= (down + 1) / 2),
         }[thing.shape]
-        shade = [level + int(30 * chance.random()) - 15 for level in PALETTE[thing.colour]]
+        shade = [level + int(30 * rng.random()) - 15 for level in SHAPE_COLORS[thing.color]]
         picture[inside] = np.clip(shade, 0, 255)
     return picture
 
 
-def _png(picture: NDArray[np.uint8]) -> bytes:
+def _png(image: NDArray[np.uint8]) -> bytes:
     from PIL import Image
 
     content = io.BytesIO()
-    Image.fromarray(picture).save(content, "PNG")
+    Image.fromarray(image).save(content, "PNG")
     return content.getvalue()
 
 
-def _one_of(things: Sequence[T], chance: Random) -> T:
-    return things[int(len(things) * chance.random())]
+def _random_choice(things: Sequence[T], rng: Random) -> T:
+    return things[int(len(things) * rng.random())]
 
 
-def _mixed(things: Sequence[T], chance: Random) -> list[T]:
-    return sorted(things, key=lambda _: chance.random())
+def _shuffled(things: Sequence[T], rng: Random) -> list[T]:
+    return sorted(things, key=lambda _: rng.random())

@@ -11,7 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
-from foveal.data.audio.audio_features import FILE, AudioFeatures, MelSettings, _resampler, read_audio
+from foveal.data.audio.audio_features import (
+    AudioFeatureExtractor,
+    LogMelSettings,
+    _resampler,
+    read_audio,
+)
 from foveal.data.core.standardize import Statistics
 from foveal.ops.audio.log_mel import log_mel
 
@@ -29,17 +34,17 @@ FORMS = {
 }
 
 
-def tone(rate: int, seconds: float = 0.5) -> NDArray[np.float32]:
+def tone(sample_rate: int, seconds: float = 0.5) -> NDArray[np.float32]:
     """A chord of 440 and 1,210 Hz that swells and fades."""
-    t = np.arange(round(rate * seconds)) / rate
+    t = np.arange(round(sample_rate * seconds)) / sample_rate
     swell = np.sin(np.pi * t / seconds) ** 2
     chord = 0.4 * np.sin(2 * np.pi * 440 * t) + 0.3 * np.sin(2 * np.pi * 1210 * t)
     return (swell * chord).astype(np.float32)
 
 
-def refusal(path: Path, longest: float = 10.0) -> str:
+def refusal(path: Path, max_seconds: float = 10.0) -> str:
     with pytest.raises(UserError) as caught:
-        read_audio(path, 16000, longest)
+        read_audio(path, 16000, max_seconds)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert "\n" not in message
@@ -66,9 +71,9 @@ def test_forms(name, channels, tmp_path):
     + [(44101, 2e-2), (7919, 2e-2)],
 )
 @pytest.mark.parametrize("wanted", [8000, 16000])
-def test_rates(rate, error, wanted, tmp_path):
+def test_rates(sample_rate, error, wanted, tmp_path):
     """A band-limited sound is the same at every rate, and nearly so at rates without a short ratio."""
-    soundfile.write(tmp_path / "a.wav", tone(rate), rate, "FLOAT")
+    soundfile.write(tmp_path / "a.wav", tone(sample_rate), sample_rate, "FLOAT")
     found, expected = read_audio(tmp_path / "a.wav", wanted, 10.0), tone(wanted)
     assert abs(len(found) - len(expected)) <= 2
     size = min(len(found), len(expected))
@@ -170,11 +175,11 @@ def test_missing_files_and_odd_rates(tmp_path):
 
 def test_features(tmp_path):
     """Frames of the training part, standardised by their own statistics, have mean 0 and deviation 1."""
-    settings, files = MelSettings(8000, 20, 5.0), [tmp_path / f"{i}.wav" for i in range(3)]
+    settings, files = LogMelSettings(8000, 20, 5.0), [tmp_path / f"{i}.wav" for i in range(3)]
     for i, path in enumerate(files):
         noise = np.random.default_rng(i).normal(size=(i + 1) * 3000)
         soundfile.write(path, 0.1 * noise, 8000, "FLOAT")
-    features = AudioFeatures(settings, Statistics.of(map(settings.frames, files)))
+    features = AudioFeatureExtractor(settings, Statistics.from_data(map(settings.frames, files)))
     frames = [features(path) for path in files]
     assert [part.shape for part in frames] == [(36, 20), (73, 20), (111, 20)]
     every = np.concatenate(frames)
@@ -182,28 +187,28 @@ def test_features(tmp_path):
     np.testing.assert_allclose(every.mean(0), 0, atol=1e-5)
     np.testing.assert_allclose(every.std(0), 1, rtol=1e-4)
     expected = log_mel(torch.from_numpy(read_audio(files[0], 8000, 5.0)), 8000, 20).numpy()
-    again = frames[0] * features.statistics.deviation + features.statistics.mean
+    again = frames[0] * features.statistics.std + features.statistics.mean
     np.testing.assert_allclose(again, expected, rtol=1e-5)
-    (tmp_path / FILE).write_text(features.to_json())
-    assert AudioFeatures.load(tmp_path) == features
+    (tmp_path / FILE_FIELD).write_text(features.to_json())
+    assert AudioFeatureExtractor.load(tmp_path) == features
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"settings": {"rate": 8000, "bands": 3}}'])
 def test_damaged_features_are_named(content, tmp_path):
-    (tmp_path / FILE).write_text(content)
+    (tmp_path / FILE_FIELD).write_text(content)
     with pytest.raises(UserError, match=r"features\.json: damaged"):
-        AudioFeatures.load(tmp_path)
+        AudioFeatureExtractor.load(tmp_path)
 
 
 def test_spoken_digits(outside_data, tmp_path):
     """Every one of the 3,000 can be used, 300 of them to test; the words are those of the file names."""
     from benchmarks.digits import unpack
-    from foveal.data.files.folders import FILE, read_folder
+    from foveal.data.files.folders import FILE_FIELD, read_folder
 
     assert unpack(outside_data / "free_spoken_digits.zip", tmp_path) == {"train": 2700, "test": 300}
     rows = [*read_folder(tmp_path / "test", ["text"])]
     assert len(rows) == 300
-    assert {row.fields["text"] for row in rows if row.fields[FILE].name.startswith("7_")} == {"seven"}
-    settings = MelSettings(8000, 40)
-    lengths = [len(settings.frames(row.fields[FILE])) for row in rows[::10]]
+    assert {row.fields["text"] for row in rows if row.fields[FILE_FIELD].name.startswith("7_")} == {"seven"}
+    settings = LogMelSettings(8000, 40)
+    lengths = [len(settings.frames(row.fields[FILE_FIELD])) for row in rows[::10]]
     assert 20 < sum(lengths) / len(lengths) < 80

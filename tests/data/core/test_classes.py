@@ -10,12 +10,12 @@ from foveal.data.core.classes import class_names
 from foveal.data.core.rows import Row
 from foveal.data.core.standardize import Statistics
 from foveal.data.images import image_examples
-from foveal.data.images.image_examples import ImageInputs
+from foveal.data.images.image_examples import ImageClassificationProcessor
 from foveal.data.text.tokenizers import ByteTokenizer
-from foveal.data.video.clip_examples import LabelOfClip
-from foveal.tasks.vqa.answer_formats import UNSEEN, AnswerForm, AnswerInputs
+from foveal.data.video.clip_examples import VideoClassificationFormat
+from foveal.tasks.vqa.answer_formats import IGNORE_INDEX, VQAClassificationFormat, VQAClassificationProcessor
 
-SEEN = Statistics.of([np.array([[0.0], [1.0]], np.float32)])
+SEEN = Statistics.from_data([np.array([[0.0], [1.0]], np.float32)])
 
 
 def test_known_classes_keep_their_numbers() -> None:
@@ -28,7 +28,7 @@ def test_known_classes_keep_their_numbers() -> None:
 class Unsearched(tuple[str, ...]):
     """Names that nobody is to go through for each row."""
 
-    def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex = 0) -> int:
+    def index(self, value: object, start: SupportsIndex = 0, eos: SupportsIndex = 0) -> int:
         raise AssertionError
 
     def __contains__(self, value: object) -> bool:
@@ -38,13 +38,13 @@ class Unsearched(tuple[str, ...]):
 def test_rows_are_numbered_by_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that many rows of many classes take no longer than both."""
     rows = [Row(f"line {number}", {"answer": name, "label": name}) for number, name in enumerate("bcab")]
-    inputs = AnswerInputs(SEEN, 8, ByteTokenizer(), False, Unsearched("abd"))
-    found = [AnswerForm().right(row, inputs, DataConfig()) for row in rows]
-    assert found == [1, UNSEEN, 0, 1]
+    inputs = VQAClassificationProcessor(SEEN, 8, ByteTokenizer(), False, Unsearched("abd"))
+    found = [VQAClassificationFormat().reference(row, inputs, DataConfig()) for row in rows]
+    assert found == [1, IGNORE_INDEX, 0, 1]
     tables, numbering = [], image_examples.numbering
     monkeypatch.setattr(image_examples, "numbering", lambda names: tables.append(names) or numbering(names))
-    clips = ImageInputs(SEEN, ("a", "b", "d"), 8)
-    numbers = [LabelOfClip().numbers(row, clips, DataConfig()) for row in rows]
+    clips = ImageClassificationProcessor(SEEN, ("a", "b", "d"), 8)
+    numbers = [VideoClassificationFormat().numbers(row, clips, DataConfig()) for row in rows]
     assert numbers[1] == "the label 'c' is not among those of training"
     assert [number.tolist() for number in numbers if not isinstance(number, str)] == [[1], [0], [1]]
     assert len(tables) == 1

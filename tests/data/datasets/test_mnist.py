@@ -9,8 +9,8 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.data import prepare_examples
-from foveal.data.datasets.mnist import digit_parts, of_idx, of_lists
-from foveal.data.images.image_examples import ImageForm
+from foveal.data.datasets.mnist import digit_splits, fashion_mnist_files, mnist_files
+from foveal.data.images.image_examples import ImageClassificationFormat
 
 COUNTS = {digit: 40 + digit for digit in range(10)}
 
@@ -26,7 +26,7 @@ def lists() -> list[tuple[str, bytes]]:
 
 
 def test_the_last_of_each_digit_are_held_out() -> None:
-    made = digit_parts(reversed(lists()))
+    made = digit_splits(reversed(lists()))
     assert sum(len(digits.labels) for digits in made.values()) == sum(COUNTS.values())
     for part, digits in made.items():
         assert digits.images.shape == (len(digits.labels), 28, 28)
@@ -40,21 +40,21 @@ def test_the_last_of_each_digit_are_held_out() -> None:
 
 
 def test_what_is_written_is_read_as_images(tmp_path: Path) -> None:
-    for name, content in of_lists(lists()):
+    for name, content in mnist_files(lists()):
         (tmp_path / name).write_bytes(content)
-    form = ImageForm()
+    form = ImageClassificationFormat()
     config = DataConfig.model_validate({"image": {"size": 28, "channels": 1}})
-    found = prepare_examples.prepare(form, str(tmp_path), None, None, config, print)
+    found = prepare_examples.prepare_examples(form, str(tmp_path), None, None, config, print)
     sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
-    assert sizes == {part: len(digits.labels) for part, digits in digit_parts(lists()).items()}
-    assert found.inputs.labels == tuple("0123456789")
+    assert sizes == {part: len(digits.labels) for part, digits in digit_splits(lists()).items()}
+    assert found.processor.labels == tuple("0123456789")
 
 
 def test_of_clothes_the_last_twentieth_is_for_validation() -> None:
     labels = np.arange(40, dtype=np.uint8)
     head = struct.pack(">HBBI", 0, 8, 1, 40)
     files = [("train-labels-idx1-ubyte.gz", gzip.compress(head + labels.tobytes())), ("t10k-a.gz", b"as is")]
-    made = dict(of_idx(files))
+    made = dict(fashion_mnist_files(files))
     assert made["t10k-a.gz"] == b"as is"
     kept, held = (gzip.decompress(made[f"{part}-labels-idx1-ubyte.gz"]) for part in ("train", "valid"))
     assert [*kept[8:]] == [*range(38)]

@@ -11,19 +11,19 @@ import pytest
 from numpy.typing import NDArray
 
 from foveal.data.datasets import moving_digits
-from foveal.data.datasets.moving_digits import SIDE, Clip, filmed, told
+from foveal.data.datasets.moving_digits import FRAME_SIDE, DigitClip, describe_clip, render_clip
 
 
-def clips(count: int = 200) -> list[tuple[tuple[int, int], Clip]]:
+def clips(count: int = 200) -> list[tuple[tuple[int, int], DigitClip]]:
     """With the sides of what moves, a bright block."""
     chance, found = Random(0), []
     for number in range(count):
         sides = 14 + number % 5, 4 + number % 12
-        found.append((sides, filmed(np.full(sides, 200, np.uint8), 8 + number % 9, chance)))
+        found.append((sides, render_clip(np.full(sides, 200, np.uint8), 8 + number % 9, chance)))
     return found
 
 
-def places_of(clip: Clip) -> NDArray[np.int64]:
+def places_of(clip: DigitClip) -> NDArray[np.int64]:
     """Down and across of the first bright pixel of each frame (T, 2)."""
     return np.array([np.argwhere(frame)[0] for frame in clip.frames])
 
@@ -39,8 +39,8 @@ def test_ways_are_those_that_are_seen() -> None:
         moved = np.sign(np.diff(places_of(clip), axis=0))
         seen = ["-".join(filter(None, (names[0][y + 1], names[1][x + 1]))) for y, x in moved.tolist()]
         assert "" not in seen
-        assert clip.ways == [seen[0], *seen]
-    assert {way for _, clip in clips() for way in clip.ways} == {
+        assert clip.directions == [seen[0], *seen]
+    assert {way for _, clip in clips() for way in clip.directions} == {
         *("up", "down", "left", "right"),
         *("-".join(pair) for pair in itertools.product(("up", "down"), ("left", "right"))),
     }
@@ -55,16 +55,16 @@ def test_walls_are_those_where_it_turns() -> None:
             for axis in (0, 1):
                 if moved[number, axis] * moved[number - 1, axis] < 0:
                     at_end = bool(moved[number - 1, axis] > 0)
-                    assert places[number, axis] == (SIDE - sides[axis] if at_end else 0)
+                    assert places[number, axis] == (FRAME_SIDE - sides[axis] if at_end else 0)
                     seen.append(names[axis, at_end])
         assert clip.walls == seen
     assert {wall for _, clip in clips() for wall in clip.walls} == {"top", "bottom", "left", "right"}
 
 
 def test_texts() -> None:
-    frames = np.zeros((2, SIDE, SIDE), np.uint8)
-    assert told(3, Clip(frames, ["up", "up"], [])) == "a 3 moves up"
-    found = told(8, Clip(frames, ["up-left", "up-left"], ["left", "top"]))
+    frames = np.zeros((2, FRAME_SIDE, FRAME_SIDE), np.uint8)
+    assert describe_clip(3, DigitClip(frames, ["up", "up"], [])) == "a 3 moves up"
+    found = describe_clip(8, DigitClip(frames, ["up-left", "up-left"], ["left", "top"]))
     assert found == "an 8 moves up-left and bounces off the left wall and off the top wall"
 
 

@@ -6,15 +6,22 @@ from collections.abc import Callable
 
 import pytest
 
-from foveal.data.datasets.synthetic_strings import LETTERS, Parts, copies, reversals, scan, scan_pairs
+from foveal.data.datasets.synthetic_strings import (
+    ALPHABET,
+    PairsBySplit,
+    copy_pairs,
+    reverse_pairs,
+    scan,
+    scan_pairs,
+)
 
 
-def content(parts: Parts) -> str:
+def content(parts: PairsBySplit) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-@pytest.mark.parametrize("make", [copies, reversals])
-def test_strings_are_of_all_lengths_and_each_is_there_once(make: Callable[[], Parts]) -> None:
+@pytest.mark.parametrize("make", [copy_pairs, reverse_pairs])
+def test_strings_are_of_all_lengths_and_each_is_there_once(make: Callable[[], PairsBySplit]) -> None:
     parts = make()
     assert {part: len(pairs) for part, pairs in parts.items()} == {"train": 50_000, "valid": 500, "test": 350}
     sources = [source for pairs in parts.values() for source, _ in pairs]
@@ -22,8 +29,8 @@ def test_strings_are_of_all_lengths_and_each_is_there_once(make: Callable[[], Pa
     for pairs in parts.values():
         for source, target in pairs:
             letters = source.split(" ")
-            assert set(letters) <= set(LETTERS)
-            assert target == (source if make is copies else source[::-1])
+            assert set(letters) <= set(ALPHABET)
+            assert target == (source if make is copy_pairs else source[::-1])
     lengths = [len(source.split()) for source, _ in parts["train"]]
     assert (min(lengths), max(lengths)) == (1, 200)
     few, many = (sum(low <= length < 2 * low for length in lengths) for low in (10, 100))
@@ -36,7 +43,7 @@ def test_strings_are_of_all_lengths_and_each_is_there_once(make: Callable[[], Pa
 
 def test_the_same_on_every_machine() -> None:
     """Not what they ought to be, but what runs and figures of others are based on."""
-    assert [content(copies()), content(reversals()), content(scan())] == [
+    assert [content(copy_pairs()), content(reverse_pairs()), content(scan())] == [
         "906b69c4de24380d",
         "a3fa7bd8f9581b4a",
         "49273abc7586da88",

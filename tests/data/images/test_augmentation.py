@@ -5,7 +5,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.data.images.augmentation import boxes, cut_out, flipped, jittered, mixed, resized, window
+from foveal.data.images.augmentation import (
+    color_jitter,
+    crop_with_padding,
+    cutout,
+    horizontal_flip,
+    mixup,
+    random_crop_boxes,
+    resized_crop,
+)
 
 
 @pytest.fixture
@@ -18,39 +26,39 @@ def each(count: int, most: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.parametrize("beyond", [None, np.array([1.5, 2.5, 3.5], np.float32)])
-def test_a_window_over_the_border(beyond):
+def test_a_window_over_the_border(fill):
     """Is one of the picture with a border around it."""
     picture = np.random.default_rng(0).integers(0, 256, (9, 11, 3), dtype=np.uint8)
     shape = ((8, 8), (8, 8), (0, 0))
     around = np.pad(picture, shape, "reflect").astype(np.float32)
-    if beyond is not None:
-        around[:] = beyond
+    if fill is not None:
+        around[:] = fill
         around[8:17, 8:19] = picture
     for top in range(-8, 12):
         for left in range(-8, 14):
-            found = window(picture, top, left, 5, beyond)
+            found = crop_with_padding(picture, top, left, 5, fill)
             assert (found == around[top + 8 : top + 13, left + 8 : left + 13]).all()
 
 
 def test_a_window_of_the_border_alone():
     picture = np.zeros((4, 4, 1), np.uint8)
     for away in (-20, -4, 4, 7, 20):
-        assert (window(picture, away, 0, 4, np.ones(1, np.float32)) == 1).all()
+        assert (crop_with_padding(picture, away, 0, 4, np.ones(1, np.float32)) == 1).all()
 
 
 def test_flipped(images):
     chosen = each(6, 2) == 1
-    found = flipped(images, chosen)
+    found = horizontal_flip(images, chosen)
     assert 0 < chosen.sum() < 6
     for number, image in enumerate(images.numpy()):
         assert (found[number].numpy() == (image[..., ::-1] if chosen[number] else image)).all()
-    assert (flipped(found, chosen) == images).all()
+    assert (horizontal_flip(found, chosen) == images).all()
 
 
 @pytest.mark.parametrize("side", [1, 2, 5, 30])
 def test_cut_out(side, images):
     row, column = each(6, 8, 3), each(6, 10, 4)
-    found = cut_out(images, row, column, side)
+    found = cutout(images, row, column, side)
     for number, image in enumerate(images.numpy().copy()):
         for y in range(8):
             for x in range(10):
@@ -68,7 +76,7 @@ def drawn(*shape: int) -> Tensor:
 def test_boxes(shape):
     """Inside, of the areas and proportions that are wanted, and anywhere."""
     count = 4000
-    found = boxes(
+    found = random_crop_boxes(
         torch.tensor([shape] * count), drawn(10, count), drawn(10, count), drawn(count), drawn(count)
     )
     top, left, height, width = found.T.double()
@@ -90,10 +98,10 @@ def test_the_first_box_that_fits_else_the_largest():
     area = (share - 0.08) / 0.92
     ratio = torch.tensor([[0.99], [0.5], [0.5]]).double()
     half = torch.tensor([0.5]).double()
-    assert boxes(torch.tensor([[32, 32]]), area, ratio, half, half).tolist() == [[8, 8, 16, 16]]
+    assert random_crop_boxes(torch.tensor([[32, 32]]), area, ratio, half, half).tolist() == [[8, 8, 16, 16]]
     whole = torch.ones(3, 1).double()
-    assert boxes(torch.tensor([[30, 90]]), whole, ratio, half, half).tolist() == [[0, 25, 30, 40]]
-    assert boxes(torch.tensor([[90, 30]]), whole, ratio, half, half).tolist() == [[25, 0, 40, 30]]
+    assert random_crop_boxes(torch.tensor([[30, 90]]), whole, ratio, half, half).tolist() == [[0, 25, 30, 40]]
+    assert random_crop_boxes(torch.tensor([[90, 30]]), whole, ratio, half, half).tolist() == [[25, 0, 40, 30]]
 
 
 def triangle(old: int, new: int) -> np.ndarray:
@@ -110,7 +118,7 @@ def test_resized(box):
     top, left, height, width = box
     part = picture[top : top + height, left : left + width].astype(float)
     expected = np.einsum("yh,xw,hwc->cyx", triangle(height, 12), triangle(width, 12), part)
-    found = resized(torch.from_numpy(picture), box, 12)
+    found = resized_crop(torch.from_numpy(picture), box, 12)
     assert np.abs(found.numpy() - expected).max() <= 1.5  # rounded twice
 
 
@@ -118,7 +126,7 @@ def test_resized(box):
 def test_jittered(channels):
     levels = torch.rand(5, channels, 4, 6) * 255
     factors = torch.rand(3, 5) * 2
-    found = jittered(levels, *factors)
+    found = color_jitter(levels, *factors)
     for number, image in enumerate(levels.double().numpy()):
         brightness, contrast, saturation = factors[:, number].tolist()
         weights = np.array([0.299, 0.587, 0.114] if channels == 3 else [1.0])
@@ -129,12 +137,12 @@ def test_jittered(channels):
         image = np.clip(grey + (image - grey) * saturation, 0, 255)
         assert np.abs(found[number].numpy() - image).max() < 1e-3
     same = torch.ones(5)
-    assert torch.allclose(jittered(levels, same, same, same), levels, atol=1e-4)
+    assert torch.allclose(color_jitter(levels, same, same, same), levels, atol=1e-4)
 
 
 def test_mixed(images):
     share, label = torch.rand(6), torch.arange(6)
-    found = mixed({"source": images, "label": label}, share)
+    found = mixup({"source": images, "label": label}, share)
     for number in range(6):
         before = (number - 1) % 6
         wanted = share[number] * images[number] + (1 - share[number]) * images[before]

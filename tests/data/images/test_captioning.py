@@ -12,19 +12,19 @@ import torch
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.split_data import Part
+from foveal.data.core.split_data import SplitData
 from foveal.data.images import image_rows
-from foveal.data.images.captioning import CaptionForm
-from foveal.data.images.image_batches import HeldOutPictures, PictureOrder
-from foveal.data.images.image_examples import Pictures
+from foveal.data.images.captioning import CaptioningFormat
+from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
+from foveal.data.images.image_examples import ImageExamples
 from foveal.data.infer_task import infer_task
-from foveal.data.text.special_tokens import Marks
+from foveal.data.text.special_tokens import SpecialTokens
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 
 Image = pytest.importorskip("PIL.Image")
 
-FORM = CaptionForm()
-CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", longest=6, valid=0.2, test=0.2)
+FORM = CaptioningFormat()
+CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", max_length=6, valid=0.2, test=0.2)
 WORDS = ("one", "two red", "three blue dogs")
 
 
@@ -41,23 +41,25 @@ def captioned(count: int, column: str = "text", *rows: str) -> dict[str, bytes]:
 
 
 def prepared(data: str, valid: str | None = None, **settings: Any) -> Any:
-    return prepare_examples.prepare(FORM, data, valid, None, CONFIG.model_copy(update=settings), print)
+    return prepare_examples.prepare_examples(
+        FORM, data, valid, None, CONFIG.model_copy(update=settings), print
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("column", ["text", "text_en"])
-def test_a_table_says_the_texts(tmp_path: Path, place: str, column: str) -> None:
-    data = write(tmp_path / place, captioned(30, column))
+def test_a_table_says_the_texts(tmp_path: Path, location: str, column: str) -> None:
+    data = write(tmp_path / location, captioned(30, column))
     found = prepared(data, valid=data, column=column)
     train, pixels = found.train, scenes(30).reshape(-1, 3).astype(float)
-    assert train.answers == [text(n) for n in range(30)]
+    assert train.references == [text(n) for n in range(30)]
     assert train.sources[3] == f"{data}/images/3.png"
     assert all((train.examples[row] == picture).all() for row, picture in enumerate(scenes(30)))
-    assert np.allclose(found.inputs.statistics.mean, pixels.mean(0))
-    assert np.allclose(found.inputs.statistics.deviation, pixels.std(0))
+    assert np.allclose(found.processor.statistics.mean, pixels.mean(0))
+    assert np.allclose(found.processor.statistics.std, pixels.std(0))
     facts = found.facts["parts"]["train"]
     assert (facts["examples"], facts["images"], facts["target_tokens"]) == (30, 30, 60 + 30)
-    assert found.inputs.room.of(0) == int(1.5 * 3) + 1
+    assert found.processor.length_limit.from_data(0) == int(1.5 * 3) + 1
 
 
 def test_a_picture_of_several_texts_is_read_and_kept_once(
@@ -73,41 +75,41 @@ def test_a_picture_of_several_texts_is_read_and_kept_once(
     assert len(read) == 2 * 4  # as training and as validation data
     examples = found.train.examples
     assert len(examples) == 7
-    assert len(examples.kept) == 4
+    assert len(examples.unique_images) == 4
     assert examples.columns["picture"].tolist() == [0, 1, 2, 3, 3, 3, 1]
     assert all((examples[row] == scenes(4)[number]).all() for row, number in enumerate([0, 1, 2, 3, 3, 3, 1]))
-    assert np.allclose(found.inputs.statistics.mean, scenes(4).reshape(-1, 3).astype(float).mean(0))
+    assert np.allclose(found.processor.statistics.mean, scenes(4).reshape(-1, 3).astype(float).mean(0))
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> Part[Pictures]:
+def part(tmp_path: Path) -> SplitData[ImageExamples]:
     data = write(tmp_path / "a", captioned(30))
-    train: Part[Pictures] = prepared(data, valid=data).train
+    train: SplitData[ImageExamples] = prepared(data, valid=data).train
     return train
 
 
-def test_a_batch_holds_images_and_the_tokens_of_their_texts(part: Part[Pictures]) -> None:
-    batch = HeldOutPictures(part.examples, ImageConfig(batch=4)).batch(0, 1)
+def test_a_batch_holds_images_and_the_tokens_of_their_texts(split: SplitData[ImageExamples]) -> None:
+    batch = ImageEvalBatches(split.examples, ImageConfig(batch=4)).batch(0, 1)
     assert batch.rows.tolist() == [4, 5, 6, 7]
     assert batch.lengths.keys() == {"target"}
     assert batch.lengths["target"].tolist() == [3, 4, 2, 3]  # stops counted
     assert batch.tokens == 12
-    target, marks = part.examples.inputs.target, Marks(part.examples.inputs.target.size)
+    target, marks = split.examples.processor.target, SpecialTokens(split.examples.processor.target.size)
     for row, tokens, length in zip(
         batch.rows.tolist(), batch.columns["target"].tolist(), batch.lengths["target"].tolist(), strict=True
     ):
         assert target.decode(tokens[: length - 1]).strip() == text(row)
-        assert tokens[length - 1] == marks.stop
+        assert tokens[length - 1] == marks.eos
         assert not any(tokens[length:])
-    statistics = part.examples.inputs.statistics
-    expected = (scenes(30)[4:8] - np.array(statistics.mean)) / np.array(statistics.deviation)
+    statistics = split.examples.processor.statistics
+    expected = (scenes(30)[4:8] - np.array(statistics.mean)) / np.array(statistics.std)
     expected = torch.tensor(expected.transpose(0, 3, 1, 2), dtype=torch.float32)
     torch.testing.assert_close(batch.columns["source"], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_text_goes_with_its_image_however_that_is_changed(part: Part[Pictures]) -> None:
+def test_a_text_goes_with_its_image_however_that_is_changed(split: SplitData[ImageExamples]) -> None:
     augment = AugmentConfig(crop="shift", shift=2, flip=True, jitter=0.3)
-    order = PictureOrder(part.examples, 8, augment, seed=1)
+    order = ImageTrainBatches(split.examples, 8, augment, seed=1)
     seen = []
     for epoch in range(2):
         batches = [order.batch(epoch, index) for index in range(order.per_epoch)]
@@ -115,10 +117,10 @@ def test_a_text_goes_with_its_image_however_that_is_changed(part: Part[Pictures]
         for batch in batches:
             for number, row in enumerate(batch.rows.tolist()):
                 own = {name: column[number] for name, column in batch.columns.items()}
-                assert part.examples.inputs.told(own).strip() == text(row)
+                assert split.examples.processor.caption(own).strip() == text(row)
             assert batch.tokens == int(batch.lengths["target"].sum())
         seen.append(torch.cat([batch.columns["source"] for batch in batches]))
-    again = PictureOrder(part.examples, 8, augment, seed=1).batch(1, 0)
+    again = ImageTrainBatches(split.examples, 8, augment, seed=1).batch(1, 0)
     assert torch.equal(again.columns["source"], seen[1][: len(again.rows)])
     assert not torch.equal(*seen)
 
@@ -130,17 +132,17 @@ def test_all_texts_of_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
     data = write(tmp_path / "a", rows | again)
     found = prepared(data)
     every = (found.train, found.valid, found.test)
-    sides = [set(part.contents) for part in every if part is not None]
+    sides = [set(part.content_hashes) for part in every if part is not None]
     assert sum(map(len, sides)) == len(set().union(*sides)) == 40
     assert [facts["images"] for facts in found.facts["parts"].values()] == [*map(len, sides)]
     assert sum(len(part) for part in every if part is not None) == 80
     for part in every:
         if part is not None:
-            assert part.answers.count("four") == len(set(part.contents)) == len(part) / 2
+            assert part.references.count("four") == len(set(part.content_hashes)) == len(part) / 2
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
+def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
     rows = [
         "images/31.png,",
         "none.png,two",
@@ -150,14 +152,14 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
     files = captioned(30, "text", *rows)
     files |= {"images/31.png": png(scenes(1)[0]), "cut.png": files["images/1.png"][:-60]}
     files |= {"images/more.png": png(scenes(1)[0]), "notes.txt": b"no picture"}
-    data = write(tmp_path / place, files)
+    data = write(tmp_path / location, files)
     config = CONFIG.model_copy(update={"tokenizer": "character", "longest": 16})
     aside: list[Any] = []
     found = [*FORM.read(data, config, aside)]
-    inputs = FORM.make_inputs(data, found, config)
+    inputs = FORM.make_processor(data, found, config)
     train = FORM.encode(found, inputs, config, aside)
     assert len(train) == 30
-    whys = [(row.place.removeprefix(data).strip("/, "), row.why) for row in aside]
+    whys = [(row.location.removeprefix(data).strip("/, "), row.reason) for row in aside]
     assert [why for _, why in whys] == [
         "'text' is empty; fill it in or leave the row out",
         "no such file: none.png; mend the name or leave the row out",
@@ -173,30 +175,32 @@ def test_one_text_for_all_is_told(tmp_path: Path) -> None:
     files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
     table = "\n".join(["file_name,text", *(f"{name},a dog" for name in files)])
     data, said = write(tmp_path / "a", files | {"metadata.csv": table.encode()}), []
-    prepare_examples.prepare(FORM, data, None, None, CONFIG, said.append)
+    prepare_examples.prepare_examples(FORM, data, None, None, CONFIG, said.append)
     (line,) = said
     assert "rows to train on have the text 'a dog', so nothing else is learnt" in line
     said.clear()
-    prepare_examples.prepare(FORM, write(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append)
+    prepare_examples.prepare_examples(
+        FORM, write(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append
+    )
     assert said == []
 
 
 def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
     data = write(tmp_path / "a", captioned(20))
     found = prepared(data, valid=data)
-    for name, content in found.inputs.files().items():
+    for name, content in found.processor.files().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    opened = FORM.open_inputs(tmp_path)
-    assert opened.files() == found.inputs.files()
-    again, facts = prepare_examples.prepare_held_out(FORM, data, CONFIG, opened, print)
+    opened = FORM.load_processor(tmp_path)
+    assert opened.files() == found.processor.files()
+    again, facts = prepare_examples.prepare_eval_examples(FORM, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     batches = [
-        HeldOutPictures(one.examples, ImageConfig(batch=20)).batch(0, 0) for one in (found.train, again)
+        ImageEvalBatches(one.examples, ImageConfig(batch=20)).batch(0, 0) for one in (found.train, again)
     ]
     assert all(torch.equal(column, batches[1].columns[name]) for name, column in batches[0].columns.items())
-    _, pictures, _ = prepare_examples.read_questions(FORM, data, opened, CONFIG, print)
-    asked = HeldOutPictures(pictures, ImageConfig(batch=20)).batch(0, 0)
+    _, pictures, _ = prepare_examples.read_unlabeled(FORM, data, opened, CONFIG, print)
+    asked = ImageEvalBatches(pictures, ImageConfig(batch=20)).batch(0, 0)
     assert asked.columns.keys() == {"source"}
     assert (asked.lengths, asked.tokens) == ({}, 20)
 
@@ -218,26 +222,26 @@ def test_parquet_has_texts_too(tmp_path: Path) -> None:
     table = arrow.table({"image": pictures, "text": [text(n) for n in range(12)]})
     parquet.write_table(table, tmp_path / "a.parquet")
     found = prepared(str(tmp_path / "a.parquet"), valid=str(tmp_path / "a.parquet"))
-    assert found.train.answers == [text(n) for n in range(12)]
+    assert found.train.references == [text(n) for n in range(12)]
     assert (found.train.examples[5] == scenes(12)[5]).all()
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_task_is_seen_from_the_table(tmp_path: Path, place: str) -> None:
+def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     """A text and no label; other names are said by the settings."""
-    data = write(tmp_path / place, captioned(9))
+    data = write(tmp_path / location, captioned(9))
     assert infer_task(data, {}) == "caption"
     assert infer_task(data, {"column": "words"}) == "images"
     assert infer_task(data, {"label": "text"}) == "images"
-    other = write(tmp_path / f"other{place}", captioned(9, "words"))
+    other = write(tmp_path / f"other{location}", captioned(9, "words"))
     assert infer_task(other, {}) == "images"
     assert infer_task(other, {"column": "words"}) == "caption"
-    both = write(tmp_path / f"both{place}", captioned(9, "text,label"))
+    both = write(tmp_path / f"both{location}", captioned(9, "text,label"))
     assert infer_task(both, {}) == "images"
     inside = {
         f"{part}/{name}": content for part in ("train", "test") for name, content in captioned(9).items()
     }
-    assert infer_task(write(tmp_path / f"parts{place}", inside), {}) == "caption"
+    assert infer_task(write(tmp_path / f"parts{location}", inside), {}) == "caption"
 
 
 def test_rows_of_json_lines(tmp_path: Path) -> None:
@@ -245,7 +249,7 @@ def test_rows_of_json_lines(tmp_path: Path) -> None:
     rows = (json.dumps({"file_name": name, "text": text(n)}) for n, name in enumerate(files))
     data = write(tmp_path / "a", files | {"metadata.jsonl": "\n".join(rows).encode()})
     assert infer_task(data, {}) == "caption"
-    assert prepared(data, valid=data).train.answers == [text(n) for n in range(12)]
+    assert prepared(data, valid=data).train.references == [text(n) for n in range(12)]
 
 
 def test_grey_images(tmp_path: Path) -> None:
@@ -255,7 +259,7 @@ def test_grey_images(tmp_path: Path) -> None:
     config = {"image": ImageConfig(size=SIDE, channels=1)}
     found = prepared(data, valid=data, **config)
     assert (found.train.examples[0][..., 0] == np.asarray(Image.open(out))).all()
-    assert len(found.inputs.statistics.mean) == 1
+    assert len(found.processor.statistics.mean) == 1
 
 
 def test_emoji(outside_data: Path) -> None:

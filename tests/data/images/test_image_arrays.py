@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.images.image_examples import ImageForm
-from foveal.data.images.image_files import is_pictures
+from foveal.data.images.image_examples import ImageClassificationFormat
+from foveal.data.images.image_files import is_image_data
 from foveal.data.infer_task import infer_task
 
 Image = pytest.importorskip("PIL.Image")
 pyarrow = pytest.importorskip("pyarrow")
 
 SIDE = 8
-FORM = ImageForm()
+FORM = ImageClassificationFormat()
 
 
 def levels(count: int, *more: int, seed: int = 0) -> NDArray[np.uint8]:
@@ -31,7 +31,7 @@ def levels(count: int, *more: int, seed: int = 0) -> NDArray[np.uint8]:
 
 def prepared(data: Path, channels: int = 1, **settings: Any) -> Any:
     config = DataConfig(image=ImageConfig(size=SIDE, channels=channels), valid=0.2, test=0.2, **settings)
-    return prepare_examples.prepare(FORM, str(data), None, None, config, print)
+    return prepare_examples.prepare_examples(FORM, str(data), None, None, config, print)
 
 
 def refusal(data: Path, **settings: Any) -> str:
@@ -42,16 +42,16 @@ def refusal(data: Path, **settings: Any) -> str:
     return str(caught.value)
 
 
-def check(found: Any, part: str, pictures: NDArray[np.uint8], labels: list[str]) -> None:
-    one = getattr(found, part)
+def check(found: Any, split: str, pictures: NDArray[np.uint8], labels: list[str]) -> None:
+    one = getattr(found, split)
     assert one.answers == labels
     assert all((one.examples[n].squeeze() == picture.squeeze()).all() for n, picture in enumerate(pictures))
 
 
-def asked(data: Path, inputs: Any) -> int:
+def asked(data: Path, processor: Any) -> int:
     """How many pictures can be asked about."""
-    config = DataConfig(image=ImageConfig(size=SIDE, channels=inputs.channels))
-    return len(prepare_examples.read_questions(FORM, str(data), inputs, config, print)[1])
+    config = DataConfig(image=ImageConfig(size=SIDE, channels=processor.channels))
+    return len(prepare_examples.read_unlabeled(FORM, str(data), processor, config, print)[1])
 
 
 def idx(values: NDArray[np.uint8]) -> bytes:
@@ -66,13 +66,13 @@ def test_idx(tmp_path, end):
             content = idx(values.astype(np.uint8))
             file = tmp_path / f"{name}-{kind}-ubyte{end}"
             file.write_bytes(gzip.compress(content) if end else content)
-    assert is_pictures(str(tmp_path))
+    assert is_image_data(str(tmp_path))
     found = prepared(tmp_path)
     check(found, "train", levels(20), [str(n % 3) for n in range(20)])
     check(found, "test", levels(6), [str(n % 3) for n in range(6)])
     assert found.valid is None
     assert found.train.sources[4] == f"{tmp_path}/train-images-idx3-ubyte{end}, image 5"
-    assert asked(tmp_path, found.inputs) == 26
+    assert asked(tmp_path, found.processor) == 26
     one = prepared(tmp_path / f"train-images-idx3-ubyte{end}")
     assert sum(map(len, (one.train, one.valid, one.test))) == 20
 
@@ -109,18 +109,18 @@ def test_arrays_in_parts(tmp_path, names, more):
         arrays[image.format(part)] = levels(count, *more)
         arrays[label.format(part)] = (np.arange(count) % 3)[:, None]
     np.savez(tmp_path / "a.npz", **arrays)
-    assert is_pictures(str(tmp_path / "a.npz"))
+    assert is_image_data(str(tmp_path / "a.npz"))
     found = prepared(tmp_path / "a.npz", channels=3 if more == (3,) else 1)
     for part, count in (("train", 20), ("valid", 5), ("test", 6)):
         check(found, part, levels(count, *more), [str(n % 3) for n in range(count)])
-    assert asked(tmp_path / "a.npz", found.inputs) == 31
+    assert asked(tmp_path / "a.npz", found.processor) == 31
 
 
 def test_arrays_without_parts(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, images=levels(40) / 255, labels=np.array(["cat", "dog"] * 20))
     found = prepared(path)
-    assert found.inputs.labels == ("cat", "dog")
+    assert found.processor.labels == ("cat", "dog")
     assert sum(map(len, (found.train, found.valid, found.test))) == 40
     row = int(found.train.sources[3].rsplit(" ", 1)[1]) - 1
     assert (found.train.examples[3][..., 0] == levels(40)[row]).all()
@@ -135,7 +135,7 @@ def test_a_dark_picture_is_read_like_its_neighbours(tmp_path, kind):
     images[30] = np.nan if kind == np.float32 else -1
     np.savez(path, images=images, labels=np.arange(40) % 2)
     found = prepared(path)
-    assert [(row.place, row.why.split(";")[0]) for row in found.aside] == [
+    assert [(row.location, row.reason.split(";")[0]) for row in found.skipped] == [
         (f"{path}, image 31", f"its values go from {images[30].min():g} to {images[30].max():g}")
     ]
     seen = 0
@@ -161,9 +161,9 @@ def test_arrays_that_are_no_pictures(tmp_path):
     assert "no arrays images and labels that can be read" in refusal(path)
     np.savez(path, images=levels(20), labels=np.arange(20))
     path.write_bytes(path.read_bytes()[:500])
-    assert not is_pictures(str(path))
+    assert not is_image_data(str(path))
     np.savez(path, x=np.zeros((4, 5, 6)), y=np.arange(4))
-    assert not is_pictures(str(path))  # but series
+    assert not is_image_data(str(path))  # but series
 
 
 def png(picture: NDArray[np.uint8]) -> bytes:
@@ -190,11 +190,11 @@ def test_parquet(tmp_path, column):
     for part in ("train", "test"):
         values = [{"bytes": png(picture), "path": None} for picture in pictures]
         table(tmp_path / f"{part}.parquet", column, values, [0, 1] * 10, ["cat", "dog"])
-    assert is_pictures(str(tmp_path))
+    assert is_image_data(str(tmp_path))
     found = prepared(tmp_path, channels=3)
     check(found, "train", pictures, ["cat", "dog"] * 10)
     check(found, "test", pictures, ["cat", "dog"] * 10)
-    assert asked(tmp_path / "test.parquet", found.inputs) == 20
+    assert asked(tmp_path / "test.parquet", found.processor) == 20
 
 
 def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
@@ -203,7 +203,7 @@ def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
     table(path, "image", [*values, b"", None, values[0]], ["a", "b"] * 15 + ["a", "a", ""])
     found = prepared(path)
     assert sum(map(len, (found.train, found.valid, found.test))) == 30
-    assert [(row.place, row.why.split(";")[0]) for row in found.aside] == [
+    assert [(row.location, row.reason.split(";")[0]) for row in found.skipped] == [
         (f"{path}, row 31", "empty"),
         (f"{path}, row 32", "'image' holds no bytes of a picture, nor its file"),
         (f"{path}, row 33", "'label' is empty"),
@@ -212,7 +212,9 @@ def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
     table(path, "image", [{"bytes": None, "path": "a.png"}] * 3, [0, 1, 7], ["cat", "dog"])
     assert "'image' holds no bytes of a picture" in refusal(path)
     table(path, "image", [{"bytes": value} for value in values], [0, 1, 7] * 10, ["cat", "dog"])
-    assert "'label' is 7, and there are 2 classes" in {row.why.split(";")[0] for row in prepared(path).aside}
+    assert "'label' is 7, and there are 2 classes" in {
+        row.reason.split(";")[0] for row in prepared(path).skipped
+    }
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
@@ -229,15 +231,15 @@ def test_a_table_of_files(tmp_path, suffix):
     if suffix != ".jsonl":
         lines = [f"image{between}label", *(between.join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
-    assert is_pictures(str(path))
+    assert is_image_data(str(path))
     assert infer_task(str(path), {}) == "images"
     found = prepared(path, channels=3)
     assert sum(map(len, (found.train, found.valid, found.test))) == 20
-    assert [row.why.split(";")[0].split(":")[0] for row in found.aside] == [
+    assert [row.reason.split(";")[0].split(":")[0] for row in found.skipped] == [
         "can't be read",
         "'image' holds no bytes of a picture, nor its file",
     ]
-    assert asked(path, found.inputs) == 20
+    assert asked(path, found.processor) == 20
 
 
 def test_a_table_of_texts_with_an_image_somewhere_is_none_of_pictures(tmp_path):

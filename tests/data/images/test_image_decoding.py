@@ -10,20 +10,20 @@ from PIL import Image
 
 from foveal.data.images import image_decoding
 from foveal.data.images.image_decoding import (
-    FORMATS,
+    IMAGE_FORMATS,
     Pixels,
-    enlarged,
-    enlarged_shape,
-    from_array,
-    read_picture,
-    stored,
+    decode_image,
+    image_from_array,
+    stored_short_side,
+    upscale,
+    upscaled_shape,
 )
-from foveal.data.images.image_files import picture_of
+from foveal.data.images.image_files import load_image
 from tests.data.made_pictures import SIDE, luma, scene, tiff, written
 
 
 def pixels(content: bytes, size: int = SIDE, channels: int = 3) -> Pixels:
-    picture = read_picture(content, size, channels)
+    picture = decode_image(content, size, channels)
     assert not isinstance(picture, str), picture
     found = picture.pixels
     assert found.dtype == np.uint8
@@ -33,14 +33,14 @@ def pixels(content: bytes, size: int = SIDE, channels: int = 3) -> Pixels:
 
 
 def refusal(content: bytes) -> str:
-    found = read_picture(content, SIDE, 3)
+    found = decode_image(content, SIDE, 3)
     assert isinstance(found, str)
     assert found
     assert "\n" not in found
     return found
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", IMAGE_FORMATS)
 def test_forms_by_content(form):
     """A file of the size that is seen stays as it is, bit for bit, where its form loses nothing."""
     whole = scene()
@@ -164,18 +164,18 @@ def test_sizes(shape, kept, seen):
     size that is seen."""
     found = pixels(written(Image.fromarray(scene(*shape))), 16)
     assert found.shape == (*kept, 3)
-    assert stored(min(shape), 16) == min(kept)
-    assert enlarged(found, 16).shape == (*seen, 3)
-    assert enlarged(found[..., :1], 16).shape == (*seen, 1)
-    assert enlarged_shape(*kept, 16) == seen
+    assert stored_short_side(min(shape), 16) == min(kept)
+    assert upscale(found, 16).shape == (*seen, 3)
+    assert upscale(found[..., :1], 16).shape == (*seen, 1)
+    assert upscaled_shape(*kept, 16) == seen
 
 
 def test_enlarged_pictures_are_those_of_pillow():
     small = scene(8, 12)
     large = Image.fromarray(small).resize((24, 16), Image.Resampling.BILINEAR)
-    assert np.array_equal(enlarged(small, 16), np.asarray(large))
-    assert enlarged(small, 16).flags.writeable
-    assert enlarged(small, 8) is small
+    assert np.array_equal(upscale(small, 16), np.asarray(large))
+    assert upscale(small, 16).flags.writeable
+    assert upscale(small, 8) is small
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG"])
@@ -194,11 +194,11 @@ def test_large_ones_become_means(form):
 def test_other_bytes_give_a_reason():
     assert refusal(b"") == "empty; get the file anew"
     draw = random.Random(0)
-    whole = {form: written(Image.fromarray(scene(40, 40)), form) for form in FORMATS}
+    whole = {form: written(Image.fromarray(scene(40, 40)), form) for form in IMAGE_FORMATS}
     for content in whole.values():
         for _ in range(20):
             start, some = draw.randrange(len(content)), draw.randbytes(draw.randrange(1, 9))
-            found = read_picture(content[:start] + some + content[start + len(some) :], SIDE, 3)
+            found = decode_image(content[:start] + some + content[start + len(some) :], SIDE, 3)
             assert isinstance(found, str) or found.pixels.dtype == np.uint8
             refusal(content[:4] + draw.randbytes(200))
     for content in (b"hello\n", bytes(999), draw.randbytes(999), b"%PDF-1.7\n", b"<svg></svg>"):
@@ -233,15 +233,15 @@ def test_arrays():
         np.dstack([whole, np.full((20, 30), 255, np.uint8)]),
     ):
         for channels in (1, 3):
-            found = from_array(values, SIDE, channels)
+            found = image_from_array(values, SIDE, channels)
             assert not isinstance(found, str)
             shown = pixels(written(Image.fromarray(values.squeeze())), channels=channels)
             assert (found.pixels == shown).all()
     for shape in ((4,), (4, 4, 2), (4, 4, 5), (0, 4), (2, 4, 4, 3)):
-        assert "channels is needed" in str(from_array(np.zeros(shape, np.uint8), SIDE, 3))
+        assert "channels is needed" in str(image_from_array(np.zeros(shape, np.uint8), SIDE, 3))
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", IMAGE_FORMATS)
 @pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
 def test_the_same_picture_at_any_size(form: str, mode: str) -> None:
     """What tells it from others depends neither on how large it is needed nor in how many channels."""
@@ -252,13 +252,13 @@ def test_the_same_picture_at_any_size(form: str, mode: str) -> None:
     contents = set()
     for size in (8, 16, 30, 60, 224):
         for channels in (1, 3):
-            found = read_picture(content, size, channels)
+            found = decode_image(content, size, channels)
             assert not isinstance(found, str)
             contents.add(found.content)
     assert len(contents) == 1
     other = picture.copy()
     other.putpixel((199, 59), 0)
-    changed = read_picture(written(other, form), 8, 1)
+    changed = decode_image(written(other, form), 8, 1)
     assert not isinstance(changed, str)
     assert changed.content not in contents
 
@@ -267,15 +267,15 @@ def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None
     """Files that keep them exactly, arrays, and parts that are looked at one after the other."""
     levels = scene(60, 200)
     plain, opaque = Image.fromarray(levels), Image.fromarray(levels).convert("RGBA")
-    found = [read_picture(written(plain, form), 30, 3) for form in ("PNG", "BMP", "TIFF")]
-    found += [read_picture(written(opaque), 30, 3), from_array(levels, 30, 3)]
+    found = [decode_image(written(plain, form), 30, 3) for form in ("PNG", "BMP", "TIFF")]
+    found += [decode_image(written(opaque), 30, 3), image_from_array(levels, 30, 3)]
     monkeypatch.setattr(image_decoding, "STRIP", 700)
-    found += [from_array(levels, 30, 3)]
+    found += [image_from_array(levels, 30, 3)]
     contents = [one.content for one in found if not isinstance(one, str)]
     assert len(contents) == len(found)
     assert len({*contents}) == 1
     grey = levels[:SIDE, :SIDE, 0]
-    again, read = from_array(grey, SIDE, 1), read_picture(written(Image.fromarray(grey)), SIDE, 1)
+    again, read = image_from_array(grey, SIDE, 1), decode_image(written(Image.fromarray(grey)), SIDE, 1)
     assert not isinstance(again, str)
     assert not isinstance(read, str)
     assert again.content == read.content
@@ -283,4 +283,4 @@ def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_folder_is_no_picture(tmp_path: Path) -> None:
-    assert picture_of(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"
+    assert load_image(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"

@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 from foveal.config import AugmentConfig, ConfigError, DataConfig, ImageConfig, load_config
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.split_data import Part
+from foveal.data.core.split_data import SplitData
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_batches import HeldOutPictures, PictureOrder
-from foveal.data.images.image_examples import ImageForm, ImageInputs, Pictures
-from foveal.data.images.image_files import is_pictures
+from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
+from foveal.data.images.image_examples import (
+    ImageClassificationFormat,
+    ImageClassificationProcessor,
+    ImageExamples,
+)
+from foveal.data.images.image_files import is_image_data
 
 Image = pytest.importorskip("PIL.Image")
 
 SIDE = 8
-FORM = ImageForm()
+FORM = ImageClassificationFormat()
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), valid=0.2, test=0.2)
 
 
@@ -63,7 +67,9 @@ def within(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def prepared(data: str, valid: str | None = None, test: str | None = None, **settings: Any) -> Any:
-    return prepare_examples.prepare(FORM, data, valid, test, CONFIG.model_copy(update=settings), print)
+    return prepare_examples.prepare_examples(
+        FORM, data, valid, test, CONFIG.model_copy(update=settings), print
+    )
 
 
 def refusal(data: str, **settings: Any) -> str:
@@ -77,12 +83,12 @@ PLACES = ["photos", "photos.zip"]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_folder_for_each_class(tmp_path, place):
-    data = write(tmp_path / place, by_class(30))
+def test_a_folder_for_each_class(tmp_path, location):
+    data = write(tmp_path / location, by_class(30))
     found = prepared(data, valid=data)
     train = found.train
-    assert found.inputs.labels == ("a", "b")
-    assert train.answers == ["a"] * 15 + ["b"] * 15
+    assert found.processor.labels == ("a", "b")
+    assert train.references == ["a"] * 15 + ["b"] * 15
     assert [Path(source).name for source in train.sources] == [
         f"{n:03}.png" for n in (*range(0, 30, 2), *range(1, 30, 2))
     ]
@@ -90,9 +96,9 @@ def test_a_folder_for_each_class(tmp_path, place):
     ordered = [*pictures[::2], *pictures[1::2]]
     assert all((train.examples[row] == picture).all() for row, picture in enumerate(ordered))
     pixels = pictures.reshape(-1, 3).astype(float)
-    assert np.allclose(found.inputs.statistics.mean, pixels.mean(0))
-    assert np.allclose(found.inputs.statistics.deviation, pixels.std(0))
-    batch = HeldOutPictures(train.examples, ImageConfig(batch=30)).batch(0, 0)
+    assert np.allclose(found.processor.statistics.mean, pixels.mean(0))
+    assert np.allclose(found.processor.statistics.std, pixels.std(0))
+    batch = ImageEvalBatches(train.examples, ImageConfig(batch=30)).batch(0, 0)
     expected = ((np.stack(ordered) - pixels.mean(0)) / pixels.std(0)).transpose(0, 3, 1, 2)
     assert torch.allclose(batch.columns["source"], torch.tensor(expected, dtype=torch.float32), atol=1e-5)
     assert batch.columns["label"].tolist() == [0] * 15 + [1] * 15
@@ -100,54 +106,54 @@ def test_a_folder_for_each_class(tmp_path, place):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("names", [("train", "test"), ("train", "val", "test"), ("train", "valid")])
-def test_a_folder_for_each_part(tmp_path, place, names):
+def test_a_folder_for_each_part(tmp_path, location, names):
     files: dict[str, bytes] = {}
     for seed, name in enumerate(names):
         files |= within(name, by_class(10 + seed, seed))
-    found = prepared(write(tmp_path / place, files))
+    found = prepared(write(tmp_path / location, files))
     sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
     told = {"val": "valid"}
     assert sizes == {told.get(name, name): 10 + seed for seed, name in enumerate(names)}
-    assert np.allclose(found.inputs.statistics.mean, scenes(10).reshape(-1, 3).mean(0))
-    assert is_pictures(str(tmp_path / place))
+    assert np.allclose(found.processor.statistics.mean, scenes(10).reshape(-1, 3).mean(0))
+    assert is_image_data(str(tmp_path / location))
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_table_says_the_labels(tmp_path, place, form):
+def test_a_table_says_the_labels(tmp_path, location, form):
     """In the column that is named."""
     names = [*(f"images/{n}.png" for n in range(20)), "none.png", "images/../../0.png"]
     rows = [{"id": str(n), "kind": "ab"[n % 2], "file_name": name} for n, name in enumerate(names)]
     lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
     table = "\n".join(lines if form == "csv" else map(json.dumps, rows))
     files = {f"images/{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
-    data = write(tmp_path / place, files | {f"metadata.{form}": table.encode()})
-    assert is_pictures(data)
+    data = write(tmp_path / location, files | {f"metadata.{form}": table.encode()})
+    assert is_image_data(data)
     found = prepared(data, valid=data, label="kind")
-    assert found.train.answers == ["a", "b"] * 10
+    assert found.train.references == ["a", "b"] * 10
     assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(scenes(20)))
     assert found.train.sources[3] == f"{data}/images/3.png"
-    assert [row.why for row in found.aside[:2]] == [
+    assert [row.reason for row in found.offsets[:2]] == [
         "no such file: none.png; mend the name or leave the row out",
         "images/../../0.png leads out of the folder; move the file into it"
-        if place == "photos"
+        if location == "photos"
         else "no such file: images/../../0.png; mend the name or leave the row out",
     ]
     assert "no column 'label' among 'id', 'kind', 'file_name'" in refusal(data)
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_table_for_each_part(tmp_path, place):
+def test_a_table_for_each_part(tmp_path, location):
     files: dict[str, bytes] = {}
     for part, count in (("train", 12), ("test", 6)):
         rows = "".join(f"{n}.png,{'ab'[n % 2]}\n" for n in range(count))
         pictures = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(count))}
         files |= within(part, pictures | {"metadata.csv": f"file_name,label\n{rows}".encode()})
-    data = write(tmp_path / place, files)
-    assert is_pictures(data)
+    data = write(tmp_path / location, files)
+    assert is_image_data(data)
     found = prepared(data)
     assert (len(found.train), found.valid, len(found.test)) == (12, None, 6)
-    assert found.test.answers == ["a", "b"] * 3
+    assert found.test.references == ["a", "b"] * 3
 
 
 def test_damaged_zips_are_refused(tmp_path):
@@ -163,15 +169,15 @@ def test_damaged_zips_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_train_may_be_a_class(tmp_path, place):
+def test_train_may_be_a_class(tmp_path, location):
     """Beside classes that are no parts; and a table says what its folders are."""
     files = {f"{label}/{n}.png": png(p) for label in ("train", "car") for n, p in enumerate(scenes(9))}
-    data = write(tmp_path / place, files)
-    assert prepared(data, valid=data).inputs.labels == ("car", "train")
+    data = write(tmp_path / location, files)
+    assert prepared(data, valid=data).processor.labels == ("car", "train")
     files = within("train", by_class(9)) | within("test", by_class(9))
     rows = "".join(f"{name},{'ab'[n % 2]}\n" for n, name in enumerate(files))
     table = {"metadata.csv": f"file_name,label\n{rows}".encode()}
-    data = write(tmp_path / f"other{place}", files | table)
+    data = write(tmp_path / f"other{location}", files | table)
     found = prepared(data, valid=data)
     assert (len(found.train), found.test) == (18, None)
 
@@ -182,11 +188,11 @@ def test_a_folder_a_class_needs_no_column(tmp_path):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_heavy_file_is_not_opened(tmp_path, place, monkeypatch):
-    monkeypatch.setattr("foveal.data.images.image_files.HEAVIEST", 10_000)
-    data = write(tmp_path / place, by_class(9) | {"a/large.png": bytes(10_001)})
-    (row,) = [row for row in prepared(data, valid=data).aside if row.place == f"{data}, a/large.png"][:1]
-    assert "a file of more than" in row.why
+def test_a_heavy_file_is_not_opened(tmp_path, location, monkeypatch):
+    monkeypatch.setattr("foveal.data.images.image_files.MAX_FILE_BYTES", 10_000)
+    data = write(tmp_path / location, by_class(9) | {"a/large.png": bytes(10_001)})
+    (row,) = [row for row in prepared(data, valid=data).offsets if row.location == f"{data}, a/large.png"][:1]
+    assert "a file of more than" in row.reason
 
 
 def test_a_zip_of_one_folder_is_that_folder(tmp_path):
@@ -204,7 +210,7 @@ def test_equal_pictures_fall_on_the_same_side(tmp_path):
         Image.fromarray(picture).save(out, "BMP")
         files[f"a/again{number}.bmp"] = out.getvalue()
     found = prepared(write(tmp_path / "a", files))
-    sides = [set(part.contents) for part in (found.train, found.valid, found.test)]
+    sides = [set(part.content_hashes) for part in (found.train, found.valid, found.test)]
     assert sum(map(len, sides)) == len(set().union(*sides)) == 40
     assert sum(map(len, (found.train, found.valid, found.test))) == 80
 
@@ -213,7 +219,7 @@ def test_parts_are_the_same_at_any_size(tmp_path):
     """Else what goes on at another size would be measured on what it was trained on."""
     data = write(tmp_path / "a", by_class(40))
     found = [
-        [[*part.contents] for part in (found.train, found.valid, found.test)]
+        [[*part.content_hashes] for part in (found.train, found.valid, found.test)]
         for size in (SIDE // 2, SIDE, 2 * SIDE)
         for found in [prepared(data, image=ImageConfig(size=size))]
     ]
@@ -223,30 +229,30 @@ def test_parts_are_the_same_at_any_size(tmp_path):
 def test_what_is_kept_reads_new_images_alike(tmp_path):
     data = write(tmp_path / "a", by_class(20))
     found = prepared(data, valid=data)
-    for name, content in found.inputs.files().items():
+    for name, content in found.processor.files().items():
         (tmp_path / name).write_bytes(content)
-    opened = FORM.open_inputs(tmp_path)
-    assert opened == found.inputs
-    again, facts = prepare_examples.prepare_held_out(FORM, data, CONFIG, opened, print)
+    opened = FORM.load_processor(tmp_path)
+    assert opened == found.processor
+    again, facts = prepare_examples.prepare_eval_examples(FORM, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     flat = {name.replace("/", "-"): content for name, content in by_class(20).items()}
-    every = HeldOutPictures(again.examples, ImageConfig(batch=20)).batch(0, 0).columns["source"]
+    every = ImageEvalBatches(again.examples, ImageConfig(batch=20)).batch(0, 0).columns["source"]
     for place in PLACES:
         asked = write(tmp_path / place, flat | {"notes.txt": b"no picture"})
-        rows, pictures, _ = prepare_examples.read_questions(FORM, asked, opened, CONFIG, print)
+        rows, pictures, _ = prepare_examples.read_unlabeled(FORM, asked, opened, CONFIG, print)
         assert [row.fields["source"] for row in rows] == [f"{asked}/{name}" for name in sorted(flat)]
-        batch = HeldOutPictures(pictures, ImageConfig(batch=20)).batch(0, 0)
+        batch = ImageEvalBatches(pictures, ImageConfig(batch=20)).batch(0, 0)
         assert batch.columns.keys() == {"source"}
         assert (batch.columns["source"] == every).all()
-    ((one,), *_) = prepare_examples.read_questions(FORM, f"{data}/a/000.png", opened, CONFIG, print)
+    ((one,), *_) = prepare_examples.read_unlabeled(FORM, f"{data}/a/000.png", opened, CONFIG, print)
     assert one.fields["source"] == f"{data}/a/000.png"
     (tmp_path / "images.json").write_text("[")
     with pytest.raises(UserError, match=r"images\.json: damaged"):
-        FORM.open_inputs(tmp_path)
+        FORM.load_processor(tmp_path)
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path, place):
+def test_what_can_not_be_used_is_set_aside(tmp_path, location):
     files = by_class(30)
     cut = files["b/001.png"][:-60]
     files |= {
@@ -256,10 +262,12 @@ def test_what_can_not_be_used_is_set_aside(tmp_path, place):
         "b/empty.png": b"",
         "b/.hid": b"",
     }
-    data = write(tmp_path / place, files)
+    data = write(tmp_path / location, files)
     found = prepared(data, valid=data)
     assert len(found.train) == 30
-    whys = {row.place.removeprefix(f"{data}, "): row.why for row in found.aside[: len(found.aside) // 2]}
+    whys = {
+        row.location.removeprefix(f"{data}, "): row.reason for row in found.offsets[: len(found.offsets) // 2]
+    }
     assert whys.keys() == {"README", "a/notes.txt", "b/cut.png", "b/empty.png"}
     assert "stands in no folder of a label" in whys["README"]
     assert "no picture that can be read" in whys["a/notes.txt"]
@@ -271,17 +279,17 @@ def test_an_unknown_label_is_set_aside(tmp_path):
     data = write(tmp_path / "a", by_class(20))
     found = prepared(data, valid=write(tmp_path / "b", by_class(9, 1, "abc")))
     assert len(found.valid) == 6
-    assert {row.why for row in found.aside} == {"the label 'c' is not among those of training"}
+    assert {row.reason for row in found.offsets} == {"the label 'c' is not among those of training"}
 
 
 def test_labels_that_differ_in_case_alone_are_told(tmp_path):
     files = {f"{label}/{n}.png": png(p) for label in ("cat", "Cat", "dog") for n, p in enumerate(scenes(9))}
     data, said = write(tmp_path / "a.zip", files), []
-    prepare_examples.prepare(FORM, data, data, None, CONFIG, said.append)
+    prepare_examples.prepare_examples(FORM, data, data, None, CONFIG, said.append)
     assert said[-1] == "the labels 'Cat' and 'cat' differ in case alone, and are learnt as 2 classes"
     said.clear()
     small = write(tmp_path / "b", by_class(9))
-    prepare_examples.prepare(FORM, small, small, None, CONFIG, said.append)
+    prepare_examples.prepare_examples(FORM, small, small, None, CONFIG, said.append)
     assert len(said) == 1  # of the overlap
 
 
@@ -289,9 +297,9 @@ def test_an_empty_class_is_told(tmp_path):
     data = write(tmp_path / "a", by_class(9))
     (tmp_path / "a" / "c").mkdir()
     found = prepared(data, valid=data)
-    assert found.inputs.labels == ("a", "b")
-    assert found.aside[0].place == f"{data}, c"
-    assert "a folder of a label without files" in found.aside[0].why
+    assert found.processor.labels == ("a", "b")
+    assert found.offsets[0].location == f"{data}, c"
+    assert "a folder of a label without files" in found.offsets[0].reason
 
 
 def test_refused_in_one_line(tmp_path):
@@ -311,7 +319,7 @@ def test_refused_in_one_line(tmp_path):
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> Part[Pictures]:
+def part(tmp_path: Path) -> SplitData[ImageExamples]:
     data = write(tmp_path / "a", by_class(50))
     return prepared(data, valid=data).train
 
@@ -321,8 +329,8 @@ PARTS = AugmentConfig(crop="resized", flip=True, jitter=0.4)
 
 
 @pytest.mark.parametrize("augment", [AugmentConfig(), ALL, PARTS])
-def test_every_image_once_an_epoch(part, augment):
-    order = PictureOrder(part.examples, 16, augment, seed=3)
+def test_every_image_once_an_epoch(split, augment):
+    order = ImageTrainBatches(split.examples, 16, augment, seed=3)
     epochs = []
     for epoch in range(3):
         batches = [order.batch(epoch, index) for index in range(order.per_epoch)]
@@ -331,53 +339,53 @@ def test_every_image_once_an_epoch(part, augment):
         assert {len(batch.rows) for batch in batches} == {12, 13}
         assert [batch.tokens for batch in batches] == [len(batch.rows) for batch in batches]
         epochs.append(rows)
-        again = PictureOrder(part.examples, 16, augment, seed=3).batch(epoch, 2)
+        again = ImageTrainBatches(split.examples, 16, augment, seed=3).batch(epoch, 2)
         assert all((again.columns[name] == batches[2].columns[name]).all() for name in ("source", "label"))
         for batch in batches:
-            expected = [part.examples.columns["label"][row] for row in batch.rows.tolist()]
+            expected = [split.examples.columns["label"][row] for row in batch.rows.tolist()]
             assert batch.columns["label"].tolist() == expected
     assert len({tuple(rows) for rows in epochs}) == 3
-    assert PictureOrder(part.examples, 16, augment, seed=4).batch(0, 0).rows.tolist() != epochs[0][:12]
+    assert ImageTrainBatches(split.examples, 16, augment, seed=4).batch(0, 0).rows.tolist() != epochs[0][:12]
     with pytest.raises(IndexError):
         order.batch(0, 4)
 
 
-def seen(part: Part[Pictures], augment: AugmentConfig, batch: int, epoch: int) -> torch.Tensor:
+def seen(split: SplitData[ImageExamples], augment: AugmentConfig, batch: int, epoch: int) -> torch.Tensor:
     """All images as they are seen in an epoch, in the order of the part."""
-    order = PictureOrder(part.examples, batch, augment, seed=0)
+    order = ImageTrainBatches(split.examples, batch, augment, seed=0)
     batches = [order.batch(epoch, index) for index in range(order.per_epoch)]
     rows = torch.cat([one.rows for one in batches])
     return torch.cat([one.columns["source"] for one in batches])[rows.argsort()]
 
 
 @pytest.mark.parametrize("augment", [ALL, PARTS])
-def test_how_an_image_is_changed_depends_on_the_epoch_but_not_on_its_batch(part, augment):
-    first = seen(part, augment, 16, 0)
-    assert torch.allclose(first, seen(part, augment, 7, 0), atol=1e-5)
-    assert not (first == seen(part, augment, 16, 1)).flatten(1).all(1).any()
+def test_how_an_image_is_changed_depends_on_the_epoch_but_not_on_its_batch(split, augment):
+    first = seen(split, augment, 16, 0)
+    assert torch.allclose(first, seen(split, augment, 7, 0), atol=1e-5)
+    assert not (first == seen(split, augment, 16, 1)).flatten(1).all(1).any()
 
 
-def test_images_are_changed_as_is_asked_for(part):
+def test_images_are_changed_as_is_asked_for(split):
     """Each in a way of its own."""
-    plain = seen(part, AugmentConfig(), 16, 0)
-    flips = (seen(part, AugmentConfig(flip=True), 16, 0) == plain.flip(3)).flatten(1).all(1)
+    plain = seen(split, AugmentConfig(), 16, 0)
+    flips = (seen(split, AugmentConfig(flip=True), 16, 0) == plain.flip(3)).flatten(1).all(1)
     assert 10 < flips.sum() < 40
-    shifts = seen(part, AugmentConfig(crop="shift", shift=1), 16, 0)
+    shifts = seen(split, AugmentConfig(crop="shift", shift=1), 16, 0)
     inner = [
         plain[:, :, 1:-1, 1:-1] == shifts[:, :, y : y + 6, x : x + 6] for y in range(3) for x in range(3)
     ]
     found = torch.stack(inner).flatten(2).all(2)
     assert (found.sum(0) == 1).all()
     assert (found.sum(1) > 0).all()
-    mirrored = seen(part, AugmentConfig(crop="reflect", shift=1), 16, 0)
+    mirrored = seen(split, AugmentConfig(crop="reflect", shift=1), 16, 0)
     assert torch.equal(mirrored[:, :, 1:-1, 1:-1], shifts[:, :, 1:-1, 1:-1])
     assert (mirrored != 0).all()
     assert (shifts == 0).all(1).any()
-    blots = (seen(part, AugmentConfig(cutout=3), 16, 0) == 0).all(1)
+    blots = (seen(split, AugmentConfig(cutout=3), 16, 0) == 0).all(1)
     assert blots.flatten(1).sum(1).unique().tolist() == [4, 6, 9]
-    jitter = seen(part, AugmentConfig(jitter=0.2), 16, 0)
+    jitter = seen(split, AugmentConfig(jitter=0.2), 16, 0)
     assert not (jitter == plain).flatten(1).all(1).any()
-    crops = seen(part, PARTS, 16, 0)
+    crops = seen(split, PARTS, 16, 0)
     assert crops.shape == plain.shape
 
 
@@ -386,12 +394,12 @@ def test_images_are_moved_over_what_is_kept_around_the_centre(tmp_path, crop):
     """Of a picture a pixel wider than what is seen, windows of its own pixels come before a border."""
     data, own = write(tmp_path / "a", by_class(2)), scenes(2)
     part = prepared(data, valid=data, image=ImageConfig(size=SIDE - 1)).train
-    statistics = part.examples.inputs.statistics
-    order, seen = PictureOrder(part.examples, 2, AugmentConfig(crop=crop, shift=1), seed=0), set()
+    statistics = part.examples.processor.statistics
+    order, seen = ImageTrainBatches(part.examples, 2, AugmentConfig(crop=crop, shift=1), seed=0), set()
     for epoch in range(60):
         batch = order.batch(epoch, 0)
         for row, image in zip(batch.rows.tolist(), batch.columns["source"].numpy(), strict=True):
-            levels = image.transpose(1, 2, 0) * statistics.deviation + statistics.mean
+            levels = image.transpose(1, 2, 0) * statistics.std + statistics.mean
             seen.add((row, np.rint(levels).astype(np.uint8).tobytes()))
     windows = {
         (row, own[row, top : top + 7, left : left + 7].tobytes())
@@ -403,8 +411,8 @@ def test_images_are_moved_over_what_is_kept_around_the_centre(tmp_path, crop):
     assert len(seen) == 18
 
 
-def test_held_out_images_are_seen_as_they_are(part):
-    order = HeldOutPictures(part.examples, ImageConfig(batch=16))
+def test_held_out_images_are_seen_as_they_are(split):
+    order = ImageEvalBatches(split.examples, ImageConfig(batch=16))
     batches = [order.batch(epoch, index) for epoch in (0, 1) for index in range(order.per_epoch)]
     assert [batch.rows.tolist() for batch in batches[:4]] == [
         [*range(start, min(start + 16, 50))] for start in range(0, 50, 16)
@@ -415,10 +423,10 @@ def test_held_out_images_are_seen_as_they_are(part):
     )
 
 
-def test_views_of_an_image_stand_together(part):
-    alone = HeldOutPictures(part.examples, ImageConfig(batch=16)).batch(0, 0).columns["source"]
+def test_views_of_an_image_stand_together(split):
+    alone = ImageEvalBatches(split.examples, ImageConfig(batch=16)).batch(0, 0).columns["source"]
     image = ImageConfig(batch=16, views="mirrored", scales="1,1.5")
-    batch = HeldOutPictures(part.examples, image).batch(0, 1)
+    batch = ImageEvalBatches(split.examples, image).batch(0, 1)
     assert batch.rows.tolist() == [4, 5, 6, 7]
     assert batch.columns["label"].shape == (4,)
     found = batch.columns["source"].view(4, 4, *alone.shape[1:])
@@ -432,19 +440,19 @@ def test_scales_that_are_none_are_refused(scales):
         load_config("images", [f"data.image.scales={scales}"])
 
 
-def test_every_image_is_seen_both_ways_in_turn(part):
+def test_every_image_is_seen_both_ways_in_turn(split):
     augment = AugmentConfig(flip=True)
     as_it_is, first, second = (
-        seen(part, given, 16, epoch) for given, epoch in ((AugmentConfig(), 0), (augment, 0), (augment, 1))
+        seen(split, given, 16, epoch) for given, epoch in ((AugmentConfig(), 0), (augment, 0), (augment, 1))
     )
     assert torch.equal(second, first.flip(3))
     kept = (first == as_it_is).flatten(1).all(1)
     assert 0.2 < kept.float().mean() < 0.8
 
 
-def test_mixed_images_and_labels(part):
+def test_mixed_images_and_labels(split):
     plain, mixup = (
-        PictureOrder(part.examples, 16, AugmentConfig(mixup=share), seed=3).batch(2, 1)
+        ImageTrainBatches(split.examples, 16, AugmentConfig(mixup=share), seed=3).batch(2, 1)
         for share in (0.0, 0.5)
     )
     share = mixup.columns["share"][:, None, None, None]
@@ -453,7 +461,7 @@ def test_mixed_images_and_labels(part):
     source = plain.columns["source"]
     torch.testing.assert_close(mixup.columns["source"], share * source + (1 - share) * source.roll(1, 0))
     assert torch.equal(mixup.columns["other"], plain.columns["label"].roll(1))
-    again = PictureOrder(part.examples, 16, AugmentConfig(mixup=0.5), seed=3).batch(2, 1)
+    again = ImageTrainBatches(split.examples, 16, AugmentConfig(mixup=0.5), seed=3).batch(2, 1)
     assert all(torch.equal(again.columns[name], column) for name, column in mixup.columns.items())
 
 
@@ -462,9 +470,9 @@ def test_of_larger_images_the_centre_is_seen(tmp_path):
         tmp_path / "a", {f"{n % 2}/{n}.png": png(p) for n, p in enumerate(scenes(20, side=SIDE + 1))}
     )
     found = prepared(data, valid=data)
-    batch = HeldOutPictures(found.train.examples, ImageConfig(batch=20)).batch(0, 0)
-    statistics = found.inputs.statistics
-    pixels = batch.columns["source"].permute(0, 2, 3, 1) * torch.tensor(statistics.deviation)
+    batch = ImageEvalBatches(found.train.examples, ImageConfig(batch=20)).batch(0, 0)
+    statistics = found.processor.statistics
+    pixels = batch.columns["source"].permute(0, 2, 3, 1) * torch.tensor(statistics.std)
     pixels = pixels + torch.tensor(statistics.mean)
     ordered = np.concatenate([scenes(20, side=SIDE + 1)[[0, 10, 12, 14, 16, 18, 2, 4, 6, 8]]])
     assert np.allclose(pixels[:10].numpy(), ordered[:, :SIDE, :SIDE], atol=1e-3)
@@ -474,11 +482,11 @@ def test_cifar10(outside_data):
     """Every one of the 10,000 to test can be used, and has the statistics that everyone knows of the rest."""
     mean, deviation = np.array([0.4914, 0.4822, 0.4465]) * 255, np.array([0.2470, 0.2435, 0.2616]) * 255
     names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-    inputs = ImageInputs(Statistics(tuple(mean), tuple(deviation)), tuple(names), 32)
+    inputs = ImageClassificationProcessor(Statistics(tuple(mean), tuple(deviation)), tuple(names), 32)
     config, data = CONFIG.model_copy(update={"image": ImageConfig(size=32)}), outside_data / "cifar10.zip"
-    part, facts = prepare_examples.prepare_held_out(FORM, str(data), config, inputs, print)
+    part, facts = prepare_examples.prepare_eval_examples(FORM, str(data), config, inputs, print)
     assert facts["set_aside"] == 0
-    assert part.answers == [name for name in names for _ in range(1_000)]
-    images = HeldOutPictures(part.examples, ImageConfig(batch=10_000)).batch(0, 0).columns["source"]
+    assert part.references == [name for name in names for _ in range(1_000)]
+    images = ImageEvalBatches(part.examples, ImageConfig(batch=10_000)).batch(0, 0).columns["source"]
     assert images.mean((0, 2, 3)).abs().max() < 0.02
     assert (images.std((0, 2, 3)) - 1).abs().max() < 0.01

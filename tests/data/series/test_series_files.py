@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Aside, Row
-from foveal.data.core.standardize import FILE, Statistics
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.standardize import STATISTICS_FILE, Statistics
 from foveal.data.series.series_files import read_series
 
 TS = """\
@@ -24,15 +24,15 @@ TS = """\
 """
 
 
-def read(path: Path) -> list[Row | Aside]:
+def read(path: Path) -> list[Row | SkippedRow]:
     return [*read_series(path)]
 
 
 def asides(path: Path) -> list[str]:
     """What was set aside, in order; whatever it is, its place is named."""
-    found = [row for row in read(path) if isinstance(row, Aside)]
-    assert all(row.place.startswith(str(path)) and "\n" not in row.why for row in found)
-    return [f"{row.place.removeprefix(f'{path}, ')}: {row.why}" for row in found]
+    found = [row for row in read(path) if isinstance(row, SkippedRow)]
+    assert all(row.location.startswith(str(path)) and "\n" not in row.reason for row in found)
+    return [f"{row.location.removeprefix(f'{path}, ')}: {row.reason}" for row in found]
 
 
 def refusal(path: Path) -> str:
@@ -43,9 +43,9 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
-def same(row: Row | Aside, place: str, values: list[list[float]], **labels: object) -> None:
+def same(row: Row | SkippedRow, location: str, values: list[list[float]], **labels: object) -> None:
     assert isinstance(row, Row)
-    assert row.place.endswith(place)
+    assert row.location.endswith(location)
     assert row.fields.keys() == {"values", *labels}
     assert row.fields["values"].dtype == np.float32
     assert row.fields["values"].tolist() == values
@@ -241,9 +241,9 @@ def test_statistics_are_those_of_all_steps_together():
     chance = np.random.default_rng(0)
     rows = [chance.normal([5, -2000, 0], [1, 3, 1e-9], (n, 3)).astype(np.float32) for n in (1, 40, 0, 7, 300)]
     every = np.concatenate(rows).astype(np.float64)
-    found = Statistics.of(iter(rows))
+    found = Statistics.from_data(iter(rows))
     np.testing.assert_allclose(found.mean, every.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(found.deviation, every.std(0), rtol=1e-10)
+    np.testing.assert_allclose(found.std, every.std(0), rtol=1e-10)
     plain = np.concatenate([found.standardize(row) for row in rows])
     assert plain.dtype == np.float32
     np.testing.assert_allclose(plain.mean(0), 0, atol=1e-6)
@@ -252,20 +252,20 @@ def test_statistics_are_those_of_all_steps_together():
 
 def test_a_constant_channel_is_not_divided_by_a_rounding_error():
     rows = [np.full((n, 2), [0.1, 0.0], np.float32) for n in (3, 5, 77_777)]
-    found = Statistics.of(rows)
-    assert found.deviation == (1.0, 1.0)
+    found = Statistics.from_data(rows)
+    assert found.std == (1.0, 1.0)
     np.testing.assert_allclose(found.standardize(rows[0] + 1), 1, rtol=1e-6)
 
 
 def test_statistics_are_kept_to_the_last_bit(tmp_path):
-    found = Statistics.of([np.random.default_rng(1).normal(size=(9, 4)).astype(np.float32)])
-    (tmp_path / FILE).write_text(found.to_json())
+    found = Statistics.from_data([np.random.default_rng(1).normal(size=(9, 4)).astype(np.float32)])
+    (tmp_path / STATISTICS_FILE).write_text(found.to_json())
     assert Statistics.load(tmp_path) == found
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"mean": [1]}', '{"mean": ["x"], "deviation": [1]}'])
 def test_damaged_statistics_are_named(content, tmp_path):
-    (tmp_path / FILE).write_text(content)
+    (tmp_path / STATISTICS_FILE).write_text(content)
     with pytest.raises(UserError, match=r"channels\.json: damaged"):
         Statistics.load(tmp_path)
 

@@ -10,14 +10,14 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.examples import Examples, Ragged
-from foveal.data.core.rows import Aside
-from foveal.data.core.split_data import Part
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.rows import SkippedRow
+from foveal.data.core.split_data import SplitData
 from foveal.data.infer_task import infer_task
-from foveal.data.series.series_formats import LabelEachStep, MeasuredForm, OneLabel
+from foveal.data.series.series_formats import SeriesClassificationFormat, SeriesFormat, SeriesTaggingFormat
 
-CONFIG = DataConfig(longest=9, valid=0.2, test=0.2)
-FORMS = {"label": OneLabel(), "labels": LabelEachStep()}
+CONFIG = DataConfig(max_length=9, valid=0.2, test=0.2)
+FORMS = {"label": SeriesClassificationFormat(), "labels": SeriesTaggingFormat()}
 
 
 def series(count: int = 12, channels: int = 2, seed: int = 0) -> list[np.ndarray]:
@@ -41,14 +41,14 @@ def write(path: Path, field: str = "label", rows: list[np.ndarray] | None = None
     return str(path)
 
 
-def prepared(form: MeasuredForm, data: str, valid: str | None = None, **settings: Any) -> Any:
+def prepared(form: SeriesFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
     config = CONFIG.model_copy(update=settings)
-    return prepare_examples.prepare(form, data, valid, None, config, print)
+    return prepare_examples.prepare_examples(form, data, valid, None, config, print)
 
 
-def column(part: Part[Examples], name: str) -> Ragged:
-    found = part.examples.columns[name]
-    assert isinstance(found, Ragged)
+def column(split: SplitData[Examples], name: str) -> RaggedArray:
+    found = split.examples.columns[name]
+    assert isinstance(found, RaggedArray)
     return found
 
 
@@ -64,13 +64,13 @@ def test_a_model_is_given_standardised_channels_and_numbers(tmp_path: Path, fiel
     steps = np.concatenate(rows)
     assert source.values.dtype == np.float32
     assert np.allclose(source.values, (steps - steps.mean(0)) / steps.std(0), atol=1e-5)
-    assert found.inputs.labels == ("a", "b")
+    assert found.processor.labels == ("a", "b")
     turns = [[(number + step) % 2 for step in range(len(values))] for number, values in enumerate(rows)]
     if field == "label":
-        assert train.answers == ["ab"[turn[0]] for turn in turns]
+        assert train.references == ["ab"[turn[0]] for turn in turns]
         assert train.examples.columns["label"].tolist() == [turn[0] for turn in turns]
     else:
-        assert train.answers == [["ab"[number] for number in turn] for turn in turns]
+        assert train.references == [["ab"[number] for number in turn] for turn in turns]
         assert [column(train, "target")[row].tolist() for row in range(12)] == turns
         assert [column(train, "places")[row].tolist() for row in range(12)] == [
             [*range(len(values))] for values in rows
@@ -83,37 +83,39 @@ def test_what_is_kept_reads_new_series_alike(tmp_path: Path, field: str) -> None
     form = FORMS[field]
     data = write(tmp_path / "a.jsonl", field)
     found = prepared(form, data, valid=data)
-    for name, content in found.inputs.files().items():
+    for name, content in found.processor.files().items():
         (tmp_path / name).write_bytes(content)
-    opened = form.open_inputs(tmp_path)
-    assert opened == found.inputs
-    again, facts = prepare_examples.prepare_held_out(form, data, CONFIG, opened, print)
+    opened = form.load_processor(tmp_path)
+    assert opened == found.processor
+    again, facts = prepare_examples.prepare_eval_examples(form, data, CONFIG, opened, print)
     assert np.array_equal(column(again, "source").values, column(found.train, "source").values)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     bare = write(tmp_path / "bare.jsonl", "")
-    _, examples, _ = prepare_examples.read_questions(form, bare, opened, CONFIG, print)
+    _, examples, _ = prepare_examples.read_unlabeled(form, bare, opened, CONFIG, print)
     assert set(examples.columns) == ({"source"} if field == "label" else {"source", "places"})
     asked = examples.columns["source"]
-    assert isinstance(asked, Ragged)
+    assert isinstance(asked, RaggedArray)
     assert np.array_equal(asked.values, column(again, "source").values)
     (tmp_path / "labels.json").write_text("[")
     with pytest.raises(UserError, match=r"labels\.json: damaged"):
-        form.open_inputs(tmp_path)
+        form.load_processor(tmp_path)
 
 
 def test_equal_series_fall_on_the_same_side(tmp_path: Path) -> None:
     """By their values alone: neither names nor labels play a role."""
     rows = series(30)
-    found = prepared(OneLabel(), write(tmp_path / "a.jsonl", rows=[*rows, *rows], names="abc"))
-    sides = [set(part.contents) for part in (found.train, found.valid, found.test)]
+    found = prepared(
+        SeriesClassificationFormat(), write(tmp_path / "a.jsonl", rows=[*rows, *rows], names="abc")
+    )
+    sides = [set(part.content_hashes) for part in (found.train, found.valid, found.test)]
     assert sum(map(len, sides)) == len(set().union(*sides)) == 30
     assert sum(map(len, (found.train, found.valid, found.test))) == 60
 
 
-def asides(data: str, *others: str, form: MeasuredForm = FORMS["label"], **settings: Any) -> list[str]:
+def asides(data: str, *others: str, form: SeriesFormat = FORMS["label"], **settings: Any) -> list[str]:
     found = prepared(form, data, *others, **settings)
-    assert all(isinstance(row, Aside) for row in found.aside)
-    return [row.why for row in found.aside]
+    assert all(isinstance(row, SkippedRow) for row in found.skipped)
+    return [row.reason for row in found.skipped]
 
 
 def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
@@ -141,11 +143,11 @@ def test_statistics_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
     rows = series()
     data = write(tmp_path / "a.jsonl", rows=[*rows, np.full((10, 2), 1e6, np.float32)])
     other = write(tmp_path / "b.jsonl", rows=[1e3 * values for values in rows])
-    mean = prepared(OneLabel(), data, other).inputs.statistics.mean
+    mean = prepared(SeriesClassificationFormat(), data, other).processor.statistics.mean
     assert mean == pytest.approx(np.concatenate(rows).astype(np.float64).mean(0).tolist())
 
 
-def refusal(form: MeasuredForm, data: str, valid: str | None = None, **settings: Any) -> str:
+def refusal(form: SeriesFormat, data: str, valid: str | None = None, **settings: Any) -> str:
     with pytest.raises(UserError) as caught:
         prepared(form, data, valid, **settings)
     assert "\n" not in str(caught.value)
@@ -159,7 +161,7 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
     assert "(--task steps), and one for the whole series is needed" in refusal(one, write(data, "labels"))
     assert "(--task series), and one for each step is needed" in refusal(each, write(data))
     assert "line 1: has no labels, and one for each step is needed" in refusal(each, write(data, ""))
-    assert "no series can be used, the first: " in refusal(one, write(data), longest=2)
+    assert "no series can be used, the first: " in refusal(one, write(data), max_length=2)
     other = write(tmp_path / "b.jsonl", rows=series(channels=3))
     assert "3 channels, and the model reads 2; give it those" in refusal(one, str(data), other)
     data.write_text("")
@@ -169,7 +171,7 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", FORMS)
 def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, field: str) -> None:
     form = FORMS[field]
-    inputs = prepared(form, write(tmp_path / "a.jsonl", field)).inputs
+    inputs = prepared(form, write(tmp_path / "a.jsonl", field)).processor
     good, told = np.ones((5, 2), np.float32), list[str]()
     for rows, why in (
         (series(channels=3)[:1], "3 channels, and the model reads 2"),
@@ -177,10 +179,10 @@ def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, fiel
     ):
         data = write(tmp_path / "b.jsonl", "", rows)
         with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):
-            prepare_examples.read_questions(form, data, inputs, CONFIG, print)
+            prepare_examples.read_unlabeled(form, data, inputs, CONFIG, print)
     data = write(tmp_path / "b.jsonl", "", [*rows, good])
-    (row,), examples, aside = prepare_examples.read_questions(form, data, inputs, CONFIG, told.append)
-    assert (row.place, len(examples), len(aside)) == (f"{data}, line 2", 1, 1)
+    (row,), examples, aside = prepare_examples.read_unlabeled(form, data, inputs, CONFIG, told.append)
+    assert (row.location, len(examples), len(aside)) == (f"{data}, line 2", 1, 1)
     assert told.pop().startswith(f"set aside: {data}, line 1: {why}")
 
 
@@ -214,5 +216,5 @@ def test_a_folder_of_parts(tmp_path: Path) -> None:
     (tmp_path / "train.ts").write_text(TS + "1,2:3,4:b\n")
     (tmp_path / "test.ts").write_text(TS)
     assert infer_task(str(tmp_path), {}) == "series"
-    found = prepared(OneLabel(), str(tmp_path))
+    found = prepared(SeriesClassificationFormat(), str(tmp_path))
     assert (len(found.train), found.valid, len(found.test)) == (2, None, 1)

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Aside, Row
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.text.conll import read_tagged
 
 UNIVERSAL = """\
@@ -38,7 +38,7 @@ def sentences(path: Path, tags: str = "upos") -> list[tuple[list[str], list[str]
     return [
         (row.fields["tokens"], row.fields["tags"])
         if isinstance(row, Row)
-        else f"{row.place}: {row.why}".removeprefix(f"{path}, ")
+        else f"{row.location}: {row.reason}".removeprefix(f"{path}, ")
         for row in read_tagged(path, tags)
     ]
 
@@ -68,7 +68,7 @@ def test_universal(tags: str, expected: list[list[str]], ends: str, tmp_path: Pa
 
 def test_the_place_of_a_sentence_is_its_first_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conllu", UNIVERSAL)
-    assert [row.place for row in read_tagged(path)] == [f"{path}, line 1", f"{path}, line 10"]
+    assert [row.location for row in read_tagged(path)] == [f"{path}, line 1", f"{path}, line 10"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_english_web_treebank(outside_data: Path) -> None:
     path = outside_data / "ud_english_ewt_dev.conllu"
     lines = path.read_text().split("\n")
     rows = list(read_tagged(path))
-    assert not [row for row in rows if isinstance(row, Aside)]
+    assert not [row for row in rows if isinstance(row, SkippedRow)]
     assert len(rows) == sum(line.startswith("# text = ") for line in lines)
     words = [line.split("\t")[1] for line in lines if line.split("\t")[0].isdecimal()]
     assert [word for row in rows if isinstance(row, Row) for word in row.fields["tokens"]] == words

@@ -12,34 +12,42 @@ import torch
 
 from foveal.config import Config, DataConfig, TokenizerName, from_tables
 from foveal.data.audio import speech
-from foveal.data.core.examples import Examples, Ragged
-from foveal.data.core.length_buckets import gather
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.rows import Row
-from foveal.data.images.captioning import CaptionForm
+from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.text import text_pairs
-from foveal.data.text.length_limit import Room, most_tokens, read_room
+from foveal.data.text.length_limit import LengthLimit, load_length_limit, max_token_count
 from foveal.data.text.tokenizers import WordTokenizer, make_tokenizer
-from foveal.data.video.clip_examples import TextOfClip
-from foveal.objectives.sequence_to_sequence import SequenceTask
-from foveal.tasks.base import Given
-from foveal.tasks.session import build_model, build_task, kind_of
-from foveal.tasks.vqa.answer_formats import ReplyForm
+from foveal.data.video.clip_examples import VideoCaptioningFormat
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.base import DataPaths
+from foveal.tasks.session import build_model, build_objective, task_of
+from foveal.tasks.vqa.answer_formats import VQAGenerationFormat
 
 STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
 
 
 def test_the_longer_of_two_and_never_more_than_the_model_reads() -> None:
-    room = Room.measured(longest=40, ratio=0.5, most=200)
-    assert [room.of(source) for source in (1, 81, 82, 100, 266, 267, 9999)] == [61, 61, 62, 75, 200, 200, 200]
-    assert Room.measured(longest=40, ratio=0.5, most=50).of(1) == 50
+    room = LengthLimit.from_lengths(max_length=40, ratio=0.5, maximum=200)
+    assert [room.for_source(source) for source in (1, 81, 82, 100, 266, 267, 9999)] == [
+        61,
+        61,
+        62,
+        75,
+        200,
+        200,
+        200,
+    ]
+    assert LengthLimit.from_lengths(max_length=40, ratio=0.5, maximum=50).for_source(1) == 50
 
 
 def test_what_older_runs_keep(tmp_path: Path) -> None:
     (tmp_path / "limit.json").write_text(json.dumps({"limit": 30}))
-    assert read_room(tmp_path).of(5) == read_room(tmp_path).of(5000) == 30
-    room = Room.measured(7, 0.3, 100)
+    assert load_length_limit(tmp_path).for_source(5) == load_length_limit(tmp_path).for_source(5000) == 30
+    room = LengthLimit.from_lengths(7, 0.3, 100)
     (tmp_path / "limit.json").write_text(room.to_json())
-    assert read_room(tmp_path) == room
+    assert load_length_limit(tmp_path) == room
 
 
 @pytest.mark.parametrize("kind", ["character", "byte", "word", "bpe"])
@@ -49,9 +57,9 @@ def test_the_most_tokens_are_not_those_of_the_most_characters(kind: TokenizerNam
     for _ in range(50):
         texts = [" ".join(chance.choices(words, k=chance.randrange(6))) for _ in range(8)]
         tokenizer = make_tokenizer(kind, 280, texts)
-        assert most_tokens(tokenizer, texts) == max(len(tokenizer.encode(text)) for text in texts)
+        assert max_token_count(tokenizer, texts) == max(len(tokenizer.encode(text)) for text in texts)
         known = tokenizer.encode_known("none of those")[0]
-        assert most_tokens(tokenizer, ["none of those"]) == len(known)
+        assert max_token_count(tokenizer, ["none of those"]) == len(known)
 
 
 def test_of_many_texts_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,17 +69,17 @@ def test_of_many_texts_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
         WordTokenizer, "encode_known", lambda self, text: seen.append(text) or usual(self, text)
     )
     texts = ["congratulations", "on the table", "a b", "a"] * 500
-    assert most_tokens(make_tokenizer("word", 0, texts), texts) == 3
+    assert max_token_count(make_tokenizer("word", 0, texts), texts) == 3
     assert seen == ["congratulations", "on the table"]
 
 
 SIDE = 8
 FORMS: dict[str, Any] = {
-    "pairs": text_pairs.make_inputs,
-    "captions": CaptionForm().make_inputs,
-    "clips": TextOfClip().make_inputs,
-    "recordings": speech.make_inputs,
-    "replies": ReplyForm().make_inputs,
+    "pairs": text_pairs.make_processor,
+    "captions": CaptioningFormat().make_processor,
+    "clips": VideoCaptioningFormat().make_processor,
+    "recordings": speech.make_processor,
+    "replies": VQAGenerationFormat().make_processor,
 }
 
 
@@ -84,36 +92,36 @@ def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.Monkey
         Row(text, fields | {"target": text, "answer": text}) for text in ("congratulations", "on the table")
     ]
     inputs = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
-    assert inputs.room.limit == int(1.5 * 3) + 1
+    assert inputs.length_limit.limit == int(1.5 * 3) + 1
 
 
-def config(longest: int) -> Config:
+def config(max_length: int) -> Config:
     encoder = STACK | {"kind": "text", "mixers": "gru"}
     return from_tables(
         {
             "task": {"name": "transduce"},
-            "data": {"tokenizer": "word", "longest": longest},
+            "data": {"tokenizer": "word", "longest": max_length},
             "model": STACK | {"mixers": "attentive", "encoder": encoder},
         }
     )
 
 
 @pytest.mark.parametrize(("times", "longest"), [(1, 400), (2, 400), (1, 120)])
-def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int, longest: int) -> None:
+def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int, max_length: int) -> None:
     """Trained on copies of 1 to 5 words; here it never stops, so it writes all that it may."""
-    data, settings = tmp_path / "pairs.tsv", config(longest)
+    data, settings = tmp_path / "pairs.tsv", config(max_length)
     rows = [" ".join("abcdefgh"[(i + j) % 8] for j in range(1 + i % 5)) for i in range(40)]
     data.write_text("source\ttarget\n" + "".join(f"{row}\t{' '.join([row] * times)}\n" for row in rows))
-    kind = kind_of(settings)
-    inputs = kind.prepare(settings, Given(str(data)), print).inputs
+    kind = task_of(settings)
+    inputs = kind.prepare(settings, DataPaths(str(data)), print).processor
     model = build_model(settings, inputs, torch.device("cpu")).eval()
-    task = build_task(settings, model, inputs)
-    assert isinstance(task, SequenceTask)
+    task = build_objective(settings, model, inputs)
+    assert isinstance(task, SequenceToSequenceObjective)
     with torch.no_grad():
-        model.get_parameter("head.projection.bias")[task.marks.stop] = -1e9
+        model.get_parameter("head.projection.bias")[task.special_tokens.eos] = -1e9
     for words in (2, 100):
         source = inputs.encode_source(" ".join("abcdefgh"[i % 8] for i in range(words)))
-        batch = gather(Examples({"source": Ragged.from_rows([source])}), np.array([0]))
-        ((written,),) = task.write(batch)
+        batch = collate_examples(Examples({"source": RaggedArray.from_rows([source])}), np.array([0]))
+        ((written,),) = task.beam_decode(batch)
         short = 5 * times * 3 // 2 + 1
-        assert len(written.tokens) == min(longest, max(short, math.ceil(1.5 * times * len(source))))
+        assert len(written.tokens) == min(max_length, max(short, math.ceil(1.5 * times * len(source))))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foveal.data.text.tagging import TagInputs
+from foveal.data.text.tagging import TaggingProcessor
 from foveal.data.text.tokenizers import make_tokenizer
 
 WORDS = ["under", "the", "bread", "butter"]
@@ -14,12 +14,12 @@ TEXTS = [" " + " ".join(WORDS), " un under bread", "under" * 9, " the the butter
 def test_a_word_is_tagged_at_its_first_token(size: int) -> None:
     """Also where byte-pairs join letters behind a space otherwise than without one."""
     source = make_tokenizer("bpe", size, TEXTS)
-    tokens, places = TagInputs(source, ()).encode(WORDS)
-    bare = tokens[int(source.opened) :]
+    tokens, places = TaggingProcessor(source, ()).encode(WORDS)
+    bare = tokens[int(source.add_bos) :]
     pieces = [source.encode(f" {word}") for word in WORDS]
     ends = np.cumsum([0, *map(len, pieces)])
     for word, piece, start, place in zip(WORDS, pieces, ends, places, strict=False):
-        first = start + int(source.opened)
+        first = start + int(source.add_bos)
         spelled_apart = len(piece) > 1 and source.decode(piece[:1]) == " "
         assert place == first + spelled_apart, word
         assert bare[start] == piece[0]
@@ -27,5 +27,5 @@ def test_a_word_is_tagged_at_its_first_token(size: int) -> None:
 
 def test_characters_spell_the_space_by_itself() -> None:
     source = make_tokenizer("character", 0, TEXTS)
-    tokens, places = TagInputs(source, ()).encode(["the", "bread"])
+    tokens, places = TaggingProcessor(source, ()).encode(["the", "bread"])
     assert source.decode(tokens[places]) == "tb"

@@ -124,7 +124,7 @@ def test_bpe_in_parts_equals_bpe_of_the_whole(text: str) -> None:
         patch.setattr(module, "PART", 10**6)
         whole = tokenizer.encode(text)
         patch.setattr(module, "PART", 40)  # longer than any clause
-        parts = [*module._words(text)]
+        parts = [*module._chunks(text)]
         assert "".join(parts) == text
         assert max(map(len, parts), default=0) <= 80
         assert tokenizer.encode(text).tolist() == whole.tolist()

@@ -11,10 +11,10 @@ from PIL import Image
 
 from foveal.config import DataConfig, ImageConfig
 from foveal.data import prepare_examples
-from foveal.data.images.captioning import CaptionForm
+from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.text import text_pairs
-from foveal.data.video.clip_examples import TextOfClip
-from foveal.tasks.vqa.answer_formats import ReplyForm
+from foveal.data.video.clip_examples import VideoCaptioningFormat
+from foveal.tasks.vqa.answer_formats import VQAGenerationFormat
 
 KNOWN, STRANGE = ("red fox", "blue sky", "red sky"), ("réd fox", "blue öx", "réd yak")
 LEFT_OUT = {
@@ -55,9 +55,9 @@ def sentences(folder: Path, texts: tuple[str, ...], first: int) -> None:
 
 
 FORMS: dict[str, tuple[Any, Callable[[Path, tuple[str, ...], int], None], str]] = {
-    "captions": (CaptionForm(), captions, ""),
-    "clips": (TextOfClip(), clips, ".npz"),
-    "replies": (ReplyForm(), questions, ""),
+    "captions": (CaptioningFormat(), captions, ""),
+    "clips": (VideoCaptioningFormat(), clips, ".npz"),
+    "replies": (VQAGenerationFormat(), questions, ""),
     "pairs": (text_pairs, sentences, ".tsv"),
 }
 
@@ -69,9 +69,9 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
     known, strange = (tmp_path / f"{part}{suffix}" for part in ("known", "strange"))
     write(known, KNOWN, 1)
     write(strange, STRANGE, 11)
-    config = DataConfig(image=ImageConfig(size=8), tokenizer=tokenizer, longest=32, valid=0, test=0)
+    config = DataConfig(image=ImageConfig(size=8), tokenizer=tokenizer, max_length=32, valid=0, test=0)
     said: list[str] = []
-    found = prepare_examples.prepare(form, str(known), None, str(strange), config, said.append)
+    found = prepare_examples.prepare_examples(form, str(known), None, str(strange), config, said.append)
     unit, each = LEFT_OUT[tokenizer]
     wanted = {"left_out": each, f"left_out_{unit}": 4}
     train, test = (found.facts["parts"][part] for part in ("train", "test"))
@@ -80,7 +80,9 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
     (line,) = said
     assert line.startswith(f"test: 4 {unit} that the training text does not have")
     assert line.endswith(", ".join(f"{one!r} ({n})" for one, n in each.items()))
-    _, facts = prepare_examples.prepare_held_out(form, str(strange), config, found.inputs, said.append)
+    _, facts = prepare_examples.prepare_eval_examples(
+        form, str(strange), config, found.processor, said.append
+    )
     assert wanted.items() <= facts.items()
     assert said[1].startswith(f"{strange}: 4 {unit}")
 
@@ -91,6 +93,6 @@ def test_bytes_spell_any_text(tmp_path: Path) -> None:
     config = DataConfig(tokenizer="byte", valid=0, test=0)
     said: list[str] = []
     given = (str(tmp_path / "known.tsv"), None, str(tmp_path / "strange.tsv"))
-    found = prepare_examples.prepare(text_pairs, *given, config, said.append)
+    found = prepare_examples.prepare_examples(text_pairs, *given, config, said.append)
     assert not [key for key in found.facts["parts"]["test"] if "left_out" in key]
     assert said == []

@@ -14,15 +14,19 @@ from numpy.typing import NDArray
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.length_buckets import HeldOutExamples
+from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.infer_task import infer_task
-from foveal.data.prepare_examples import Form
-from foveal.data.video.clip_batches import ClipOrder
-from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame, TextOfClip
+from foveal.data.prepare_examples import DataFormat
+from foveal.data.video.clip_batches import ClipBatches
+from foveal.data.video.clip_examples import (
+    FrameTaggingFormat,
+    VideoCaptioningFormat,
+    VideoClassificationFormat,
+)
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 
 Image = pytest.importorskip("PIL.Image")
-CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", longest=12)
+CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", max_length=12)
 Files = dict[str, bytes]
 
 
@@ -55,20 +59,22 @@ def table(column: str, rows: list[tuple[str, str]]) -> bytes:
     return out.getvalue().encode()
 
 
-def prepared(form: Form, data: str, **settings: Any) -> Any:
-    return prepare_examples.prepare(form, data, data, None, CONFIG.model_copy(update=settings), print)
+def prepared(form: DataFormat, data: str, **settings: Any) -> Any:
+    return prepare_examples.prepare_examples(
+        form, data, data, None, CONFIG.model_copy(update=settings), print
+    )
 
 
-def frames_of(part: Any, row: int) -> NDArray[np.uint8]:
-    found: NDArray[np.uint8] = part.examples.frames[part.examples.columns["source"][row]]
+def frames_of(split: Any, row: int) -> NDArray[np.uint8]:
+    found: NDArray[np.uint8] = split.examples.frames[split.examples.columns["source"][row]]
     return found
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_folder_of_frames_for_each_clip(tmp_path: Path, place: str) -> None:
-    data = write(tmp_path / place, by_class(12))
+def test_a_folder_of_frames_for_each_clip(tmp_path: Path, location: str) -> None:
+    data = write(tmp_path / location, by_class(12))
     assert infer_task(data, {}) == "clips"
-    train = prepared(LabelOfClip(), data).train
+    train = prepared(VideoClassificationFormat(), data).train
     order = [*range(0, 12, 2), *range(1, 12, 2)]
     assert train.answers == ["a"] * 6 + ["b"] * 6
     assert [Path(source).name for source in train.sources] == [f"clip{number:02}" for number in order]
@@ -80,12 +86,12 @@ def test_a_folder_of_frames_for_each_clip(tmp_path: Path, place: str) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("form", ["GIF", "PNG", "WEBP"])
-def test_animations(tmp_path: Path, place: str, form: str) -> None:
+def test_animations(tmp_path: Path, location: str, form: str) -> None:
     """A GIF has 256 colours for a frame, which are enough for its 64 pixels."""
     files = {f"{'ab'[n % 2]}/{n}.{form.lower()}": moving(clip(n), form) for n in range(6)}
-    data = write(tmp_path / place, files)
+    data = write(tmp_path / location, files)
     assert infer_task(data, {}) == "clips"
-    train = prepared(LabelOfClip(), data).train
+    train = prepared(VideoClassificationFormat(), data).train
     for row, number in enumerate([0, 2, 4, 1, 3, 5]):
         if form == "GIF":
             assert frames_of(train, row).shape == clip(number).shape
@@ -95,13 +101,13 @@ def test_animations(tmp_path: Path, place: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_table_names_folders_and_files(tmp_path: Path, place: str) -> None:
+def test_a_table_names_folders_and_files(tmp_path: Path, location: str) -> None:
     files = folder_of("some/one", clip(3)) | {"two.gif": moving(clip(4), "GIF"), "notes.txt": b"no clip"}
     files["metadata.csv"] = table("text", [("some/one", "it moves"), ("two.gif", "it stands still")])
-    data = write(tmp_path / place, files)
+    data = write(tmp_path / location, files)
     assert infer_task(data, {}) == "narrate"
     assert infer_task(data, {"label": "text"}) == "clips"
-    train = prepared(TextOfClip(), data).train
+    train = prepared(VideoCaptioningFormat(), data).train
     assert train.answers == ["it moves", "it stands still"]
     assert train.sources == [f"{data}/some/one", f"{data}/two.gif"]
     assert train.lengths == [5, 6]
@@ -118,8 +124,8 @@ def test_a_label_for_each_frame(tmp_path: Path, listed: bool) -> None:
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
     data = write(tmp_path / "a", files)
     assert infer_task(data, {}) == "frames"
-    found = prepared(LabelOfFrame(), data)
-    assert found.inputs.labels == ("x", "y")
+    found = prepared(FrameTaggingFormat(), data)
+    assert found.processor.labels == ("x", "y")
     assert found.train.answers[1] == ["x", "y", "x"]
     columns = found.train.examples.columns
     assert columns["places"][1].tolist() == [0, 1, 2]
@@ -146,7 +152,11 @@ def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
     assert infer_task(data, {"column": "text"}) == "clips"  # there is a label too
     image = ImageConfig(size=SIDE, channels=3 if channels == (3,) else 1)
     clips = np.load(data)["clips"].reshape(8, 5, SIDE, SIDE, -1)
-    for form, first in ((LabelOfClip(), "b"), (LabelOfFrame(), ["y", "x"]), (TextOfClip(), "clip 0")):
+    for form, first in (
+        (VideoClassificationFormat(), "b"),
+        (FrameTaggingFormat(), ["y", "x"]),
+        (VideoCaptioningFormat(), "clip 0"),
+    ):
         train = prepared(form, data, image=image).train
         assert train.answers[0] == first
         assert train.lengths == [2, 3, 4, 5, 2, 3, 4, 5]
@@ -171,9 +181,9 @@ def test_pictures_by_class_are_no_clips(tmp_path: Path) -> None:
 
 
 def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path) -> None:
-    found = prepared(LabelOfFrame(), arrays(tmp_path / "a.npz", (3,)))
-    shots, statistics = found.train.examples, found.inputs.statistics
-    order = ClipOrder(HeldOutExamples(shots, 30), shots)
+    found = prepared(FrameTaggingFormat(), arrays(tmp_path / "a.npz", (3,)))
+    shots, statistics = found.train.examples, found.processor.statistics
+    order = ClipBatches(BucketedEvalBatches(shots, 30), shots)
     seen = []
     for index in range(order.per_epoch):
         batch = order.batch(0, index)
@@ -181,9 +191,7 @@ def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path)
         assert source.shape == (len(lengths), int(lengths.max()), 3, SIDE, SIDE)
         assert batch.tokens == int(lengths.sum())
         for row, frames, length in zip(batch.rows.tolist(), source, lengths.tolist(), strict=True):
-            levels = (frames_of(found.train, row) - np.array(statistics.mean)) / np.array(
-                statistics.deviation
-            )
+            levels = (frames_of(found.train, row) - np.array(statistics.mean)) / np.array(statistics.std)
             expected = torch.tensor(levels.transpose(0, 3, 1, 2), dtype=torch.float32)
             torch.testing.assert_close(frames[:length], expected, rtol=1e-5, atol=1e-5)
             assert frames[length:].eq(0).all()
@@ -191,18 +199,18 @@ def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path)
     assert sorted(seen) == [*range(8)]
 
 
-@pytest.mark.parametrize("form", [LabelOfClip(), LabelOfFrame(), TextOfClip()])
+@pytest.mark.parametrize("form", [VideoClassificationFormat(), FrameTaggingFormat(), VideoCaptioningFormat()])
 def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
     data = arrays(tmp_path / "a.npz", (3,))
     found = prepared(form, data)
-    for name, content in found.inputs.files().items():
+    for name, content in found.processor.files().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    opened = form.open_inputs(tmp_path)
-    assert opened.files() == found.inputs.files()
-    again, facts = prepare_examples.prepare_held_out(form, data, CONFIG, opened, print)
+    opened = form.load_processor(tmp_path)
+    assert opened.files() == found.processor.files()
+    again, facts = prepare_examples.prepare_eval_examples(form, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
-    _, asked, _ = prepare_examples.read_questions(form, data, opened, CONFIG, print)
+    _, asked, _ = prepare_examples.read_unlabeled(form, data, opened, CONFIG, print)
     assert (asked.frames == again.examples.frames).all()
     assert asked.columns.keys() == again.examples.columns.keys() - {"label", "target"}
     some = again.examples.some([6, 1])
@@ -213,13 +221,13 @@ def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("inside", ["", "all/"])
 def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
-    tmp_path: Path, place: str, inside: str
+    tmp_path: Path, location: str, inside: str
 ) -> None:
     files = {f"{inside}{name}": content for name, content in by_class(4).items()}
-    data = write(tmp_path / place, files)
-    data = data if place.endswith(".zip") else f"{data}/{inside}"
-    named = [row.fields["name"] for row in LabelOfClip().read(data, CONFIG, [])]
-    asked = [row.fields["source"] for row in LabelOfClip().read_questions(data, CONFIG, [])]
+    data = write(tmp_path / location, files)
+    data = data if location.endswith(".zip") else f"{data}/{inside}"
+    named = [row.fields["name"] for row in VideoClassificationFormat().read(data, CONFIG, [])]
+    asked = [row.fields["source"] for row in VideoClassificationFormat().read_unlabeled(data, CONFIG, [])]
     assert len(named) == 4
     assert named == asked
 
@@ -228,7 +236,7 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     files = by_class(4) | {"c/d.gif": moving(clip(9), "GIF"), "c/e.avi": b""}
     data = write(tmp_path / "a", files)
     aside: list[Any] = []
-    rows = [*LabelOfClip().read_questions(data, CONFIG, aside)]
+    rows = [*VideoClassificationFormat().read_unlabeled(data, CONFIG, aside)]
     assert [row.fields["source"].removeprefix(f"{data}/") for row in rows] == [
         "a/clip00",
         "a/clip02",
@@ -236,10 +244,12 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
         "b/clip03",
         "c/d.gif",
     ]
-    assert [row.place for row in aside] == [f"{data}/c/e.avi"]
+    assert [row.location for row in aside] == [f"{data}/c/e.avi"]
     for one in (f"{data}/b/clip03", f"{data}/c/d.gif"):
-        (row,) = LabelOfClip().read_questions(one, CONFIG, [])
+        (row,) = VideoClassificationFormat().read_unlabeled(one, CONFIG, [])
         assert row.fields["source"] == one
     (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="no clips in it"):
-        prepare_examples.read_questions(LabelOfClip(), str(tmp_path / "none"), None, CONFIG, print)
+        prepare_examples.read_unlabeled(
+            VideoClassificationFormat(), str(tmp_path / "none"), None, CONFIG, print
+        )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.infer_task import infer_task
-from foveal.data.video.clip_examples import LabelOfClip, LabelOfFrame
-from foveal.data.video.video_decoding import read_video
+from foveal.data.video.clip_examples import FrameTaggingFormat, VideoClassificationFormat
+from foveal.data.video.video_decoding import decode_video
 from tests.data.images.test_image_examples import PLACES, SIDE, write
 from tests.data.made_videos import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
 from tests.data.test_bad_frames import asides
@@ -24,10 +24,10 @@ FAST = {"preset": "ultrafast"}
 AGAIN = "; get the file anew"
 
 
-def seen(content: bytes, most: int = 12, size: int = SIDE) -> Any:
+def seen(content: bytes, max_frames: int = 12, size: int = SIDE) -> Any:
     """The frames, or why there are none."""
     Path("film.mp4").write_bytes(content)
-    found = read_video(Path("film.mp4"), size, 3, most)
+    found = decode_video(Path("film.mp4"), size, 3, max_frames)
     return found if isinstance(found, str) else [one if isinstance(one, str) else one.pixels for one in found]
 
 
@@ -38,32 +38,32 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("suffix", LOSSLESS)
-def test_videos_by_class(tmp_path: Path, place: str, suffix: str) -> None:
+def test_videos_by_class(tmp_path: Path, location: str, suffix: str) -> None:
     files = {f"{'ab'[n % 2]}/{n}.{suffix.upper()}": film(clip(n), suffix) for n in range(4)}
-    data = write(tmp_path / place, files)
+    data = write(tmp_path / location, files)
     assert infer_task(data, {}) == "clips"
-    train = prepared(LabelOfClip(), data).train
+    train = prepared(VideoClassificationFormat(), data).train
     assert train.answers == ["a", "a", "b", "b"]
     for row, number in enumerate([0, 2, 1, 3]):
         assert (frames_of(train, row) == clip(number)).all()
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_table_names_videos(tmp_path: Path, place: str) -> None:
+def test_a_table_names_videos(tmp_path: Path, location: str) -> None:
     files = folder_of("one", clip(1)) | {"two.mp4": film(clip(2))}
     files["metadata.csv"] = table("labels", [("one", "x y z"), ("two.mp4", "x y z z")])
-    data = write(tmp_path / place, files)
+    data = write(tmp_path / location, files)
     assert infer_task(data, {}) == "frames"
-    train = prepared(LabelOfFrame(), data).train
+    train = prepared(FrameTaggingFormat(), data).train
     assert train.answers == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()
-    asked = [*LabelOfFrame().read_questions(data, CONFIG, [])]
+    asked = [*FrameTaggingFormat().read_unlabeled(data, CONFIG, [])]
     assert [row.fields["source"] for row in asked] == [f"{data}/two.mp4", f"{data}/one"]
 
 
 def test_a_single_video_may_be_asked_about() -> None:
     Path("film.mp4").write_bytes(film(clip(3)))
-    (row,) = LabelOfClip().read_questions("film.mp4", CONFIG, [])
+    (row,) = VideoClassificationFormat().read_unlabeled("film.mp4", CONFIG, [])
     assert row.fields["source"] == "film.mp4"
     assert (row.fields["frames"] == clip(3)).all()
 
@@ -88,7 +88,7 @@ def test_a_film_is_turned_upright_and_cut_to_its_centre() -> None:
     wide[:, :, 16:32] = 200
     Path("a").mkdir()
     Path("a/wide.mp4").write_bytes(film(wide))
-    (row,) = LabelOfClip().read(".", CONFIG, [])
+    (row,) = VideoClassificationFormat().read(".", CONFIG, [])
     assert row.fields["frames"].shape == (2, SIDE, SIDE, 3)
     assert (row.fields["frames"][:, :, 1:-1] == 200).all()
 
@@ -107,14 +107,14 @@ def large(count: int) -> NDArray[np.uint8]:
     ],
 )
 def test_a_damaged_frame_is_named_with_those_made_of_it(
-    suffix: str, codec: str, pixels: str, options: dict[str, str], lost: list[int]
+    suffix: str, codec: str, pixels: str, options: dict[str, str], skipped_frames: list[int]
 ) -> None:
     content = encoded(large(8), suffix, codec, pixels, options)
     whole, found = seen(content, size=64), seen(damaged(content, 3), size=64)
-    assert [number for number, one in enumerate(found) if isinstance(one, str)] == lost
+    assert [number for number, one in enumerate(found) if isinstance(one, str)] == skipped_frames
     assert found[3] == f"damaged{AGAIN}"
-    assert all(found[number] == "made of a damaged frame before it" for number in lost[1:])
-    assert all((found[number] == whole[number]).all() for number in range(8) if number not in lost)
+    assert all(found[number] == "made of a damaged frame before it" for number in skipped_frames[1:])
+    assert all((found[number] == whole[number]).all() for number in range(8) if number not in skipped_frames)
 
 
 def test_labels_stay_with_their_frames() -> None:
@@ -122,10 +122,10 @@ def test_labels_stay_with_their_frames() -> None:
     Path("clips/a.mkv").write_bytes(damaged(film(large(5), "mkv"), 1))
     Path("clips/metadata.jsonl").write_text(json.dumps({"file_name": "a.mkv", "labels": [*"vwxyz"]}))
     aside: list[Any] = []
-    (row,) = LabelOfFrame().read("clips", CONFIG, aside)
+    (row,) = FrameTaggingFormat().read("clips", CONFIG, aside)
     assert row.fields["label"] == [*"vxyz"]
     (told,) = aside
-    assert (told.place, told.why) == (
+    assert (told.location, told.why) == (
         "clips/metadata.jsonl, line 1, frame 2",
         f"damaged{AGAIN}; the other frames are used",
     )
@@ -180,7 +180,7 @@ def test_what_can_not_be_used_is_set_aside() -> None:
     }
     for name, content in files.items():
         Path("data/a", name).write_bytes(content)
-    found = {place.removeprefix("a/"): why for place, why in asides(LabelOfClip(), "data")}
+    found = {place.removeprefix("a/"): why for place, why in asides(VideoClassificationFormat(), "data")}
     unreadable = "damaged, cut off or no video ({})" + AGAIN
     few = "frame{} that can be used, and a clip needs 2"
     assert found == {

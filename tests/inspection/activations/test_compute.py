@@ -11,8 +11,8 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.inspection.activations.compute import BINS, Activations, activations_of
-from foveal.inspection.activations.plot import draw
+from foveal.inspection.activations.compute import HISTOGRAM_BINS, ActivationStats, collect_activations
+from foveal.inspection.activations.plot import plot_activations
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.initialization import initialize
@@ -23,8 +23,8 @@ from foveal.models.image_networks import image_encoder
 WIDTH, EXAMPLES = 400, 100
 
 
-def seen(model: nn.Module, x: Tensor) -> list[Activations]:
-    return activations_of(model, lambda: model(x).sum())
+def seen(model: nn.Module, x: Tensor) -> list[ActivationStats]:
+    return collect_activations(model, lambda: model(x).sum())
 
 
 def straight(activation: type[nn.Module], depth: int = 10, width: int = WIDTH) -> nn.Sequential:
@@ -79,7 +79,7 @@ def test_gradients_are_autograds():
     x = torch.randn(9, 5)
     first = model[1](model[0](x)).detach().requires_grad_()
     second = F.relu(model[2](first))
-    found = activations_of(model, lambda: model(x).square().mean())
+    found = collect_activations(model, lambda: model(x).square().mean())
     gradients = torch.autograd.grad(model[4](second).square().mean(), (first, second))
     assert [one.name for one in found] == ["0", "2"]
     for one, gradient in zip(found, gradients, strict=True):
@@ -90,11 +90,11 @@ def test_histograms_share_their_range_and_keep_everything():
     found = seen(nn.Sequential(nn.Linear(3, 50), nn.Tanh(), nn.Linear(50, 4), nn.ELU()), torch.randn(200, 3))
     assert len({(one.low, one.high) for one in found}) == 1
     for one, count in zip(found, (200 * 50, 200 * 4), strict=True):
-        assert (len(one.counts), sum(one.counts)) == (BINS, count)
+        assert (len(one.counts), sum(one.counts)) == (HISTOGRAM_BINS, count)
     x = torch.linspace(-1, 1, 641)[:, None]
     (one,) = seen(nn.Sigmoid(), x)
     values = 1 / (1 + np.exp(-x.numpy().astype(float)))
-    edges = np.linspace(one.low, one.high, BINS + 1)
+    edges = np.linspace(one.low, one.high, HISTOGRAM_BINS + 1)
     expected, _ = np.histogram(values.clip(one.low, one.high), edges)
     assert np.abs(np.array(one.counts) - expected).sum() <= 4  # on an edge
     (one,) = seen(nn.ELU(), torch.cat([torch.randn(5000, 1), torch.full((3, 1), 1e3)]))
@@ -106,7 +106,7 @@ def test_numbers_that_are_not_finite():
     found = seen(nn.ReLU(), torch.tensor([[1.0, math.inf], [math.nan, 2.0]]))
     assert sum(found[0].counts) == 2
     assert found[0].to_json()["deviation"] is None
-    assert draw({"odd": found}, "odd")
+    assert plot_activations({"odd": found}, "odd")
 
 
 class Functions(nn.Module):
@@ -159,7 +159,7 @@ def test_a_loop_over_time_is_one():
 @pytest.mark.parametrize(("cell", "gates"), [(LSTM, {"sigmoid", "tanh"}), (GRU, {"sigmoid", "tanh"})])
 def test_gates_that_a_kernel_would_hide(cell, gates):
     (x, model), functions = (torch.randn(3, 5, 16), Recurrent(cell(16, 16))), {}
-    for one in activations_of(model, lambda: model(x)[0].sum()):
+    for one in collect_activations(model, lambda: model(x)[0].sum()):
         functions[one.function] = sum(one.counts)
     assert set(functions) == gates
     assert functions["sigmoid"] >= 2 * 3 * 5 * 16
@@ -168,7 +168,7 @@ def test_gates_that_a_kernel_would_hide(cell, gates):
 def test_stacks_show_their_blocks():
     model = Block(FullAttention(8, 2), MLP(8, 16, "relu"), "layer", residual=True)
     x = torch.randn(3, 5, 8)
-    found = activations_of(model, lambda: model(x)[0].square().sum())
+    found = collect_activations(model, lambda: model(x)[0].square().sum())
     assert [(one.name, one.function, one.shape) for one in found] == [
         ("feedforward.expand", "relu", (5, 16)),
         ("", "block", (5, 8)),
@@ -179,13 +179,13 @@ def test_stacks_show_their_blocks():
     assert seen_last(recurrent, x).function == "block"
 
 
-def seen_last(model: nn.Module, x: Tensor) -> Activations:
-    return activations_of(model, lambda: model(x)[0].sum())[-1]
+def seen_last(model: nn.Module, x: Tensor) -> ActivationStats:
+    return collect_activations(model, lambda: model(x)[0].sum())[-1]
 
 
 def test_every_rectifier_of_a_residual_network_is_seen():
     encoder = image_encoder("resnet-20", 3, "published")
-    found = activations_of(encoder, lambda: encoder(torch.randn(2, 3, 16, 16))[0].vectors.sum())
+    found = collect_activations(encoder, lambda: encoder(torch.randn(2, 3, 16, 16))[0].vectors.sum())
     assert [one.function for one in found] == ["relu"] * 19
     assert found[-1].shape == (64, 4, 4)
     assert [one.name for one in found[:3]] == [
@@ -230,7 +230,7 @@ def test_rectified_layers_change_the_size_by_the_theory(rule):
     assert over_all == pytest.approx(FACTORS[rule], rel=0.04)
     # Back: W^T, and the half of the units that are alive; signs at random, so that the sum's gradient is.
     signs = torch.randn(EXAMPLES, WIDTH)
-    back = activations_of(model, lambda: (model(torch.randn(EXAMPLES, WIDTH)) * signs).sum())
+    back = collect_activations(model, lambda: (model(torch.randn(EXAMPLES, WIDTH)) * signs).sum())
     ratios = [one.gradient / other.gradient for one, other in pairwise(back)]
     assert np.exp(np.log(ratios).mean()) == pytest.approx(FACTORS[rule], rel=0.05)
 
@@ -263,7 +263,7 @@ def test_the_picture_has_a_row_for_each():
         model = straight(nn.ReLU, depth, 30)
         initialize(model, rule, nn.Identity())
         rows[rule] = seen(model, torch.randn(20, 30))
-    width, height = Image.open(io.BytesIO(draw(rows, "Two depths"))).size
+    width, height = Image.open(io.BytesIO(plot_activations(rows, "Two depths"))).size
     assert width > height > 600
-    one = Image.open(io.BytesIO(draw({"0.01": rows["0.01"]}, "One"))).size
+    one = Image.open(io.BytesIO(plot_activations({"0.01": rows["0.01"]}, "One"))).size
     assert one[1] < height

@@ -13,20 +13,25 @@ import pytest
 from matplotlib.image import imread
 
 from foveal.core.errors import UserError
-from foveal.inspection.attention_maps.compute import Alignment, align_words, words, write_alignment
+from foveal.inspection.attention_maps.compute import (
+    WordAttention,
+    split_words,
+    word_attention,
+    write_word_attention,
+)
 
 HOSTILE = "</td></table><script>alert(1)</script>"
 
 
-def example(rows: int = 3, columns: int = 4, heads: int = 2) -> Alignment:
+def example(rows: int = 3, columns: int = 4, heads: int = 2) -> WordAttention:
     weights = np.random.default_rng(0).dirichlet(np.full(columns, 0.3), (heads, rows))
     source = tuple(f"source{i}" for i in range(columns))
     return named(source, tuple(f"target{i}" for i in range(rows)), weights)
 
 
-def named(source: tuple[str, ...], target: tuple[str, ...], weights: np.ndarray) -> Alignment:
+def named(source: tuple[str, ...], target: tuple[str, ...], weights: np.ndarray) -> WordAttention:
     """Its heads are those of a layer."""
-    return Alignment(source, target, weights, tuple(f"1.{1 + head}" for head in range(len(weights))))
+    return WordAttention(source, target, weights, tuple(f"1.{1 + head}" for head in range(len(weights))))
 
 
 @pytest.mark.parametrize(
@@ -49,12 +54,12 @@ def named(source: tuple[str, ...], target: tuple[str, ...], weights: np.ndarray)
     ],
 )
 def test_words_from_pieces(pieces: list[str | bytes], expected: list[str]) -> None:
-    assert list(words(pieces)[0]) == expected
+    assert list(split_words(pieces)[0]) == expected
 
 
 def test_weights_are_summed_over_the_source_and_averaged_over_the_target() -> None:
     weights = np.array([[[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0, 0, 1, 0]]])
-    found = align_words(["The", " cat", "s", " sat"], ["Kat", "zen", " sitzen"], weights)
+    found = word_attention(["The", " cat", "s", " sat"], ["Kat", "zen", " sitzen"], weights)
     assert found.source == ("The", "cats", "sat")
     assert found.target == ("Katzen", "sitzen")
     np.testing.assert_allclose(found.weights, [[[0.3, 0.35, 0.35], [0, 1, 0]]])
@@ -63,19 +68,19 @@ def test_weights_are_summed_over_the_source_and_averaged_over_the_target() -> No
 
 def test_characters_keep_their_weights() -> None:
     given = example(3, 5).weights
-    found = align_words(list("ab cd"), list("xyz"), given)
+    found = word_attention(list("ab cd"), list("xyz"), given)
     assert found.source == tuple("ab␣cd")
     assert (found.weights == given).all()
 
 
 def test_nothing_to_align() -> None:
     with pytest.raises(UserError, match="nothing to align: the source or the target has no tokens"):
-        align_words([], ["a"], np.zeros((1, 1, 0)))
+        word_attention([], ["a"], np.zeros((1, 1, 0)))
 
 
 def test_json_has_words_and_weights_exactly(tmp_path: Path) -> None:
     one = named(("für", HOSTILE), ("你", '"\n'), example(2, 2).weights)
-    write_alignment(tmp_path / "a.json", [one, example()])
+    write_word_attention(tmp_path / "a.json", [one, example()])
     first, second = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["examples"]
     assert (first["source"], first["target"]) == (["für", HOSTILE], ["你", '"\n'])
     assert first["heads"] == ["1.1", "1.2"]
@@ -93,7 +98,7 @@ def test_a_picture_shows_where_the_weight_is(tmp_path: Path) -> None:
     for place, (row, column) in {"upper": (0, 5), "lower": (5, 0)}.items():
         weights = np.zeros((1, 6, 6))
         weights[0, row, column] = 1
-        write_alignment(tmp_path / f"{place}.png", [named(("w",) * 6, ("w",) * 6, weights)])
+        write_word_attention(tmp_path / f"{place}.png", [named(("w",) * 6, ("w",) * 6, weights)])
     upper, lower = (picture(tmp_path / f"{place}.png") for place in ("upper", "lower"))
     assert upper.shape == lower.shape
     rows, columns = np.nonzero((upper - lower).mean(-1) < -0.5)
@@ -106,7 +111,7 @@ def test_a_picture_shows_where_the_weight_is(tmp_path: Path) -> None:
 def test_a_picture_grows_with_words_and_examples(tmp_path: Path) -> None:
     sizes = []
     for given in ([example(12, 12)], [example(60, 60)], [example(12, 12)] * 2):
-        write_alignment(tmp_path / "a.png", given)
+        write_word_attention(tmp_path / "a.png", given)
         sizes.append(picture(tmp_path / "a.png").shape[:2])
     small, large, two = sizes
     assert large[0] > 60 * 20  # pixels enough for a word's letters
@@ -115,12 +120,12 @@ def test_a_picture_grows_with_words_and_examples(tmp_path: Path) -> None:
 
 
 def test_a_picture_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.inspection.attention_maps.plot.LONGEST_SIDE", 3.0)
-    write_alignment(tmp_path / "a.png", [example(2, 30)])  # 30 small cells are 6.6 inches
+    monkeypatch.setattr("foveal.inspection.attention_maps.plot.MAX_SIDE_INCHES", 3.0)
+    write_word_attention(tmp_path / "a.png", [example(2, 30)])  # 30 small cells are 6.6 inches
     assert picture(tmp_path / "a.png").shape[1] < 6 * 130
-    monkeypatch.setattr("foveal.inspection.attention_maps.plot.TALLEST", 4.0)
+    monkeypatch.setattr("foveal.inspection.attention_maps.plot.MAX_HEIGHT", 4.0)
     with pytest.raises(UserError, match="these 4 examples would be taller than 4 inches; give fewer"):
-        write_alignment(tmp_path / "a.png", [example(2, 2)] * 4)
+        write_word_attention(tmp_path / "a.png", [example(2, 2)] * 4)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,7 @@ def test_a_picture_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("suffix", ["png", "html", "json"])
 def test_no_word_is_too_strange(word: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.{suffix}"
-    write_alignment(path, [named((word, "b"), (word,), np.array([[[0.25, 0.75]]]))])
+    write_word_attention(path, [named((word, "b"), (word,), np.array([[[0.25, 0.75]]]))])
     assert path.stat().st_size > 0
 
 
@@ -156,9 +161,9 @@ class Page(HTMLParser):
 
 def test_a_page_shows_the_mean_without_javascript(tmp_path: Path) -> None:
     given = example(3, 4, heads=2)
-    write_alignment(tmp_path / "a.html", [given])
+    write_word_attention(tmp_path / "a.html", [given])
     page = Page(tmp_path / "a.html")
-    mean = given.view(None)
+    mean = given.head_weights(None)
     assert [float(text) for text in page.texts["td"]] == pytest.approx(mean.flatten(), abs=6e-4)
     assert page.texts["option"] == ["mean of 2 heads", "head 1.1", "head 1.2"]
     cells = [cell for cell in page.attributes("td") if cell]
@@ -169,10 +174,10 @@ def test_a_page_shows_the_mean_without_javascript(tmp_path: Path) -> None:
 
 def test_a_page_has_every_head(tmp_path: Path) -> None:
     given = [example(3, 4, heads=3), example(2, 2, heads=1)]
-    write_alignment(tmp_path / "a.html", given, head="1.1")
+    write_word_attention(tmp_path / "a.html", given, head="1.1")
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     first, second = map(json.loads, re.findall(r'<script type="application/json">(.*)</script>', text))
-    np.testing.assert_allclose(first, [given[0].view(None), *given[0].weights], atol=6e-5)
+    np.testing.assert_allclose(first, [given[0].head_weights(None), *given[0].weights], atol=6e-5)
     np.testing.assert_allclose(second, given[1].weights, atol=6e-5)
     assert "<option selected>head 1.1</option>" in text
     assert float(Page(tmp_path / "a.html").texts["td"][0]) == pytest.approx(
@@ -182,7 +187,7 @@ def test_a_page_has_every_head(tmp_path: Path) -> None:
 
 def test_hostile_text_is_text(tmp_path: Path) -> None:
     strange = (HOSTILE, "'\" onmouseover=alert(1) x='", "&lt;b&gt;", "${alert(1)}")
-    write_alignment(tmp_path / "a.html", [named(strange, strange, np.full((2, 4, 4), 0.25))])
+    write_word_attention(tmp_path / "a.html", [named(strange, strange, np.full((2, 4, 4), 0.25))])
     page = Page(tmp_path / "a.html")
     assert len(page.attributes("script")) == 2  # the numbers, and ours
     assert len(page.attributes("table")) == 1
@@ -192,7 +197,7 @@ def test_hostile_text_is_text(tmp_path: Path) -> None:
 
 
 def test_a_page_asks_for_nothing_and_runs_only_its_own_script(tmp_path: Path) -> None:
-    write_alignment(tmp_path / "a.html", [example()])
+    write_word_attention(tmp_path / "a.html", [example()])
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert not re.search(r"https?:|//\w|\bsrc=|\bhref=|@import|url\(", text)
     script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)
@@ -204,21 +209,21 @@ def test_a_page_asks_for_nothing_and_runs_only_its_own_script(tmp_path: Path) ->
 def test_what_cannot_be_written_is_one_plain_line(tmp_path: Path) -> None:
     path = tmp_path / "a.gif"
     with pytest.raises(UserError, match=r"a\.gif: an alignment is written as \.png, \.html or \.json"):
-        write_alignment(path, [example()])
+        write_word_attention(path, [example()])
     with pytest.raises(UserError, match=r"a\.png: there are no examples to draw"):
-        write_alignment(tmp_path / "a.png", [])
+        write_word_attention(tmp_path / "a.png", [])
     with pytest.raises(UserError, match=r"--head 2.1: there is no such head; there are 1.1, 1.2"):
-        write_alignment(tmp_path / "a.png", [example()], head="2.1")
+        write_word_attention(tmp_path / "a.png", [example()], head="2.1")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.json"
-    write_alignment(path, [example()])
+    write_word_attention(path, [example()])
     before = path.read_bytes()
     monkeypatch.setattr(
         "foveal.store.durable.os.replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
-        write_alignment(path, [example(5, 5)])
+        write_word_attention(path, [example(5, 5)])
     assert path.read_bytes() == before

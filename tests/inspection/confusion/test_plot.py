@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 from foveal.inspection.confusion import plot
-from foveal.inspection.confusion.plot import draw
-from foveal.metrics.labels import confusion
+from foveal.inspection.confusion.plot import plot_confusion
+from foveal.metrics.labels import confusion_matrix
 
 
 def blues(content: bytes) -> np.ndarray:
@@ -20,11 +20,11 @@ def blues(content: bytes) -> np.ndarray:
 
 def test_rows_are_right_and_columns_were_given() -> None:
     """All `a` are given `b`: in the upper right; and the other way in the lower left."""
-    content = draw(confusion([*"aaab"], [*"bbba"]), "run")
+    content = plot_confusion(confusion_matrix([*"aaab"], [*"bbba"]), "run")
     with Image.open(io.BytesIO(content)) as picture:
         middle = picture.size[0] / 2
-    given_b = blues(draw(confusion([*"aaa"], [*"bbb"]), "run"))
-    given_a = blues(draw(confusion([*"bbb"], [*"aaa"]), "run"))
+    given_b = blues(plot_confusion(confusion_matrix([*"aaa"], [*"bbb"]), "run"))
+    given_a = blues(plot_confusion(confusion_matrix([*"bbb"], [*"aaa"]), "run"))
     assert given_b[:, 1].min() > middle > given_a[:, 1].max()
     assert given_b[:, 0].max() < given_a[:, 0].min() + 4
 
@@ -33,7 +33,7 @@ def test_of_many_classes_the_hardest() -> None:
     gold = [f"{number:02}" for number in range(60)]
     found = [*gold[:50], *gold[51:], gold[50]]
     with patch.object(plot, "SHOWN", 10):
-        content = draw(confusion(gold, found), "run")
+        content = plot_confusion(confusion_matrix(gold, found), "run")
     with Image.open(io.BytesIO(content)) as picture:
         assert picture.size[0] < 900, "ten classes, not sixty"
     assert len(blues(content)), "the last ten, all of them mistaken"

@@ -9,10 +9,16 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from foveal.encoders.video import VolumeEncoder
-from foveal.inspection.filters.compute import Filters, filters_of
-from foveal.inspection.filters.plot import SHOWN, draw, scale_of, shown, tiles
-from foveal.models.encoder import Encoded
+from foveal.encoders.video import Conv3dEncoder
+from foveal.inspection.filters.compute import Filters, first_layer_filters
+from foveal.inspection.filters.plot import (
+    MAX_FILTERS,
+    filter_images,
+    plot_filters,
+    select_filters,
+    weight_scale,
+)
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from tests.models.making import logits
 
@@ -20,12 +26,12 @@ SIZE, UNIT = 32, 3
 NETWORKS = ("linear", "mlp", "lenet-5", "alexnet", "resnet-20", "airbench", "convnext-t", "vit-ti")
 
 
-def made(network: str, channels: int, size: int = SIZE) -> Encoded:
+def made(network: str, channels: int, size: int = SIZE) -> EncoderWithHead:
     encoder = image_encoder(network, channels, "small", size=size)
-    return Encoded(encoder, image_head(network, encoder, size, 5, 0.0)).eval()
+    return EncoderWithHead(encoder, image_head(network, encoder, size, 5, 0.0)).eval()
 
 
-def gradient(model: Encoded, layer: str, image: Tensor) -> np.ndarray[Any, Any]:
+def gradient(model: EncoderWithHead, layer: str, image: Tensor) -> np.ndarray[Any, Any]:
     """Of the output of a unit of `layer`, at the place in the middle, by the pixels; cut to those it sees."""
     kept: list[Tensor] = []
     hook = model.get_submodule(layer).register_forward_hook(lambda _, given, output: kept.append(output))
@@ -46,7 +52,7 @@ def gradient(model: Encoded, layer: str, image: Tensor) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_filter_is_the_gradient_by_the_pixels(network: str, channels: int) -> None:
     model = made(network, channels)
-    found = filters_of(model, channels, SIZE)
+    found = first_layer_filters(model, channels, SIZE)
     assert found is not None
     by_pixels = gradient(model, found.layer, torch.randn(1, channels, SIZE, SIZE))
     np.testing.assert_allclose(found.weights[UNIT][:, 0], by_pixels, atol=1e-6)
@@ -54,8 +60,8 @@ def test_a_filter_is_the_gradient_by_the_pixels(network: str, channels: int) -> 
 
 def test_of_clips() -> None:
     """Each frame of a filter stands where its weights are."""
-    encoder = VolumeEncoder(3, 16, 2, 8).eval()
-    found = filters_of(encoder, 3, 8)
+    encoder = Conv3dEncoder(3, 16, 2, 8).eval()
+    found = first_layer_filters(encoder, 3, 8)
     assert found is not None
     kept: list[Tensor] = []
     hook = encoder.get_submodule(found.layer).register_forward_hook(lambda *seen: kept.append(seen[2]))
@@ -71,7 +77,7 @@ def test_of_clips() -> None:
 @pytest.mark.parametrize("network", ["hog", "colour-histogram", "visual-words"])
 def test_features_that_are_not_learned_have_none(network: str) -> None:
     """Though a classifier may have as many numbers as there are pixels: words, of 40 x 40 in grey."""
-    assert filters_of(made(network, 1, 40), 1, 40) is None
+    assert first_layer_filters(made(network, 1, 40), 1, 40) is None
 
 
 def some(weights: np.ndarray[Any, Any]) -> Filters:
@@ -81,32 +87,34 @@ def some(weights: np.ndarray[Any, Any]) -> Filters:
 def test_tiles_are_the_weights_on_one_scale() -> None:
     weights = np.zeros((2, 3, 1, 2, 2))
     weights[0, 0, 0, 0, 1], weights[1, 2, 0, 1, 0], weights[1, :, 0, 1, 1] = 2.0, -1.0, 2.0
-    assert scale_of(some(weights)) == pytest.approx(2)
-    found = tiles(some(weights))
+    assert weight_scale(some(weights)) == pytest.approx(2)
+    found = filter_images(some(weights))
     assert found[0, 0, 1].tolist() == [1, 0.5, 0.5]
     assert found[1, 1, 0].tolist() == [0.5, 0.5, 0.25]
     assert found[1, 1, 1].tolist() == [1, 1, 1]
-    assert (tiles(some(np.zeros((2, 1, 3, 2, 2)))) == 0.5).all()
+    assert (filter_images(some(np.zeros((2, 1, 3, 2, 2)))) == 0.5).all()
 
 
 def test_frames_stand_side_by_side_in_grey() -> None:
     weights = np.zeros((1, 1, 2, 1, 1))
     weights[0, 0, 1] = 1
-    assert tiles(some(weights)).tolist() == [[[[0.5] * 3, [1.0] * 3]]]
+    assert filter_images(some(weights)).tolist() == [[[[0.5] * 3, [1.0] * 3]]]
 
 
 def test_the_largest_are_drawn_first_and_classes_as_they_come() -> None:
     weights = np.arange(200.0)[:, None, None, None, None] * np.ones((1, 1, 1, 2, 2))
     filters = some(weights)
-    assert shown(filters, None) == [*range(199, 199 - SHOWN, -1)]
-    assert shown(some(weights[:3]), ["a", "b", "c"]) == [0, 1, 2]
+    assert select_filters(filters, None) == [*range(199, 199 - MAX_FILTERS, -1)]
+    assert select_filters(some(weights[:3]), ["a", "b", "c"]) == [0, 1, 2]
     assert filters.norms[3] == pytest.approx(6)
     assert filters.idle == 2
 
 
 @pytest.mark.parametrize("labels", [None, ["a", "$b", "c_", "d", "e", "f", "g"]])
 def test_the_picture(labels: list[str] | None) -> None:
-    with Image.open(io.BytesIO(draw(some(np.random.randn(7, 3, 1, 8, 8)), labels, "title $"))) as picture:
+    with Image.open(
+        io.BytesIO(plot_filters(some(np.random.randn(7, 3, 1, 8, 8)), labels, "title $"))
+    ) as picture:
         assert picture.size[0] == 936
         middle = np.asarray(picture.convert("RGB"))
     assert (middle != 255).mean() > 0.4

@@ -4,21 +4,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.inspection.layers.compute import Layer, layers_of
+from foveal.inspection.layers.compute import LayerSummary, summarize_layers
 from foveal.layers.mixers.cross_attention import FullAttention
-from foveal.layers.vision.attention2d import GridAttention
-from foveal.layers.vision.convnext import ConvNext, GridNorm
-from foveal.layers.vision.residual import Residual, basic
+from foveal.layers.vision.attention2d import SelfAttention2d
+from foveal.layers.vision.convnext import ConvNeXtBlock, LayerNorm2d
+from foveal.layers.vision.residual import ResidualBlock, basic_block
 
 
-def only(model: nn.Module, *shape: int) -> Layer:
-    (layer,) = layers_of(model, shape)
+def only(model: nn.Module, *shape: int) -> LayerSummary:
+    (layer,) = summarize_layers(model, shape)
     return layer
 
 
 def test_the_lecture_s_convolution():
     layer = only(nn.Conv2d(3, 10, 5, padding=2), 3, 32, 32)
-    assert layer == Layer("", "Conv2d", (10, 32, 32), 760, 768_000, 10 * 32 * 32 * 4, (5, 5))
+    assert layer == LayerSummary("", "Conv2d", (10, 32, 32), 760, 768_000, 10 * 32 * 32 * 4, (5, 5))
 
 
 @pytest.mark.parametrize(
@@ -102,27 +102,32 @@ class Scaled(nn.Module):
         (nn.Sequential(Both(), nn.Conv2d(4, 2, 3, dilation=2)), (90, 90)),
         (nn.Sequential(nn.Conv1d(2, 3, 5), nn.MaxPool1d(2), nn.Conv1d(3, 1, 3, dilation=3)), (60,)),
         (nn.Sequential(nn.Conv3d(2, 1, (1, 2, 3), stride=2), nn.AvgPool3d(2)), (16, 16, 16)),
-        (nn.Sequential(nn.Conv2d(2, 4, 4, 4), ConvNext(4), GridNorm(4), nn.Conv2d(4, 4, 2, 2)), (96, 96)),
-        (nn.Sequential(Residual(basic(2, 3, 2), 2, 3, 2, "padded").eval(), nn.ReLU()), (20, 20)),
+        (
+            nn.Sequential(nn.Conv2d(2, 4, 4, 4), ConvNeXtBlock(4), LayerNorm2d(4), nn.Conv2d(4, 4, 2, 2)),
+            (96, 96),
+        ),
+        (nn.Sequential(ResidualBlock(basic_block(2, 3, 2), 2, 3, 2, "padded").eval(), nn.ReLU()), (20, 20)),
         (nn.Sequential(nn.Conv2d(2, 2, 3), Scaled()), (12, 12)),
         (nn.Sequential(nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect"), nn.ReLU()), (12, 12)),
     ],
 )
 def test_fields_are_what_the_gradient_finds(model, sides):
-    last = layers_of(model, (2, *sides))[-1]
+    last = summarize_layers(model, (2, *sides))[-1]
     assert last.field == seen(model, 2, *sides)
 
 
 def test_behind_attention_a_place_may_see_anything():
     """And so may what is added to it."""
-    layers = layers_of(nn.Sequential(nn.Conv2d(2, 8, 3), GridAttention(8), nn.Conv2d(8, 8, 3)), (2, 9, 9))
+    layers = summarize_layers(
+        nn.Sequential(nn.Conv2d(2, 8, 3), SelfAttention2d(8), nn.Conv2d(8, 8, 3)), (2, 9, 9)
+    )
     fields = {layer.name: layer.field for layer in layers}
     assert (fields["0"], fields["1"], fields["2"]) == ((3, 3), (), ())
 
 
 def test_modules_that_multiply_by_themselves_and_those_inside():
     attention = FullAttention(8, 2)
-    layers = {layer.name: layer for layer in layers_of(attention, (5, 8))}
+    layers = {layer.name: layer for layer in summarize_layers(attention, (5, 8))}
     # Queries, keys and values in one product, the scores, and the mean of the values.
     assert layers[""].multiply_adds == 3 * 5 * 8 * 8 + 2 * 5 * 5 * 8
     assert layers["output"].multiply_adds == 5 * 8 * 8
@@ -131,7 +136,7 @@ def test_modules_that_multiply_by_themselves_and_those_inside():
 
 
 def test_own_parameters_are_counted_once():
-    layers = {layer.name: layer for layer in layers_of(Both(), (2, 30, 30))}
+    layers = {layer.name: layer for layer in summarize_layers(Both(), (2, 30, 30))}
     assert layers[""].parameters == 3
     assert layers[""].multiply_adds == 0
     assert list(layers) == ["wide", "after.0", "after.1", ""]

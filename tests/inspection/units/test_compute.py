@@ -12,25 +12,33 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.core.progress import unwatched
+from foveal.core.progress import no_progress
 from foveal.data.core.batching import ExampleBatch
 from foveal.encoders.image import ImageEncoder
 from foveal.inspection.units.compute import (
-    Signals,
-    Window,
-    alike,
-    busiest,
-    drawn_anew,
-    guided,
-    maps_of,
-    signals,
-    strongest,
-    windows,
+    GuidedSignals,
+    PixelWindow,
+    feature_maps,
+    guided_backprop,
+    guided_signals,
+    mean_correlation,
+    most_active_units,
+    randomized_copy,
+    receptive_windows,
+    top_responses,
 )
-from foveal.inspection.units.plot import CELL, GAP, LINE, MARGIN, Patch, draw, visible
+from foveal.inspection.units.plot import (
+    CELL,
+    GAP,
+    LINE_HEIGHT,
+    MARGIN,
+    UnitPatch,
+    plot_units,
+    signal_to_pixels,
+)
 from foveal.layers.activation import ACTIVATIONS
 from foveal.models.image_networks import image_encoder
-from foveal.models.sequential_networks import Layer, StraightNetwork
+from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
 
 SIDE = 16
 
@@ -57,21 +65,21 @@ class Order:
 
 @pytest.fixture
 def model() -> Eyes:
-    network = StraightNetwork((Layer(6), Layer(8, pool=2), Layer(9)), (), 4)
+    network = SequentialNetwork((ConvLayer(6), ConvLayer(8, pool=2), ConvLayer(9)), (), 4)
     return Eyes(network.encoder(3, True)).eval()
 
 
 def test_the_strongest_are_those_of_all_in_turn(model: Eyes) -> None:
     images, layer, units = torch.randn(23, 3, SIDE, SIDE), "encoder.blocks.1", [5, 0]
-    found = strongest(model, layer, units, Order(images, 5), 4, unwatched)  # type: ignore[arg-type]
+    found = top_responses(model, layer, units, Order(images, 5), 4, no_progress)  # type: ignore[arg-type]
     with torch.no_grad():
-        maps = maps_of(model, layer, images)
+        maps = feature_maps(model, layer, images)
     for unit, responses in zip(units, found, strict=True):
         largest = maps[:, unit].amax((1, 2))
         assert [one.row for one in responses] == largest.argsort(descending=True)[:4].tolist()
         for one in responses:
             assert one.value == pytest.approx(float(largest[one.row]))
-            assert float(maps[(one.row, unit, *one.place)]) == pytest.approx(one.value)
+            assert float(maps[(one.row, unit, *one.position)]) == pytest.approx(one.value)
 
 
 class OneWay(torch.autograd.Function):
@@ -94,19 +102,19 @@ def test_every_rectifier_is_guided(network: str) -> None:
     model = Eyes(image_encoder(network, 3, "small")).eval()
     layer = f"encoder.blocks.{len(model.encoder.blocks) - 1}"
     images = torch.randn(2, 3, 32, 32)
-    units = busiest(model, layer, images, torch.zeros(2, 2, dtype=torch.int64))
+    units = most_active_units(model, layer, images, torch.zeros(2, 2, dtype=torch.int64))
     places = torch.zeros(2, 2, dtype=torch.int64)
-    found = guided(model, layer, images, units, places)
+    found = guided_backprop(model, layer, images, units, places)
     one_way: Callable[[Tensor], Tensor] = OneWay.apply  # type: ignore[assignment]
     pixels = images.clone().requires_grad_()
     with patch.dict(ACTIVATIONS, {"relu": one_way}):
-        chosen = maps_of(model, layer, pixels)[torch.arange(2), units, 0, 0]
+        chosen = feature_maps(model, layer, pixels)[torch.arange(2), units, 0, 0]
     (expected,) = torch.autograd.grad(chosen.sum(), pixels)
     assert found.abs().max() > 0
     torch.testing.assert_close(found, expected)
     plain = images.clone().requires_grad_()
     (derivative,) = torch.autograd.grad(
-        maps_of(model, layer, plain)[torch.arange(2), units, 0, 0].sum(), plain
+        feature_maps(model, layer, plain)[torch.arange(2), units, 0, 0].sum(), plain
     )
     assert not torch.allclose(found, derivative)
 
@@ -125,36 +133,45 @@ def test_where_all_paths_are_negative_nothing_comes_through(function: Callable[[
 
     model, where = Eyes(ImageEncoder([Negative()], 1)), torch.zeros(1, 2, dtype=torch.int64)
     first, image = torch.zeros(1, dtype=torch.int64), torch.full((1, 1, 2, 2), 0.5)
-    assert guided(model, "encoder.blocks.0", image, first, where).abs().max() == 0
-    opened = guided(model, "encoder.blocks.0", -9 * image, first, where, rule=False)
+    assert guided_backprop(model, "encoder.blocks.0", image, first, where).abs().max() == 0
+    opened = guided_backprop(model, "encoder.blocks.0", -9 * image, first, where, rule=False)
     assert opened[0, 0].tolist() == [[-2, 0], [0, 0]]
 
 
 def test_a_window_is_what_a_place_sees(model: Eyes) -> None:
     """3x3, 6x6 with the pooling and 10x10; less where the image ends. Shut rectifiers hide nothing."""
     images, places = torch.randn(2, 3, SIDE, SIDE), torch.tensor([[4, 5], [0, 0]])
-    assert windows(model, "encoder.blocks.0", images, places) == [Window(3, 6, 4, 7), Window(0, 2, 0, 2)]
-    assert windows(model, "encoder.blocks.1", images, places) == [Window(6, 12, 8, 14), Window(0, 4, 0, 4)]
-    assert windows(model, "encoder.blocks.2", images, places) == [Window(4, 14, 6, 16), Window(0, 6, 0, 6)]
+    assert receptive_windows(model, "encoder.blocks.0", images, places) == [
+        PixelWindow(3, 6, 4, 7),
+        PixelWindow(0, 2, 0, 2),
+    ]
+    assert receptive_windows(model, "encoder.blocks.1", images, places) == [
+        PixelWindow(6, 12, 8, 14),
+        PixelWindow(0, 4, 0, 4),
+    ]
+    assert receptive_windows(model, "encoder.blocks.2", images, places) == [
+        PixelWindow(4, 14, 6, 16),
+        PixelWindow(0, 6, 0, 6),
+    ]
 
 
 def test_only_the_layer_is_drawn_anew(model: Eyes) -> None:
     before = {name: part.clone() for name, part in model.state_dict().items()}
     torch.manual_seed(3)
-    other = drawn_anew(model, "encoder.blocks.1")
+    other = randomized_copy(model, "encoder.blocks.1")
     again = torch.rand(3)
     torch.manual_seed(3)
     assert torch.equal(torch.rand(3), again), "the generator stays where it was"
     for name, part in other.state_dict().items():
         assert torch.equal(model.state_dict()[name], before[name])
         assert torch.equal(part, before[name]) == ("blocks.1" not in name or name.endswith("bias")), name
-    repeated = drawn_anew(model, "encoder.blocks.1").state_dict()
+    repeated = randomized_copy(model, "encoder.blocks.1").state_dict()
     assert all(torch.equal(part, repeated[name]) for name, part in other.state_dict().items())
 
 
 def test_the_control_has_the_same_places(model: Eyes) -> None:
     images, places = torch.randn(12, 3, SIDE, SIDE), [(0, 0), (3, 3), (7, 7), (2, 5)] * 3
-    found = signals(model, "encoder.blocks.1", images, [0, 1, 2, 3] * 3, places)
+    found = guided_signals(model, "encoder.blocks.1", images, [0, 1, 2, 3] * 3, places)
     assert len(found.guided) == len(found.control) == len(found.windows) == 12
     for number, window in enumerate(found.windows):
         outside = torch.ones(SIDE, SIDE, dtype=torch.bool)
@@ -165,14 +182,14 @@ def test_the_control_has_the_same_places(model: Eyes) -> None:
 
 
 def test_how_alike_they_are() -> None:
-    one, whole = torch.rand(2, 3, 4, 4), [Window(0, 4, 0, 4)] * 2
-    assert alike(Signals(one, 3 * one, whole)) == pytest.approx(1)
-    assert alike(Signals(one, -one, whole)) == pytest.approx(1)
-    assert abs(alike(Signals(one, torch.rand(2, 3, 4, 4), whole)) or 0) < 0.9
-    assert alike(Signals(one, one, [Window(1, 2, 1, 2)] * 2)) is None
+    one, whole = torch.rand(2, 3, 4, 4), [PixelWindow(0, 4, 0, 4)] * 2
+    assert mean_correlation(GuidedSignals(one, 3 * one, whole)) == pytest.approx(1)
+    assert mean_correlation(GuidedSignals(one, -one, whole)) == pytest.approx(1)
+    assert abs(mean_correlation(GuidedSignals(one, torch.rand(2, 3, 4, 4), whole)) or 0) < 0.9
+    assert mean_correlation(GuidedSignals(one, one, [PixelWindow(1, 2, 1, 2)] * 2)) is None
     other = one.clone()
     other[:, :, 2:] = torch.rand(2, 3, 2, 4)
-    assert alike(Signals(one, other, [Window(0, 2, 0, 4)] * 2)) == pytest.approx(1)
+    assert mean_correlation(GuidedSignals(one, other, [PixelWindow(0, 2, 0, 4)] * 2)) == pytest.approx(1)
 
 
 def test_the_picture() -> None:
@@ -180,13 +197,13 @@ def test_the_picture() -> None:
     pixels[..., 1] = 200
     signal = np.zeros((3, 4, 2), np.float32)
     signal[0, 0, 0], signal[2, 3, 1] = 2.0, -1.0
-    assert visible(signal)[0, 0].tolist() == [255, 128, 128]
-    assert visible(signal)[3, 1].tolist() == [128, 128, 64]
-    assert (visible(np.zeros((1, 2, 2), np.float32)) == 128).all()
-    drawn = draw([("unit 0", [Patch(pixels, signal, -signal)] * 2), ("unit 7", [])], "title")
+    assert signal_to_pixels(signal)[0, 0].tolist() == [255, 128, 128]
+    assert signal_to_pixels(signal)[3, 1].tolist() == [128, 128, 64]
+    assert (signal_to_pixels(np.zeros((1, 2, 2), np.float32)) == 128).all()
+    drawn = plot_units([("unit 0", [UnitPatch(pixels, signal, -signal)] * 2), ("unit 7", [])], "title")
     with Image.open(io.BytesIO(drawn)) as picture:
         found = np.asarray(picture)
-    first = found[2 * LINE : 2 * LINE + CELL, MARGIN : MARGIN + CELL]
+    first = found[2 * LINE_HEIGHT : 2 * LINE_HEIGHT + CELL, MARGIN : MARGIN + CELL]
     assert (first[:, : CELL // 2] == [0, 200, 0]).all()
     assert (first[:, CELL // 2 :] == 255).all()
-    assert (found[2 * LINE, MARGIN + CELL + GAP] == [0, 200, 0]).all()
+    assert (found[2 * LINE_HEIGHT, MARGIN + CELL + GAP] == [0, 200, 0]).all()

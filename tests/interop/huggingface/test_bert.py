@@ -14,15 +14,15 @@ from tokenizers import Tokenizer as Fast
 from torch import nn
 
 from foveal.core.errors import UserError
-from foveal.data.text.special_tokens import Marks
-from foveal.data.text.tagging import TagInputs
-from foveal.data.text.text_classification import LabelInputs
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tagging import TaggingProcessor
+from foveal.data.text.text_classification import TextClassificationProcessor
 from foveal.data.text.tokenizers import WordPieceTokenizer, load_tokenizer
-from foveal.heads.masked_lm import Guesser
+from foveal.heads.masked_lm import MaskedLMHead
 from foveal.interop.huggingface.bert import read_bert
-from foveal.interop.huggingface.language_models import Foreign
-from foveal.interop.huggingface.wordpiece import WordPieces, read_wordpiece
-from foveal.models.encoder import Encoded, text_encoder
+from foveal.interop.huggingface.language_models import ImportedTextModel
+from foveal.interop.huggingface.wordpiece import WordPieceVocabulary, read_wordpiece
+from foveal.models.encoder import EncoderWithHead, text_encoder
 from foveal.store.sealed import load_weights
 
 D, LAYERS, LONGEST, VOCABULARY = 16, 3, 40, 120
@@ -69,13 +69,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_bert(tmp_path_factory.mktemp("bert"))
 
 
-def opened(folder: Path) -> tuple[WordPieces, Foreign, Encoded]:
+def opened(folder: Path) -> tuple[WordPieceVocabulary, ImportedTextModel, EncoderWithHead]:
     known = read_wordpiece(folder)
     found = read_bert(folder, known)
-    sizes, vocabulary = found.config.encoder, Marks(known.tokenizer.size).vocabulary
+    sizes, vocabulary = found.config.encoder, SpecialTokens(known.tokenizer.size).vocab_size
     encoder = text_encoder(sizes, vocabulary, found.context)
-    head = Guesser(D, vocabulary, encoder.embedding.table, sizes.activation, sizes.norm_epsilon)
-    model = Encoded(encoder, head)
+    head = MaskedLMHead(D, vocabulary, encoder.embedding.table, sizes.activation, sizes.norm_epsilon)
+    model = EncoderWithHead(encoder, head)
     if found.has_head:
         load_weights(model, found.tensors, str(folder))
     else:
@@ -84,9 +84,11 @@ def opened(folder: Path) -> tuple[WordPieces, Foreign, Encoded]:
     return known, found, model.eval()
 
 
-def batch(known: WordPieces) -> tuple[torch.Tensor, torch.Tensor]:
+def batch(known: WordPieceVocabulary) -> tuple[torch.Tensor, torch.Tensor]:
     """Our tokens of the sentences, and lengths."""
-    rows = [LabelInputs(known.tokenizer, ()).encode(sentence, LONGEST) for sentence in SENTENCES]
+    rows = [
+        TextClassificationProcessor(known.tokenizer, ()).encode(sentence, LONGEST) for sentence in SENTENCES
+    ]
     lengths = torch.tensor([len(row) for row in rows])
     tokens = [torch.from_numpy(row) for row in rows]
     return nn.utils.rnn.pad_sequence(tokens, batch_first=True), lengths
@@ -131,14 +133,16 @@ def test_the_same_guesses(folder: Path) -> None:
     tokens, lengths = tokens[:1], lengths[:1]
     hidden = torch.zeros_like(tokens, dtype=torch.bool)
     hidden[0, [2, 5]] = True
-    ours = torch.where(hidden, Marks(size).mask, tokens)
-    as_theirs = torch.tensor([*range(size), *known.marks])[ours]
+    ours = torch.where(hidden, SpecialTokens(size).mask, tokens)
+    as_theirs = torch.tensor([*range(size), *known.special_tokens])[ours]
     expected = theirs(input_ids=as_theirs).logits[hidden]
     features, _ = model.head(model.encoder(ours, lengths)[0], hidden)
     logits = model.head.project(features)
     assert expected.std() > 0.3
     torch.testing.assert_close(logits[:, :size], expected[:, :size], rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(logits[:, size:], expected[:, list(known.marks)], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        logits[:, size:], expected[:, list(known.special_tokens)], rtol=1e-5, atol=1e-5
+    )
 
 
 def rewritten(folder: Path, into: Path, rename: Any) -> Path:
@@ -223,7 +227,7 @@ def test_word_pieces(folder: Path, tmp_path: Path) -> None:
     assert ids.tolist() == fast.encode(text, add_special_tokens=False).ids
     assert ours.decode(ours.encode("The  cat's mát,\n")) == " the cat ' s mat ,"
     assert len(ours.encode("unforeseeable")) < len("unforeseeable")
-    assert ours.opened
+    assert ours.add_bos
     long = " ".join(SENTENCES * 100)
     assert ours.encode(long).tolist() == fast.encode(long, add_special_tokens=False).ids
     ours.save(tmp_path)
@@ -236,9 +240,9 @@ def test_word_pieces(folder: Path, tmp_path: Path) -> None:
 def test_tags_stand_at_the_first_piece_of_each_word(folder: Path) -> None:
     known = read_wordpiece(folder)
     words = ["The", "unforeseeable", "mat", ",", "café's"]
-    tokens, places = TagInputs(known.tokenizer, ()).encode(words)
-    marks = Marks(known.tokenizer.size)
-    assert (tokens[0], tokens[-1]) == (marks.start, marks.stop)
+    tokens, places = TaggingProcessor(known.tokenizer, ()).encode(words)
+    marks = SpecialTokens(known.tokenizer.size)
+    assert (tokens[0], tokens[-1]) == (marks.bos, marks.eos)
     for word, place in zip(words, places, strict=True):
         assert tokens[place] == known.tokenizer.encode(word)[0]
 

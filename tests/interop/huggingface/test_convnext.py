@@ -12,7 +12,7 @@ import foveal
 from foveal.core.errors import UserError
 from foveal.interop.huggingface.convnext import read_convnext
 from foveal.interop.import_run import import_run
-from foveal.models.depthwise_networks import ConvNextNetwork
+from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.image_networks import NETWORKS
 from foveal.store.sealed import load_weights
 from tests.models.making import logits, made
@@ -23,7 +23,7 @@ DEPTHS, WIDTHS = (2, 1, 3, 1), (6, 8, 10, 12)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network of ours that is as small."""
-    monkeypatch.setitem(NETWORKS, "convnext-small", ConvNextNetwork(DEPTHS, WIDTHS))
+    monkeypatch.setitem(NETWORKS, "convnext-small", ConvNeXt(DEPTHS, WIDTHS))
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from foveal.config import ModelConfig, load_config
 from foveal.core.errors import UserError
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.interop.huggingface import language_models
-from foveal.interop.huggingface.gpt2 import to_theirs
-from foveal.interop.huggingface.language_models import read, write
+from foveal.interop.huggingface.gpt2 import to_hf_config
+from foveal.interop.huggingface.language_models import read_language_model, write_language_model
 from foveal.models.decoder import language_model
 from foveal.store.sealed import load_weights
 
@@ -50,16 +50,16 @@ def grown(model: nn.Module) -> nn.Module:
     return model.eval()
 
 
-def made(config: ModelConfig) -> Generator:
+def made(config: ModelConfig) -> DecoderLM:
     return grown(language_model(config, V, CONTEXT))
 
 
-def logits(model: Generator, tokens: Tensor) -> Tensor:
+def logits(model: DecoderLM, tokens: Tensor) -> Tensor:
     return model.project(model(tokens)[0])
 
 
-def opened(folder: Path) -> Generator:
-    found = read(folder)
+def opened(folder: Path) -> DecoderLM:
+    found = read_language_model(folder)
     model = language_model(found.config, found.vocabulary, found.context)
     load_weights(model, found.tensors, str(folder))
     return model.eval()
@@ -78,7 +78,7 @@ def theirs_of(family: str, **more: object) -> Any:
 
 
 @torch.no_grad()
-def equal(ours: Generator, theirs: Any) -> None:
+def equal(ours: DecoderLM, theirs: Any) -> None:
     tokens = torch.randint(V, (3, CONTEXT))
     expected = theirs(tokens).logits
     assert expected.std() > 0.3
@@ -105,7 +105,7 @@ def test_ours_load_there(family: str, tied: bool, layers: int, tmp_path: Path) -
     transformers = pytest.importorskip("transformers")
     config = config_of(family, tied=tied, layers=layers, expansion=2.5)
     ours = made(config)
-    assert write(tmp_path / "out", ours, config, CONTEXT) == family
+    assert write_language_model(tmp_path / "out", ours, config, CONTEXT) == family
     theirs, found = transformers.AutoModelForCausalLM.from_pretrained(
         tmp_path / "out", output_loading_info=True
     )
@@ -122,8 +122,8 @@ def test_out_and_in_again(family: str, tmp_path: Path) -> None:
     config = config_of(family, projection_bias=True, dropout=0.25)
     ours = made(config)
     nn.init.zeros_(ours.projection.bias)
-    write(tmp_path / "out", ours, config, CONTEXT)
-    found = read(tmp_path / "out")
+    write_language_model(tmp_path / "out", ours, config, CONTEXT)
+    found = read_language_model(tmp_path / "out")
     assert found.config.projection_bias is False
     free = {"projection_bias": True, "dropout": 0.25}
     assert found.config.model_copy(update=free) == config
@@ -153,7 +153,7 @@ def test_old_files_of_gpt2(tmp_path: Path) -> None:
     equal(opened(tmp_path), theirs)
     safetensors.torch.save_file(tensors | {"lm_head.weight": tensors["wte.weight"] + 1}, path)
     with pytest.raises(UserError, match=r"tie_word_embeddings is true, but lm_head\.weight is not"):
-        read(tmp_path)
+        read_language_model(tmp_path)
 
 
 def test_rwkv_that_rescales(tmp_path: Path) -> None:
@@ -165,11 +165,11 @@ def test_rwkv_that_rescales(tmp_path: Path) -> None:
 
 def test_half_precision_loads(tmp_path: Path) -> None:
     ours = made(config_of("mamba"))
-    write(tmp_path / "out", ours, config_of("mamba"), CONTEXT)
+    write_language_model(tmp_path / "out", ours, config_of("mamba"), CONTEXT)
     path = tmp_path / "out/model.safetensors"
     tensors = safetensors.torch.load_file(path)
     safetensors.torch.save_file({name: tensor.bfloat16() for name, tensor in tensors.items()}, path)
-    for name, tensor in read(tmp_path / "out").tensors.items():
+    for name, tensor in read_language_model(tmp_path / "out").tensors.items():
         assert tensor.dtype == torch.float32
         assert torch.equal(tensor, ours.get_parameter(name).bfloat16().float())
 
@@ -213,11 +213,11 @@ def test_half_precision_loads(tmp_path: Path) -> None:
 def test_settings_that_are_not_ours(
     family: str, setting: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    write(tmp_path / "out", made(config_of(family)), config_of(family), CONTEXT)
+    write_language_model(tmp_path / "out", made(config_of(family)), config_of(family), CONTEXT)
     path = tmp_path / "out/config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | setting))
     with pytest.raises(UserError) as told:
-        read(tmp_path / "out")
+        read_language_model(tmp_path / "out")
     assert message in str(told.value)
     assert len(str(told.value)) < 400
 
@@ -225,13 +225,13 @@ def test_settings_that_are_not_ours(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     config = config_of("gpt2")
-    write(tmp_path / "model", made(config), config, CONTEXT)
+    write_language_model(tmp_path / "model", made(config), config, CONTEXT)
     return tmp_path / "model"
 
 
 def refused(folder: Path) -> str:
     with pytest.raises(UserError) as told:
-        read(folder)
+        read_language_model(folder)
     assert "\n" not in str(told.value)
     return str(told.value)
 
@@ -240,7 +240,7 @@ def test_files_that_are_missing(folder: Path, tmp_path: Path) -> None:
     assert "nothing/config.json: can't read: No such file" in refused(tmp_path / "nothing")
     weights = folder / "model.safetensors"
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({}))
-    read(folder)
+    read_language_model(folder)
     weights.unlink()
     line = refused(folder)
     assert "pytorch_model.bin: pickled, and pickle is never read; convert it" in line
@@ -263,7 +263,7 @@ def test_every_cut_and_many_flips_of_the_weights(folder: Path) -> None:
     """A cut file is refused; one with a changed header is refused or has the tensors that were asked for."""
     path = folder / "model.safetensors"
     content = path.read_bytes()
-    shapes = {name: tensor.shape for name, tensor in read(folder).tensors.items()}
+    shapes = {name: tensor.shape for name, tensor in read_language_model(folder).tensors.items()}
     for length in (0, 1, 7, 8, 9, 100, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:length])
         assert "model.safetensors: not a safetensors file, or cut off" in refused(folder)
@@ -271,7 +271,9 @@ def test_every_cut_and_many_flips_of_the_weights(folder: Path) -> None:
     for at in range(0, header, header // 100):
         path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
         with suppress(UserError):
-            assert {name: tensor.shape for name, tensor in read(folder).tensors.items()} == shapes
+            assert {
+                name: tensor.shape for name, tensor in read_language_model(folder).tensors.items()
+            } == shapes
 
 
 def test_weights_of_another_kind(folder: Path) -> None:
@@ -302,7 +304,7 @@ def test_shards_that_are_missing(folder: Path) -> None:
     index.write_text(json.dumps({"weight_map": {"nothing": "part.safetensors"}}))
     assert "nothing is not in part.safetensors" in refused(folder)
     index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": "part.safetensors"}}))
-    read(folder)
+    read_language_model(folder)
 
 
 @pytest.mark.parametrize(
@@ -336,12 +338,12 @@ def test_models_that_are_not_theirs(
     config = config_of(family, **{"tied": False} | setting)
     model = made(config)
     if message is None:
-        write(tmp_path / "out", model, config, CONTEXT)
+        write_language_model(tmp_path / "out", model, config, CONTEXT)
         tokens = torch.randint(V, (2, CONTEXT))
         assert torch.equal(logits(opened(tmp_path / "out"), tokens), logits(model, tokens))
         return
     with pytest.raises(UserError) as told:
-        write(tmp_path / "out", model, config, CONTEXT)
+        write_language_model(tmp_path / "out", model, config, CONTEXT)
     assert message in str(told.value)
     assert not list(tmp_path.iterdir())
 
@@ -351,14 +353,14 @@ def test_a_projection_with_a_bias(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"model\.projection_bias=true: a mamba has no bias in its projection"
     ):
-        write(tmp_path / "out", made(config), config, CONTEXT)
+        write_language_model(tmp_path / "out", made(config), config, CONTEXT)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_there(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(UserError, match="exists: name a folder that is not there yet"):
-        write(folder, made(config_of("gpt2")), config_of("gpt2"), CONTEXT)
+        write_language_model(folder, made(config_of("gpt2")), config_of("gpt2"), CONTEXT)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -372,4 +374,4 @@ def test_every_name_is_mapped_once() -> None:
 
 def test_gpt2_without_such_an_activation() -> None:
     with pytest.raises(UserError, match=r"model\.activation=silu: GPT-2's files are read with .*relu"):
-        to_theirs(ModelConfig(activation="silu"), CONTEXT)
+        to_hf_config(ModelConfig(activation="silu"), CONTEXT)

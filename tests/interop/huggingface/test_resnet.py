@@ -12,10 +12,10 @@ from torch import nn
 
 import foveal
 from foveal.core.errors import UserError
-from foveal.interop.huggingface.image_processor import read_seen
+from foveal.interop.huggingface.image_processor import read_image_processor
 from foveal.interop.huggingface.resnet import read_resnet
 from foveal.interop.import_run import import_run
-from foveal.models.encoder import Encoded
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.sealed import load_weights
 
@@ -72,7 +72,7 @@ def test_logits_are_the_same(folder):
     assert (found.name, found.channels) == ("resnet-18", 1)
     assert found.labels == ("crane (0)", "cat", "crane (2)")
     encoder = image_encoder(found.name, found.channels, "published")
-    model = Encoded(encoder, image_head(found.name, encoder, 64, len(found.labels), 0.0)).eval()
+    model = EncoderWithHead(encoder, image_head(found.name, encoder, 64, len(found.labels), 0.0)).eval()
     load_weights(model, found.tensors, str(folder))
     images = torch.randn(2, 1, 64, 64)
     memory, _ = model.encoder(images)
@@ -118,7 +118,7 @@ def test_what_it_sees_is_told_to_be_wrong(folder, tmp_path, settings, why):
     content = json.loads((folder / "preprocessor_config.json").read_text()) | settings
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match=why):
-        read_seen(tmp_path, read_resnet(folder))
+        read_image_processor(tmp_path, read_resnet(folder))
 
 
 @pytest.mark.parametrize(

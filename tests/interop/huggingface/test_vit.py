@@ -12,13 +12,13 @@ from torch import nn
 import foveal
 from foveal.config import ModelConfig
 from foveal.core.errors import UserError
-from foveal.encoders.patches import regrid
-from foveal.heads.classification import Classifier
-from foveal.interop.huggingface.hf_config import Settings
-from foveal.interop.huggingface.image_processor import read_seen
-from foveal.interop.huggingface.vit import POSITIONS, read_vit, to_config
+from foveal.encoders.patches import interpolate_positions
+from foveal.heads.classification import ClassificationHead
+from foveal.interop.huggingface.hf_config import HFConfig
+from foveal.interop.huggingface.image_processor import read_image_processor
+from foveal.interop.huggingface.vit import POSITIONS, from_hf_config, read_vit
 from foveal.interop.import_run import import_run
-from foveal.models.encoder import Encoded, patch_encoder
+from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.vit import VisionTransformer
 from foveal.store.sealed import load_weights
 from tests.models.making import logits
@@ -73,7 +73,7 @@ def test_logits_are_the_same(folder: Path) -> None:
     found = read_vit(folder)
     assert (found.channels, found.size, found.labels) == (1, 24, ("crane (0)", "cat", "crane (2)"))
     encoder = patch_encoder(found.model.encoder, 1, 24)
-    model = Encoded(encoder, Classifier(12, 3, found.model.pooling)).eval()
+    model = EncoderWithHead(encoder, ClassificationHead(12, 3, found.model.pooling)).eval()
     load_weights(model, found.tensors, str(folder))
     images = torch.randn(4, 1, 24, 24)
     peer = transformers.ViTForImageClassification.from_pretrained(folder).eval()
@@ -92,8 +92,12 @@ def test_positions_between_are_the_same(folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
     found = read_vit(folder)
     encoder = patch_encoder(found.model.encoder, 1, 40)
-    model = Encoded(encoder, Classifier(12, 3, found.model.pooling)).eval()
-    load_weights(model, found.tensors | {POSITIONS: regrid(found.tensors[POSITIONS], 26, 1)}, str(folder))
+    model = EncoderWithHead(encoder, ClassificationHead(12, 3, found.model.pooling)).eval()
+    load_weights(
+        model,
+        found.tensors | {POSITIONS: interpolate_positions(found.tensors[POSITIONS], 26, 1)},
+        str(folder),
+    )
     images = torch.randn(4, 1, 40, 40)
     peer = transformers.ViTForImageClassification.from_pretrained(folder).eval()
     expected = peer(images, interpolate_pos_encoding=True).logits
@@ -114,7 +118,7 @@ def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 768}
     config = transformers.ViTConfig(**sizes, layer_norm_eps=1e-6)
-    found = to_config(Settings(config.to_dict(), Path("config.json")))
+    found = from_hf_config(HFConfig(config.to_dict(), Path("config.json")))
     assert found == ModelConfig(encoder=VisionTransformer(192, 3).config(16), pooling="summary")
 
 
@@ -132,8 +136,8 @@ def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:
         ({"layer_norm_eps": "small"}, "layer_norm_eps='small': expected a number"),
     ],
 )
-def test_what_is_not_ours_is_told(changed: Any, settings: dict[str, Any], why: str) -> None:
-    with pytest.raises(UserError, match=why):
+def test_what_is_not_ours_is_told(changed: Any, settings: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UserError, match=reason):
         read_vit(changed(**settings))
 
 
@@ -150,8 +154,8 @@ def test_a_model_without_its_classifier_is_told(changed: Any) -> None:
     ],
 )
 def test_what_it_sees_must_fit_its_positions(
-    folder: Path, tmp_path: Path, settings: dict[str, Any], why: str
+    folder: Path, tmp_path: Path, settings: dict[str, Any], reason: str
 ) -> None:
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(SEEN | settings))
-    with pytest.raises(UserError, match=why):
-        read_seen(tmp_path, read_vit(folder))
+    with pytest.raises(UserError, match=reason):
+        read_image_processor(tmp_path, read_vit(folder))

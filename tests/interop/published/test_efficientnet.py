@@ -13,10 +13,10 @@ from torch.nn import functional as F
 
 import foveal
 from foveal.core.errors import UserError
-from foveal.data.images.image_decoding import read_picture
+from foveal.data.images.image_decoding import decode_image
 from foveal.interop.import_run import import_run
 from foveal.interop.published.efficientnet import CLASSES, NAME, WEIGHTS, read_efficientnet
-from foveal.models.encoder import Encoded
+from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.cache import cache_folder
 from foveal.store.sealed import load_weights
@@ -120,7 +120,7 @@ def logits_of(model: Any, images: Tensor) -> Tensor:
 def test_logits_are_the_same(folder: Path, side: int) -> None:
     found, _ = read_efficientnet(folder)
     encoder = image_encoder(found.name, found.channels, "published")
-    model = Encoded(encoder, image_head(found.name, encoder, side, len(found.labels), 0.0)).eval()
+    model = EncoderWithHead(encoder, image_head(found.name, encoder, side, len(found.labels), 0.0)).eval()
     load_weights(model, found.tensors, str(folder))
     images = torch.randn(2, 3, side, side)
     expected = plain_logits(torch.load(folder / Path(WEIGHTS.files).name), images)
@@ -161,7 +161,7 @@ def test_the_published_weights_name_photographs(tmp_path: Path) -> None:
     assert sum(parameter.numel() for parameter in loaded.model.parameters()) == 4_652_008
     weights = torch.load(CACHED / Path(WEIGHTS.files).name, weights_only=True)
     for name, label in (("china", "palace"), ("flower", "daisy")):
-        read = read_picture((photographs / f"{name}.jpg").read_bytes(), 224, 3)
+        read = decode_image((photographs / f"{name}.jpg").read_bytes(), 224, 3)
         assert not isinstance(read, str)
         picture = read.pixels
         top, left = ((side - 224) // 2 for side in picture.shape[:2])

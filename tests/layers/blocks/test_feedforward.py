@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from foveal.config import from_tables
 from foveal.core.runtime import autocast
-from foveal.core.tap import SITES, capture
+from foveal.core.tap import TAP_SITES, capture
 from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU, make_feedforward
 from foveal.layers.blocks.moe import Experts
 from foveal.models.decoder import language_model
-from foveal.ops.jit.dispatch import recorded_paths
+from foveal.ops.jit.dispatch import record_paths
 
 D, H, E, A = 6, 5, 4, 2
 
@@ -95,7 +95,7 @@ def test_experts_counted_and_gated():
     with capture(layer) as seen:
         y, aux = layer(x, lengths)
     (counts,), (gates,) = seen["/counts"], seen["/gates"]
-    assert {"counts", "gates"} <= SITES.keys()
+    assert {"counts", "gates"} <= TAP_SITES.keys()
     assert counts.shape == (E,)
     assert counts.sum() == A * lengths.sum(), "none dropped, none too many"
     assert torch.equal((gates > 0).sum((0, 1)), counts)
@@ -127,7 +127,7 @@ EXTREMES = {
 def test_extreme_inputs_stay_finite(extreme, precision):
     x, lengths = EXTREMES[extreme]
     layer, x = grown(Experts(D, H, E, A)).float(), x.clone().requires_grad_()
-    with autocast(x.device, precision), recorded_paths() as ran:
+    with autocast(x.device, precision), record_paths() as ran:
         y, aux = layer(x, None if lengths is None else torch.tensor(lengths))
     assert ran[0] == "experts:sorted"
     assert y.shape == x.shape

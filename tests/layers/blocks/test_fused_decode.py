@@ -9,18 +9,18 @@ import torch
 from torch import nn
 
 from foveal.config import from_tables
-from foveal.core.state import map_state, select
+from foveal.core.state import map_state, select_rows
 from foveal.core.tap import capture
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.linear import Linear
 from foveal.models.decoder import language_model
-from foveal.ops.fused_decode_step import KNOWN
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.fused_decode_step import SUPPORTED_ACTIVATIONS
+from foveal.ops.jit.dispatch import record_paths, reference_only
 
 V, STEP = 11, "transformer:step"
 
 
-def model(**settings: object) -> Generator:
+def model(**settings: object) -> DecoderLM:
     """Of width 48 with heads of 12, which the kernels' vectors do not divide; its weights matter."""
     table = {
         "mixers": "attention",
@@ -40,10 +40,10 @@ def model(**settings: object) -> Generator:
 
 
 @torch.no_grad()
-def write(head: Generator, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any, bool]:
+def write(head: DecoderLM, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any, bool]:
     """Features one position at a time, the last state, and whether it all went in one piece."""
     features = []
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         for token in tokens.split(1, 1):
             y, state, _ = head(token, state)
             features.append(y)
@@ -60,7 +60,7 @@ def equal(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("rows", [1, 8])
 @pytest.mark.parametrize(("norm", "positions"), [("layer", "learned"), ("rms", "rotary")])
-@pytest.mark.parametrize("network", [*KNOWN, "swiglu"])
+@pytest.mark.parametrize("network", [*SUPPORTED_ACTIVATIONS, "swiglu"])
 def test_it_equals_layer_by_layer(network: str, norm: str, positions: str, rows: int) -> None:
     """Outputs, keys, values and counts; with room for all, for some, and after prompts of several lengths."""
     own = {"feedforward": "swiglu"} if network == "swiglu" else {"activation": network}
@@ -69,7 +69,7 @@ def test_it_equals_layer_by_layer(network: str, norm: str, positions: str, rows:
     for room in (20, 3):
         with torch.no_grad():
             _, state, _ = head(tokens[:, :5], head.start(None, rows, room), lengths)
-        copied = select(state, torch.arange(rows))
+        copied = select_rows(state, torch.arange(rows))
         found, after, piece = write(head, tokens, state)
         with reference_only():
             expected, reference, other = write(head, tokens, copied)
@@ -121,7 +121,7 @@ def test_of_a_hybrid_those_that_can() -> None:
         expected, _, _ = head(tokens)
     found, _, _ = write(head, tokens, head.start(None, 2, 5))
     equal(found, expected)
-    with recorded_paths() as ran, torch.no_grad():
+    with record_paths() as ran, torch.no_grad():
         head(tokens[:, :1], head.start(None, 2, 5))
     assert ran.count(STEP) == 2
 
@@ -161,7 +161,7 @@ def test_inputs_may_lie_as_they_like() -> None:
     x = torch.randn(48, 1, 3).permute(2, 1, 0)
     with torch.no_grad():
         expected, _, _ = stack(x.contiguous(), stack.init_state(3, 2))
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             found, _, _ = stack(x, stack.init_state(3, 2))
     assert ran == [STEP]
     equal(found, expected)
@@ -169,7 +169,7 @@ def test_inputs_may_lie_as_they_like() -> None:
 
 def test_gradients_go_layer_by_layer() -> None:
     head = model()
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         y, _, _ = head(torch.randint(V, (2, 1)), head.start(None, 2, 3))
     assert STEP not in ran
     y.sum().backward()
@@ -199,18 +199,18 @@ class Louder(Linear):
         return 2 * super().forward(x)
 
 
-def _louder(head: Generator) -> None:
+def _louder(head: DecoderLM) -> None:
     other = Louder(48, 48)
     other.load_state_dict(head.stack.blocks[1].mixer.output.state_dict())
     head.stack.blocks[1].mixer.output = other
 
 
-def _patched(head: Generator) -> None:
+def _patched(head: DecoderLM) -> None:
     layer = head.stack.blocks[2].feedforward.contract
     layer.forward = lambda x: x[..., :48] * 3
 
 
-CHANGES: dict[str, Callable[[Generator], object]] = {
+CHANGES: dict[str, Callable[[DecoderLM], object]] = {
     "layer": _louder,
     "forward": _patched,
     "activation": lambda head: setattr(head.stack.blocks[0].feedforward, "activation", "relu"),
@@ -229,7 +229,7 @@ CHANGES: dict[str, Callable[[Generator], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_is_changed_counts(change: Callable[[Generator], object]) -> None:
+def test_what_is_changed_counts(change: Callable[[DecoderLM], object]) -> None:
     """A model that has written once, then changed, writes as the changed one."""
     head, tokens = model(positions={"kind": "none"}), torch.randint(V, (2, 4))
     before, _, _ = write(head, tokens, head.start(None, 2, 4))

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from foveal.core.memory import Memory
 from foveal.core.runtime import autocast
-from foveal.core.state import select
+from foveal.core.state import select_rows
 from foveal.core.tap import capture
-from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from tests.layers.rows import filled
 
 B, T, S, D, M = 3, 6, 4, 5, 7
@@ -23,7 +23,7 @@ WIDTHS = {"dot": M}
 """Of the decoder, where it isn't 6."""
 
 
-def additive(mixer: Attentive, s: Tensor, h: Tensor) -> Tensor:
+def additive(mixer: AttentionRNN, s: Tensor, h: Tensor) -> Tensor:
     score = mixer.score
     return score.weight @ (score.query.weight @ s + score.key.weight @ h + score.key.bias).tanh()
 
@@ -58,7 +58,9 @@ def gru(cell, x: Tensor, s: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 CELLS = {"rnn": rnn, "lstm": lstm, "gru": gru}
 
 
-def written_out(mixer: Attentive, kind: str, score: str, x: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+def written_out(
+    mixer: AttentionRNN, kind: str, score: str, x: Tensor, memory: Memory
+) -> tuple[Tensor, Tensor]:
     """Outputs of every row over its whole length (B, T, H), and the weights (B, T, S)."""
     outputs, weights = [], []
     for b in range(B):
@@ -77,8 +79,8 @@ def written_out(mixer: Attentive, kind: str, score: str, x: Tensor, memory: Memo
     return torch.stack(outputs).view(B, T, -1), torch.stack(weights).view(B, T, S)
 
 
-def made(kind: str, score: str) -> Attentive:
-    return filled(Attentive(kind, D, WIDTHS.get(score, 6), M, score), 0.7)
+def made(kind: str, score: str) -> AttentionRNN:
+    return filled(AttentionRNN(kind, D, WIDTHS.get(score, 6), M, score), 0.7)
 
 
 def memory_of() -> Memory:
@@ -144,7 +146,7 @@ def test_the_weights_that_a_tap_shows(score):
 @pytest.mark.parametrize("training", [True, False])
 def test_the_places_that_a_tap_shows_are_those_looked_at(training):
     """With their vectors as contexts the equations give the outputs; in use they are the likeliest."""
-    mixer = filled(Attentive("gru", D, 6, M, "additive", hard=True), 0.7).train(training)
+    mixer = filled(AttentionRNN("gru", D, 6, M, "additive", hard=True), 0.7).train(training)
     memory, x = memory_of(), torch.randn(B, T, D)
     with capture(mixer) as seen:
         y, _ = mixer(x, mixer.init_state(B, memory=memory))
@@ -190,7 +192,7 @@ def test_the_memory_is_projected_once(score):
 @pytest.mark.parametrize("score", BOTTLENECKS)
 def test_the_bottleneck_takes_the_fused_path(score):
     mixer = made("gru", score)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         mixer(torch.randn(B, T, D), mixer.init_state(B, memory=memory_of()))
     assert ran == ["GRU:kernel"]
 
@@ -209,7 +211,7 @@ def test_a_state_keeps_its_precision_under_autocast(kind, score):
 
 
 def test_initialisation():
-    mixer = Attentive("gru", 40, 64, 48, "additive")
+    mixer = AttentionRNN("gru", 40, 64, 48, "additive")
     bounds = {
         mixer.first.weight: 48,
         mixer.score.key.weight: 48,
@@ -230,7 +232,7 @@ def refused(mixer, state, message):
 
 
 def test_what_is_refused():
-    mixer, memory = Attentive("gru", D, 6, M, "additive"), memory_of()
+    mixer, memory = AttentionRNN("gru", D, 6, M, "additive"), memory_of()
     state = mixer.init_state(B, memory=memory)
     refused(mixer, None, "can't go on from nothing: begin with init_state")
     refused(
@@ -240,15 +242,15 @@ def test_what_is_refused():
     )
     refused(
         mixer,
-        Attentive("gru", D, 6, M, "summary").init_state(B, memory=memory),
+        AttentionRNN("gru", D, 6, M, "summary").init_state(B, memory=memory),
         "it has h, memory_summary; needed",
     )
-    refused(mixer, select(state, torch.tensor([0, 1])), r"\(2, 6\); needed: \(3, 6\)")
-    refused(Attentive("gru", D, 9, M, "additive"), state, r"h has the shape \(3, 6\); needed: \(3, 9\)")
+    refused(mixer, select_rows(state, torch.tensor([0, 1])), r"\(2, 6\); needed: \(3, 6\)")
+    refused(AttentionRNN("gru", D, 9, M, "additive"), state, r"h has the shape \(3, 6\); needed: \(3, 9\)")
     refused(
         mixer, {**state, "memory_values": state["memory_values"].double()}, "float64; needed: torch.float32"
     )
     with pytest.raises(ValueError, match="can't begin without one"):
         mixer.init_state(B)
     with pytest.raises(ValueError, match="as wide as the memory, not 6 and 7: take general"):
-        Attentive("gru", D, 6, M, "dot")
+        AttentionRNN("gru", D, 6, M, "dot")

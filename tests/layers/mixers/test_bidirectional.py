@@ -9,7 +9,7 @@ from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.causal_conv1d import Convolution
+from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
 from tests.layers.rows import filled
 
@@ -52,7 +52,7 @@ def test_equals_torch(ragged):
 
 def test_any_two_mixers():
     """Each row by itself, the second mixer on the row turned round."""
-    there, back = Recurrent(GRU(D, H)).double(), Convolution(D, 6, 3).double()
+    there, back = Recurrent(GRU(D, H)).double(), CausalConv1d(D, 6, 3).double()
     both, x = Bidirectional(there, back), torch.randn(B, T, D, dtype=torch.float64)
     assert (both.d_in, both.d_out) == (D, H + 6)
     y, _ = both(x, lengths=LENGTHS)
@@ -63,7 +63,7 @@ def test_any_two_mixers():
 
 
 def test_their_sum():
-    parts = [Recurrent(GRU(D, H)).double(), Convolution(D, H, 3).double()]
+    parts = [Recurrent(GRU(D, H)).double(), CausalConv1d(D, H, 3).double()]
     both, summed = Bidirectional(*parts), Bidirectional(*parts, "sum")
     x = torch.randn(B, T, D, dtype=torch.float64)
     assert summed.d_out == H

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.core.state import select
+from foveal.core.state import select_rows
 from foveal.core.tap import capture
 from foveal.layers.mixers.cross_attention import CrossAttention, FullAttention
-from foveal.layers.mixers.multi_head_attention import MultiHead
+from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
-from foveal.ops.attention.step_by_step import multi_head
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
-from foveal.ops.padding import present
+from foveal.ops.attention.step_by_step import multi_head_attention
+from foveal.ops.jit.dispatch import record_paths, reference_only
+from foveal.ops.padding import sequence_mask
 from tests.layers.rows import filled
 
 B, T, S, D, M, H = 3, 5, 4, 8, 6, 2
@@ -42,7 +42,7 @@ def memory_of(mask: Tensor = MASK) -> Memory:
 
 
 def same(
-    ours: MultiHead, y: Tensor, theirs: nn.MultiheadAttention, expected: Tensor, *inputs: Tensor
+    ours: MultiHeadAttention, y: Tensor, theirs: nn.MultiheadAttention, expected: Tensor, *inputs: Tensor
 ) -> None:
     """Outputs, and gradients to the inputs, the output layer, and the bias of the values."""
     close(y, expected)
@@ -67,7 +67,7 @@ def test_the_whole_row_equals_torch(ragged):
     x = torch.randn(B, T, D, requires_grad=True)
     lengths = LENGTHS if ragged else None
     y, state = ours(x, lengths=lengths)
-    hidden = ~present(LENGTHS, T) if ragged else None
+    hidden = ~sequence_mask(LENGTHS, T) if ragged else None
     expected, _ = theirs(x, x, x, key_padding_mask=hidden, need_weights=False)
     same(ours, y, theirs, expected if hidden is None else expected.masked_fill(hidden[:, :, None], 0.0), x)
     assert state is None
@@ -91,13 +91,13 @@ def test_a_memory_equals_torch():
 
 @pytest.mark.usefixtures("exact")
 def test_the_whole_row_is_the_last_step():
-    """`ops.attention_steps.multi_head`, from which the layer differs by its biases."""
+    """`ops.attention_steps.multi_head_attention`, from which the layer differs by its biases."""
     ours = filled(FullAttention(D, H), 0.7)
     parts = (ours.query, ours.key, ours.value, ours.output)
     for part in parts:
         nn.init.zeros_(part.bias)
     x = torch.randn(B, T, D)
-    close(ours(x)[0], multi_head(x, *(part.weight for part in parts), H))
+    close(ours(x)[0], multi_head_attention(x, *(part.weight for part in parts), H))
 
 
 @pytest.mark.usefixtures("exact")
@@ -147,7 +147,7 @@ def test_the_memory_is_projected_once():
     y, after = cross(torch.randn(B, T, D), state)
     assert all(after[name] is state[name] for name in state)
     with torch.no_grad():
-        _, later = cross(torch.randn(B, 1, D), select(after, torch.arange(B)))
+        _, later = cross(torch.randn(B, 1, D), select_rows(after, torch.arange(B)))
     assert all(map(torch.equal, later.values(), state.values()))
     y.sum().backward()
     assert cross.key.weight.grad is not None
@@ -158,7 +158,7 @@ def test_the_weights_that_a_tap_shows(name):
     """They are what the values were weighed with; looking changes nothing."""
     x, memory = torch.randn(B, T, D), memory_of()
     if name == "full":
-        mixer, lengths, visible = filled(FullAttention(D, H), 0.7), LENGTHS, present(LENGTHS, T)
+        mixer, lengths, visible = filled(FullAttention(D, H), 0.7), LENGTHS, sequence_mask(LENGTHS, T)
         state, source = None, x * visible[:, :, None]
     else:
         mixer, lengths, visible = filled(CrossAttention(D, H, M), 0.7), None, MASK
@@ -179,7 +179,7 @@ def test_the_weights_that_a_tap_shows(name):
 def test_one_position_without_gradients_reads_the_weights_once():
     cross = CrossAttention(D, H, M)
     state = cross.init_state(B, memory=memory_of())
-    with torch.no_grad(), recorded_paths() as ran:
+    with torch.no_grad(), record_paths() as ran:
         cross(torch.randn(B, 1, D), state)
     assert ran == ["linear:few", "attention:fused", "linear:few"]
 
@@ -209,7 +209,7 @@ def test_what_is_refused():
         "it has c, h; needed: memory_keys, memory_mask, memory_values",
     )
     refused(CrossAttention(D, 4, M), state, r"keys has the shape \(3, 4, 2, 4\); needed: \(3, any, 4, 2\)")
-    refused(cross, select(state, torch.tensor([0])), r"\(1, 4, 2, 4\); needed: \(3, any, 2, 4\)")
+    refused(cross, select_rows(state, torch.tensor([0])), r"\(1, 4, 2, 4\); needed: \(3, any, 2, 4\)")
     refused(cross, {**state, "memory_keys": state["memory_keys"].double()}, "float64; needed: torch.float32")
     with pytest.raises(ValueError, match="can't begin without one: begin with init_state"):
         cross.init_state(B)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from foveal.config import load_config
 from foveal.core.runtime import autocast
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.mixers.mamba import Mamba
 from foveal.models.decoder import language_model
 from foveal.ops.jit.dispatch import reference_only
@@ -37,7 +37,7 @@ def ours(name: str) -> str:
     return f"stack.blocks.{layer}.{LAYER[rest]}"
 
 
-def peer_and_ours() -> tuple[object, Generator]:
+def peer_and_ours() -> tuple[object, DecoderLM]:
     """A small random model of Hugging Face's, and ours of the same weights."""
     transformers = pytest.importorskip("transformers")
     config = transformers.MambaConfig(
@@ -56,7 +56,7 @@ def peer_and_ours() -> tuple[object, Generator]:
     return peer, model
 
 
-def logits(model: Generator, tokens: Tensor, state: object = None) -> tuple[Tensor, object]:
+def logits(model: DecoderLM, tokens: Tensor, state: object = None) -> tuple[Tensor, object]:
     features, state, _ = model(tokens, state)
     return model.project(features), state
 

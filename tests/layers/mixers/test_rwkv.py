@@ -8,14 +8,14 @@ from torch import Tensor
 
 from foveal.config import ConfigError, load_config
 from foveal.core.runtime import autocast
-from foveal.heads.decoder_lm import Generator
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.models.decoder import language_model
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrent import rwkv
-from foveal.ops.recurrent.rwkv import EMPTY, WKVState, wkv, wkv_reference
+from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, WKVState, wkv, wkv_reference
 
 B, D, V = 4, 6, 11
 
@@ -27,7 +27,7 @@ def inputs(T: int, size: float, dtype: torch.dtype = torch.float64) -> tuple[lis
     w, u = -torch.randn(D, dtype=dtype).exp(), torch.randn(D, dtype=dtype)
     seen = torch.tensor([0.0, 1.0, 1.0, 0.0], dtype=dtype)[:, None]
     numerator, denominator = seen * torch.randn(B, D, dtype=dtype), seen * (1 + torch.rand(B, D, dtype=dtype))
-    exponent = torch.where(seen.bool(), size * torch.randn(B, D, dtype=dtype), EMPTY)
+    exponent = torch.where(seen.bool(), size * torch.randn(B, D, dtype=dtype), EMPTY_EXPONENT)
     return [size * k, v, w, u], (numerator, denominator, exponent)
 
 
@@ -54,7 +54,7 @@ def test_fast_path_equals_the_loop(T, size, ragged):
     """In outputs, final state and all gradients, from any state, at every split into chunks."""
     arguments, state = inputs(T, size)
     lengths = torch.tensor([T, T // 2, 1, 0]) if ragged else None
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         found = run(wkv, arguments, state, lengths)
     assert ran == ["wkv:scan"]
     for name, value in run(wkv_reference, arguments, state, lengths).items():
@@ -88,7 +88,7 @@ def test_loop_equals_the_sum():
     """Peng et al. 2023, eq. 16, as it is written."""
     (k, v, w, u), _ = inputs(9, 1.0)
     nothing = torch.zeros(B, D, dtype=k.dtype)
-    y, _ = wkv_reference(k, v, w, u, (nothing, nothing, nothing + EMPTY))
+    y, _ = wkv_reference(k, v, w, u, (nothing, nothing, nothing + EMPTY_EXPONENT))
     for t in range(9):
         weights = [(-(t - 1 - i) * -w + k[:, i]).exp() for i in range(t)] + [(u + k[:, t]).exp()]
         expected = sum(weight * v[:, i] for i, weight in enumerate(weights)) / sum(weights)
@@ -104,7 +104,7 @@ def test_the_kernel_equals_the_loop(T, size, ragged, threads):
     torch.set_num_threads(threads)
     arguments, state = inputs(T, size)
     lengths = torch.tensor([T, T // 2, 1, 0]) if ragged else None
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         found = run(wkv, [part.float() for part in arguments], tuple(part.float() for part in state), lengths)
     torch.set_num_threads(1)
     assert ran == ["wkv:kernel"]
@@ -154,7 +154,7 @@ def test_another_state_is_refused(mixer):
             mixer(x, state)
 
 
-def model(*overrides: str) -> Generator:
+def model(*overrides: str) -> DecoderLM:
     given = ("model.width=16", "model.expansion=3", *overrides)
     return language_model(load_config("rwkv", given).model, V, 32)
 

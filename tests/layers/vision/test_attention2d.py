@@ -5,15 +5,15 @@ import torch
 from torch import Tensor
 
 from foveal.core.tap import capture
-from foveal.layers.vision.attention2d import GridAttention
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.layers.vision.attention2d import SelfAttention2d
+from foveal.ops.jit.dispatch import record_paths, reference_only
 
 C, H, W = 16, 3, 4
 
 
-def made(gamma: float = 0.7) -> GridAttention:
+def made(gamma: float = 0.7) -> SelfAttention2d:
     torch.manual_seed(0)
-    layer = GridAttention(C).double()
+    layer = SelfAttention2d(C).double()
     layer.gamma.data.fill_(gamma)
     return layer
 
@@ -38,7 +38,7 @@ def test_every_place_is_its_equation():
 
 
 def test_at_first_it_is_the_identity():
-    layer, x = GridAttention(C).double(), images()
+    layer, x = SelfAttention2d(C).double(), images()
     assert torch.equal(layer(x), x)
     layer(x).square().sum().backward()
     assert layer.gamma.grad.ne(0)  # so that it does not stay so
@@ -78,7 +78,7 @@ def test_gradients_are_those_of_finite_differences():
 @pytest.mark.parametrize(("dtype", "path"), [(torch.float32, "fused"), (torch.bfloat16, "products")])
 def test_the_fast_path_is_the_default_and_gives_the_same(dtype: torch.dtype, path: str):
     layer, x = made().to(dtype), images().to(dtype)
-    with recorded_paths() as paths:
+    with record_paths() as paths:
         found = layer(x)
     assert f"attention:{path}" in paths
     with reference_only():

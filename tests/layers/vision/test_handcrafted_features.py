@@ -7,10 +7,14 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import autocast
-from foveal.layers.data_dependent_init import Fitted
+from foveal.layers.data_dependent_init import DataDependentInit
 from foveal.layers.vision import visual_words
-from foveal.layers.vision.handcrafted_features import ColourHistogram, OrientedGradients, Standardised
-from foveal.layers.vision.visual_words import CONTRAST, NOISE, VisualWords
+from foveal.layers.vision.handcrafted_features import (
+    ColorHistogram,
+    HistogramOfOrientedGradients,
+    StandardizedFeatures,
+)
+from foveal.layers.vision.visual_words import MIN_CONTRAST, WHITENING_EPSILON, VisualWords
 from foveal.models.image_networks import image_encoder
 
 
@@ -36,25 +40,29 @@ def test_the_numbers_of_the_lecture():
 
 
 def test_pixels_that_fill_no_cell_are_left_out(images):
-    found = OrientedGradients(9)(images)
+    found = HistogramOfOrientedGradients(9)(images)
     assert found.shape == (20, 9, 1, 2)
     changed = images.clone()
     changed[:, :, 9:] += 1
-    assert torch.equal(OrientedGradients(9)(changed), found)
+    assert torch.equal(HistogramOfOrientedGradients(9)(changed), found)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_colour_histogram_has_length_one(images, channels):
-    found = ColourHistogram(4)(images[:, :channels])
+    found = ColorHistogram(4)(images[:, :channels])
     assert found.shape == (20, 4**channels, 1, 1)
     torch.testing.assert_close(found.square().sum(1), torch.ones(20, 1, 1))
 
 
-@pytest.mark.parametrize("feature", [OrientedGradients(9), ColourHistogram(3), VisualWords(3, 5, 4)])
+@pytest.mark.parametrize(
+    "feature", [HistogramOfOrientedGradients(9), ColorHistogram(3), VisualWords(3, 5, 4)]
+)
 def test_what_was_fitted_is_of_size_one(images, feature, monkeypatch):
-    layer = Standardised(feature, {OrientedGradients: 9, ColourHistogram: 27, VisualWords: 5}[type(feature)])
-    assert isinstance(layer, Fitted)
-    monkeypatch.setattr("foveal.layers.vision.handcrafted_features.PIECE", 7)
+    layer = StandardizedFeatures(
+        feature, {HistogramOfOrientedGradients: 9, ColorHistogram: 27, VisualWords: 5}[type(feature)]
+    )
+    assert isinstance(layer, DataDependentInit)
+    monkeypatch.setattr("foveal.layers.vision.handcrafted_features.IMAGES_PER_CHUNK", 7)
     layer.fit(images)
     maps = layer(images)
     torch.testing.assert_close(maps.mean((0, 2, 3)), torch.zeros(maps.shape[1]), atol=1e-5, rtol=0)
@@ -63,7 +71,7 @@ def test_what_was_fitted_is_of_size_one(images, feature, monkeypatch):
 
 
 def test_a_feature_that_begins_from_images_is_given_them(images, words):
-    layer = Standardised(VisualWords(3, words=10, side=4), 10)
+    layer = StandardizedFeatures(VisualWords(3, words=10, side=4), 10)
     torch.manual_seed(1)
     VisualWords(3, words=10, side=4)  # draws as many numbers as the fixture's
     layer.fit(images)
@@ -71,13 +79,13 @@ def test_a_feature_that_begins_from_images_is_given_them(images, words):
 
 
 def test_images_of_one_colour_leave_it_finite():
-    layer = Standardised(OrientedGradients(9), 9)
+    layer = StandardizedFeatures(HistogramOfOrientedGradients(9), 9)
     layer.fit(torch.zeros(4, 3, 8, 8))
     assert layer(torch.randn(2, 3, 8, 8)).isfinite().all()
 
 
 def test_until_it_is_fitted_it_is_the_feature_itself(images):
-    assert torch.equal(Standardised(nn.Identity(), 3)(images), images)
+    assert torch.equal(StandardizedFeatures(nn.Identity(), 3)(images), images)
 
 
 def words_by_definition(layer: VisualWords, image: np.ndarray) -> np.ndarray:
@@ -88,7 +96,7 @@ def words_by_definition(layer: VisualWords, image: np.ndarray) -> np.ndarray:
     for i in range(rows):
         for j in range(columns):
             patch = image[:, 2 * i : 2 * i + 4, 2 * j : 2 * j + 4].ravel()
-            patch = (patch - patch.mean()) / np.sqrt(patch.var() + CONTRAST**2)
+            patch = (patch - patch.mean()) / np.sqrt(patch.var() + MIN_CONTRAST**2)
             patch = (patch - mean) @ whitening
             word = np.argmin(((words - patch) ** 2).sum(1))
             found[word, int(i >= rows / 2), int(j >= columns / 2)] += 1 / (rows * columns)
@@ -116,10 +124,10 @@ def test_words_are_the_same_in_lower_precision(images, words):
 def test_patches_are_whitened(images, words):
     """A direction of variance v has v / (v + NOISE) behind it."""
     torch.manual_seed(1)
-    points = words._some_patches(images).double()
-    white = torch.cov(words.double()._white(points).T)
+    points = words._sample_patches(images).double()
+    white = torch.cov(words.double()._whiten(points).T)
     variances = torch.linalg.eigvalsh(torch.cov(points.T))
-    wanted = (variances / (variances + NOISE)).sort().values
+    wanted = (variances / (variances + WHITENING_EPSILON)).sort().values
     torch.testing.assert_close(torch.linalg.eigvalsh(white), wanted, rtol=1e-3, atol=1e-3)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.layers.vision.inverted_residual import Inverted
+from foveal.layers.vision.inverted_residual import InvertedResidual
 
 C = 4
 NAMES = {"0": "expand_1x1", "1": "conv_3x3", "2": "reduce_1x1"}
@@ -21,7 +21,7 @@ def test_a_block_equals_hugging_faces(d_out, stride, side):
     peer = modules.MobileNetV2InvertedResidual(config, C, d_out, stride).double()
     for parameter in peer.parameters():
         nn.init.uniform_(parameter, -2, 2)  # numbers above 6 occur
-    block = Inverted(C, d_out, 3, stride, 6).double()
+    block = InvertedResidual(C, d_out, 3, stride, 6).double()
     weights = peer.state_dict()
     for name in block.state_dict():
         _, number, rest = name.split(".", 2)
@@ -33,5 +33,5 @@ def test_a_block_equals_hugging_faces(d_out, stride, side):
 
 
 def test_without_expansion_there_is_no_first_convolution():
-    block = Inverted(C, 6, 5, 1, 1)
+    block = InvertedResidual(C, 6, 5, 1, 1)
     assert [part.convolution.kernel_size for part in block.body] == [(5, 5), (1, 1)]

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
-from foveal.layers.vision.conv2d import BatchNorm2d, Conv2d, NormedConv
-from foveal.layers.vision.residual import Residual, basic, bottleneck
+from foveal.layers.vision.conv2d import BatchNorm2d, Conv2d, ConvNormAct
+from foveal.layers.vision.residual import ResidualBlock, basic_block, bottleneck_block
 
 C, SIZE = 8, 5
 
@@ -24,7 +24,7 @@ def shaken(module: nn.Module) -> nn.Module:
     return module.double()
 
 
-def normed(x: Tensor, part: NormedConv, stride: int, training: bool) -> Tensor:
+def normed(x: Tensor, part: ConvNormAct, stride: int, training: bool) -> Tensor:
     """A convolution and Ioffe and Szegedy's algorithm 1, written out."""
     x = conv2d(x, part.convolution.weight, stride=stride, padding=part.convolution.weight.shape[-1] // 2)
     mean, variance = part.norm.running_mean, part.norm.running_var
@@ -37,11 +37,11 @@ def normed(x: Tensor, part: NormedConv, stride: int, training: bool) -> Tensor:
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("shortcut", ["projection", "padded", "none"])
-@pytest.mark.parametrize(("body", "strides"), [(basic, (0, 1)), (bottleneck, (1, 0, 1))])
+@pytest.mark.parametrize(("body", "strides"), [(basic_block, (0, 1)), (bottleneck_block, (1, 0, 1))])
 @pytest.mark.parametrize(("d_out", "stride"), [(C, 1), (2 * C, 1), (2 * C, 2), (C, 2)])
 def test_a_block_equals_its_equation(body, strides, shortcut, d_out, stride, training):
     """`strides` has the place of the stride: 0 there, 1 elsewhere."""
-    block = shaken(Residual(body(C, d_out, stride), C, d_out, stride, shortcut)).train(training)
+    block = shaken(ResidualBlock(body(C, d_out, stride), C, d_out, stride, shortcut)).train(training)
     x = torch.randn(3, C, SIZE, SIZE, dtype=torch.float64)
     y = x
     for number, (part, own) in enumerate(zip(block.body, strides, strict=True)):

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.layers.data_dependent_init import Fitted
-from foveal.layers.vision.whitening import EPSILON, Whitening
+from foveal.layers.data_dependent_init import DataDependentInit
+from foveal.layers.vision.whitening import EPSILON, WhiteningConv2d
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def images() -> Tensor:
 
 @pytest.mark.parametrize("kernel", [1, 2, 3])
 def test_outputs_are_uncorrelated(kernel, images):
-    layer = Whitening(3, kernel)
-    assert isinstance(layer, Fitted)
+    layer = WhiteningConv2d(3, kernel)
+    assert isinstance(layer, DataDependentInit)
     layer.fit(images)
     count = 3 * kernel**2
     with torch.no_grad():
@@ -36,18 +36,18 @@ def test_outputs_are_uncorrelated(kernel, images):
 
 
 def test_fitted_again_is_the_same(images):
-    first, second = Whitening(3, 2), Whitening(3, 2)
+    first, second = WhiteningConv2d(3, 2), WhiteningConv2d(3, 2)
     first.fit(images)
     second.fit(images.flip(0))
     torch.testing.assert_close(first.weight, second.weight, rtol=1e-3, atol=1e-3)
 
 
 def test_the_bias_alone_is_learned(images):
-    layer = Whitening(3, 2)
+    layer = WhiteningConv2d(3, 2)
     assert [name for name, weight in layer.named_parameters() if weight.requires_grad] == ["bias"]
 
 
 def test_pictures_of_one_colour_leave_it_finite():
-    layer = Whitening(3, 2)
+    layer = WhiteningConv2d(3, 2)
     layer.fit(torch.zeros(4, 3, 8, 8))
     assert layer.weight.isfinite().all()

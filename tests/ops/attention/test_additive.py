@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from foveal.core.memory import Memory
-from foveal.layers.mixers.attention_rnn import Attentive
+from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.ops.attention import additive
 from foveal.ops.attention.additive import additive_attention
 from foveal.ops.jit import launch
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.jit.launch import Kernel
 from tests.layers.rows import filled
 
@@ -93,7 +93,7 @@ def threads(request):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_kernel_equals_its_equation(size, threads):
     inputs, mask = drawn(*size)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         found = everything(inputs, mask)
     assert ran == ["additive:kernel"]
     close(found, exact(inputs, mask))
@@ -114,7 +114,7 @@ def test_as_near_as_torchs_operations(size, scale):
 def test_other_paths_equal_the_equation():
     inputs, mask = drawn(*SIZES[2])
     for path, dtype in ((reference_only, torch.float32), (nullcontext, torch.float64)):
-        with path(), recorded_paths() as ran:
+        with path(), record_paths() as ran:
             found = everything([part.detach().to(dtype).requires_grad_() for part in inputs], mask)
         assert ran == ["additive:reference"]
         close(found, exact(inputs, mask))
@@ -241,16 +241,16 @@ def test_where_there_is_no_kernel(monkeypatch):
     """Kernels switched off; and a single look at a small memory, for which torch is faster."""
     inputs, mask = drawn(*SIZES[2])
     expected = everything(inputs, mask)
-    with recorded_paths() as single:
+    with record_paths() as single:
         contexts(inputs[:4], mask)
     monkeypatch.setattr(additive, "LITTLE", 100)
-    with recorded_paths() as large:
+    with record_paths() as large:
         contexts(inputs[:4], mask)
     monkeypatch.setenv("FOVEAL_KERNELS", "off")
     launch._address.cache_clear()
     for kernel in (additive._forward, additive._backward):
         monkeypatch.setattr(kernel, "_address", -1)
-    with recorded_paths() as off:
+    with record_paths() as off:
         found = everything(inputs, mask)
     launch._address.cache_clear()
     assert (single, large, off) == (["additive:reference"], ["additive:kernel"], ["additive:reference"])
@@ -261,7 +261,7 @@ B, T, S, D, M = 4, 7, 9, 5, 6
 LENGTHS = torch.tensor([T, 0, 3, 1])
 
 
-def layer(mixer: Attentive, dtype: torch.dtype, lengths: Tensor | None) -> list[Tensor]:
+def layer(mixer: AttentionRNN, dtype: torch.dtype, lengths: Tensor | None) -> list[Tensor]:
     """Outputs, final state, and every gradient of two chunks of a decoder of `dtype`."""
     torch.manual_seed(1)
     mixer = mixer.to(dtype)
@@ -279,8 +279,8 @@ def layer(mixer: Attentive, dtype: torch.dtype, lengths: Tensor | None) -> list[
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 @pytest.mark.parametrize("lengths", [None, LENGTHS], ids=["whole", "ragged"])
 def test_decoder_equals_its_reference(cell, lengths):
-    mixer = filled(Attentive(cell, D, 20, M, "additive"), 0.5)
-    with recorded_paths() as ran:
+    mixer = filled(AttentionRNN(cell, D, 20, M, "additive"), 0.5)
+    with record_paths() as ran:
         found = layer(mixer, torch.float32, lengths)
     assert ran == ["additive:kernel"] * 2
     with reference_only():
@@ -290,9 +290,9 @@ def test_decoder_equals_its_reference(cell, lengths):
 
 def test_lower_precision():
     """bfloat16 in the products alone: near the float32 result."""
-    mixer = filled(Attentive("gru", D, 20, M, "additive"), 0.5)
+    mixer = filled(AttentionRNN("gru", D, 20, M, "additive"), 0.5)
     expected = layer(mixer, torch.float32, LENGTHS)
-    with torch.autocast("cpu", torch.bfloat16), recorded_paths() as ran:
+    with torch.autocast("cpu", torch.bfloat16), record_paths() as ran:
         found = layer(mixer, torch.float32, LENGTHS)
     assert "additive:kernel" in ran
     assert max(errors(found, expected)) < 0.1

@@ -6,11 +6,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from foveal.ops.attention import dot_product as ops
-from foveal.ops.attention.dot_product import PIECE, attention, attention_reference, causal_mask
-from foveal.ops.jit.dispatch import recorded_paths
+from foveal.ops.attention.dot_product import QUERY_CHUNK, attention, attention_reference, causal_mask
+from foveal.ops.jit.dispatch import record_paths
 
 B, H, K = 3, 2, 8
-LONG = 2 * PIECE + 44
+LONG = 2 * QUERY_CHUNK + 44
 
 
 def draw(T: int, S: int, dtype: torch.dtype, width: int = K) -> list[Tensor]:
@@ -45,8 +45,8 @@ SIZES = [
     (LONG, LONG, 1),
     (LONG, LONG, 5),
     (LONG, LONG + 4, 5),
-    (2 * PIECE, 2 * PIECE + 199, 200),
-    (PIECE + 1, PIECE + 1, PIECE),
+    (2 * QUERY_CHUNK, 2 * QUERY_CHUNK + 199, 200),
+    (QUERY_CHUNK + 1, QUERY_CHUNK + 1, QUERY_CHUNK),
     (LONG, LONG, LONG - 1),
     (LONG, LONG, LONG + 9),
 ]
@@ -59,7 +59,7 @@ def test_long_causal_attention_equals_the_equation(T, S, window, masked):
     visible = mask_of_keys(S) if masked else None
     for dtype, tolerance in [(torch.float64, 1e-10), (torch.float32, 1e-4), (torch.bfloat16, 0.06)]:
         parts = draw(T, S, dtype)
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             found = outcome(attention, parts, visible, True, window)
         triangle = T == S and (window == 0 or window >= S)
         path = "pieces" if not triangle else "keys" if masked else "fused"
@@ -113,8 +113,8 @@ def test_plain_products_equal_the_equation(masked, causal, window):
     exact = draw(T, T, torch.float64)
     settings = (visible, causal, window)
     expected = outcome(attention_reference, exact, *settings)
-    same(outcome(ops._products, exact, *settings), expected, 1e-10)
-    with recorded_paths() as ran, torch.autocast("cpu", torch.bfloat16):
+    same(outcome(ops._product_attention, exact, *settings), expected, 1e-10)
+    with record_paths() as ran, torch.autocast("cpu", torch.bfloat16):
         found = outcome(attention, [part.bfloat16() for part in exact], *settings)
     assert ran == ["attention:products"]
     assert all(part.dtype == torch.bfloat16 for part in found), "autocast has no say in it"

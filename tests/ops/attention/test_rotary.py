@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from foveal.ops.attention.rotary import rotate
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.attention.rotary import apply_rotary
+from foveal.ops.jit.dispatch import record_paths, reference_only
 
 
 def both(x, positions):
@@ -12,12 +12,12 @@ def both(x, positions):
     dy = torch.randn(x.shape)
     results = []
     for path in ("kernel", "reference"):
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             if path == "kernel":
-                y = rotate(x, positions)
+                y = apply_rotary(x, positions)
             else:
                 with reference_only():
-                    y = rotate(x, positions)
+                    y = apply_rotary(x, positions)
         assert ran == [f"rotary:{path}"]
         results.append((y, *torch.autograd.grad(y, x, dy)))
     return results
@@ -47,17 +47,17 @@ def test_heads_beside_others():
 
 @pytest.mark.parametrize("shape", [(2, 5, 3, 24), (2, 5, 3, 2)])
 def test_other_widths_go_by_the_equation(shape):
-    with recorded_paths() as ran:
-        rotate(torch.randn(shape), torch.arange(5)[None])
+    with record_paths() as ran:
+        apply_rotary(torch.randn(shape), torch.arange(5)[None])
     assert ran == ["rotary:reference"]
 
 
 def test_positions_first_and_heads_apart():
     x = torch.randn(2, 3, 5, 32).transpose(1, 2)  # (B, T, H, K) of heads that lie T K apart
-    with recorded_paths() as ran:
-        y = rotate(x, torch.arange(5)[None])
+    with record_paths() as ran:
+        y = apply_rotary(x, torch.arange(5)[None])
     assert ran == ["rotary:reference"]
-    torch.testing.assert_close(y, rotate(x.contiguous(), torch.arange(5)[None]))
+    torch.testing.assert_close(y, apply_rotary(x.contiguous(), torch.arange(5)[None]))
 
 
 def test_places_of_millions_are_told_apart():
@@ -65,6 +65,6 @@ def test_places_of_millions_are_told_apart():
     q, k = torch.randn(2, 1, 1, 1, 32)
     products = []
     for place in (0, 3_000_000, 2**24 + 1):
-        turned = [rotate(x, torch.tensor([[at]])) for x, at in ((q, place + 5), (k, place))]
+        turned = [apply_rotary(x, torch.tensor([[at]])) for x, at in ((q, place + 5), (k, place))]
         products.append((turned[0] * turned[1]).sum())
     torch.testing.assert_close(products[1:], products[:1] * 2, rtol=1e-5, atol=1e-5)

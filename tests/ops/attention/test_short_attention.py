@@ -9,7 +9,7 @@ from torch import Tensor
 from foveal.ops.attention import short_attention as short
 from foveal.ops.attention.dot_product import attention, attention_reference
 from foveal.ops.attention.short_attention import short_attention
-from foveal.ops.jit.dispatch import recorded_paths
+from foveal.ops.jit.dispatch import record_paths
 
 B, H = 3, 2
 
@@ -99,7 +99,7 @@ def test_any_layout(which):
     """The last axis has to be dense, and only that: else another path is taken, or the gradient is copied."""
     parts = draw(160, 160, 16)
     parts[which] = parts[which].transpose(2, 3).contiguous().transpose(2, 3)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         found = outcome(attention, parts, None, True)
     assert ran == ["attention:short" if which == 3 else "attention:fused"]
     same(found, exact(parts, None, True))
@@ -109,9 +109,9 @@ def test_any_layout(which):
 
 def test_what_it_is_for():
     """Queries not much fewer than keys, not too many of them, enough work; masks of keys that heads share."""
-    T, S, enough = 96, 96, short.WORK // (96 * 96 * 16) + 1
+    T, S, enough = 96, 96, short.MIN_PRODUCTS // (96 * 96 * 16) + 1
     keys, heads, pairs = (torch.ones(shape, dtype=torch.bool) for shape in ((1, 1, S), (2, 1, S), (1, T, S)))
-    most, causal_most = short.LONGEST, short.LONGEST_CAUSAL
+    most, causal_most = short.MAX_KEYS, short.MAX_KEYS_CAUSAL
     for path, rows, T, S, K, visible, causal, window in [
         ("short", enough, 96, 96, 16, None, False, 0),
         ("short", enough, 96, 96, 16, keys, True, 0),
@@ -130,7 +130,7 @@ def test_what_it_is_for():
     ]:
         parts = draw(T, S, K, rows, 2)
         settings = (None if visible is None else visible[None], causal, window)
-        with recorded_paths() as ran:
+        with record_paths() as ran:
             found = outcome(attention, parts, *settings)
         assert ran == [f"attention:{path}"], (rows, T, S, K, causal, window)
         same(found, exact(parts, *settings))

@@ -48,7 +48,7 @@ def test_one_query(name):
     score, of_a_pair, width = SCORES[name]
     s, h = torch.randn(B, K), torch.randn(B, S, width)
     a = steps.masked_softmax(score(s, h))
-    c = steps.context(a, h)
+    c = steps.weighted_sum(a, h)
     for b in range(B):
         expected = softmax([of_a_pair(s[b], h[b, i]) for i in range(S)])
         close(a[b], torch.stack(expected))
@@ -93,22 +93,22 @@ def test_one_hot_weights_read_one_vector():
     """E5: `W` times the one-hot vector of 3 is its column (w_13, w_23, w_33 ...): the first index runs."""
     h, chosen = torch.randn(B, S, D), torch.tensor([3, 0, 4])
     one_hot = torch.eye(S)[chosen]
-    assert torch.equal(steps.context(one_hot, h), h[torch.arange(B), chosen])
+    assert torch.equal(steps.weighted_sum(one_hot, h), h[torch.arange(B), chosen])
     columns = h.mT  # (D, S): one column a vector
-    close(steps.context(one_hot, h), torch.stack([columns[b] @ one_hot[b] for b in range(B)]))
+    close(steps.weighted_sum(one_hot, h), torch.stack([columns[b] @ one_hot[b] for b in range(B)]))
 
 
 def test_each_step_is_a_case_of_the_next():
     q, h, one = torch.randn(B, T, K), torch.randn(B, S, K), torch.eye(K)
-    many = steps.many_queries(q, h)
-    close(many, torch.stack([steps.one_query(q[:, t], h) for t in range(T)], 1))
-    close(steps.keys_and_values(q, h, one, one), many)
+    many = steps.batched_query_attention(q, h)
+    close(many, torch.stack([steps.single_query_attention(q[:, t], h) for t in range(T)], 1))
+    close(steps.key_value_attention(q, h, one, one), many)
     everything = torch.ones(1, 1, S, dtype=torch.bool)
     W_q, W_k, W_v = torch.randn(3, K, K)
-    apart = steps.keys_and_values(q, h, W_k, W_v)
-    close(steps.keys_and_values(q, h, W_k, W_v, everything), apart)
-    close(steps.self_attention(h, W_q, W_k, W_v), steps.keys_and_values(h @ W_q.T, h, W_k, W_v))
-    close(steps.multi_head(h, W_q, W_k, W_v, one, 1), steps.self_attention(h, W_q, W_k, W_v))
+    apart = steps.key_value_attention(q, h, W_k, W_v)
+    close(steps.key_value_attention(q, h, W_k, W_v, everything), apart)
+    close(steps.self_attention(h, W_q, W_k, W_v), steps.key_value_attention(h @ W_q.T, h, W_k, W_v))
+    close(steps.multi_head_attention(h, W_q, W_k, W_v, one, 1), steps.self_attention(h, W_q, W_k, W_v))
 
 
 def test_keys_and_values_written_out():
@@ -116,7 +116,7 @@ def test_keys_and_values_written_out():
     q, h, W_k, W_v = torch.randn(B, T, K), torch.randn(B, S, D), torch.randn(K, D), torch.randn(7, D)
     visible = torch.rand(B, T, S) < 0.6
     visible[:, :, 0] = True
-    y = steps.keys_and_values(q, h, W_k, W_v, visible)
+    y = steps.key_value_attention(q, h, W_k, W_v, visible)
     for b in range(B):
         for t in range(T):
             seen = [i for i in range(S) if visible[b, t, i]]
@@ -128,7 +128,7 @@ def test_multi_head_written_out():
     """E4: each head scales by the root of its own width K = D / H, and has its own rows of the weights."""
     x, K = torch.randn(B, T, D), D // H
     W_q, W_k, W_v, W_o = torch.randn(4, D, D) / 2
-    y = steps.multi_head(x, W_q, W_k, W_v, W_o, H)
+    y = steps.multi_head_attention(x, W_q, W_k, W_v, W_o, H)
     for b in range(B):
         for t in range(T):
             heads = []
@@ -145,7 +145,7 @@ def test_multi_head_equals_torch(masked):
     x = torch.randn(B, T, D, requires_grad=True)
     visible = torch.ones(T, T, dtype=torch.bool).tril()[None] if masked else None
     W_qkv, W_o = theirs.in_proj_weight, theirs.out_proj.weight
-    y = steps.multi_head(x, *W_qkv.chunk(3), W_o, H, visible)
+    y = steps.multi_head_attention(x, *W_qkv.chunk(3), W_o, H, visible)
     expected, _ = theirs(x, x, x, attn_mask=~visible[0] if masked else None, need_weights=False)
     close(y, expected)
     wanted, direction = [x, W_qkv, W_o], torch.randn(B, T, D)
@@ -159,12 +159,15 @@ def test_self_attention_does_not_know_the_order():
     x, order = torch.randn(B, T, D), torch.tensor([2, 0, 3, 1])
     weights = torch.randn(4, D, D) / 2
     causal = torch.ones(1, T, T, dtype=torch.bool).tril()
-    close(steps.multi_head(x[:, order], *weights, H), steps.multi_head(x, *weights, H)[:, order])
+    close(
+        steps.multi_head_attention(x[:, order], *weights, H),
+        steps.multi_head_attention(x, *weights, H)[:, order],
+    )
     close(steps.self_attention(x[:, order], *weights[:3]), steps.self_attention(x, *weights[:3])[:, order])
     places = torch.randn(T, D)
     for knows in (
-        lambda x: steps.multi_head(x, *weights, H, causal),
-        lambda x: steps.multi_head(x + places, *weights, H),
+        lambda x: steps.multi_head_attention(x, *weights, H, causal),
+        lambda x: steps.multi_head_attention(x + places, *weights, H),
     ):
         assert (knows(x[:, order]) - knows(x)[:, order]).abs().max() > 1e-2
 
@@ -181,7 +184,7 @@ def test_where_nothing_is_present():
     assert gradient.isfinite().all()
     assert gradient[~present].eq(0).all()
     x, weights = torch.randn(B, T, D, requires_grad=True), torch.randn(4, D, D)
-    y = steps.multi_head(x, *weights, H, torch.zeros(1, 1, T, dtype=torch.bool))
+    y = steps.multi_head_attention(x, *weights, H, torch.zeros(1, 1, T, dtype=torch.bool))
     assert y.eq(0).all()
     assert torch.autograd.grad(y.sum(), x)[0].eq(0).all()
 
@@ -196,11 +199,12 @@ def test_gradients():
     assert gradcheck(steps.general_scores, inputs((2, 3), (2, 3, 4), (3, 4)))
     assert gradcheck(steps.scaled_dot_scores, inputs((2, 3), (2, 3, 3)))
     assert gradcheck(lambda e: steps.masked_softmax(e, present), inputs((2, 3)))
-    assert gradcheck(steps.context, inputs((2, 3), (2, 3, 4)))
-    assert gradcheck(steps.one_query, inputs((2, 3), (2, 4, 3)))
-    assert gradcheck(steps.many_queries, inputs((2, 2, 3), (2, 4, 3)))
+    assert gradcheck(steps.weighted_sum, inputs((2, 3), (2, 3, 4)))
+    assert gradcheck(steps.single_query_attention, inputs((2, 3), (2, 4, 3)))
+    assert gradcheck(steps.batched_query_attention, inputs((2, 2, 3), (2, 4, 3)))
     assert gradcheck(
-        lambda *parts: steps.keys_and_values(*parts, visible), inputs((2, 2, 3), (2, 3, 4), (3, 4), (2, 4))
+        lambda *parts: steps.key_value_attention(*parts, visible),
+        inputs((2, 2, 3), (2, 3, 4), (3, 4), (2, 4)),
     )
     assert gradcheck(steps.self_attention, inputs((2, 3, 4), (3, 4), (3, 4), (2, 4)))
-    assert gradcheck(lambda *parts: steps.multi_head(*parts, 2), inputs((2, 3, 4), *[(4, 4)] * 4))
+    assert gradcheck(lambda *parts: steps.multi_head_attention(*parts, 2), inputs((2, 3, 4), *[(4, 4)] * 4))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from foveal.layers.mixers.recurrent import GRU, Recurrent
 from foveal.ops.jit import launch
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.recurrent import gru
 from foveal.ops.recurrent.cells import fused_gru
 
@@ -22,7 +22,7 @@ TOLERANCE = 3e-6
 @pytest.fixture
 def kernels():
     """Made or loaded: it is the dispatcher's to ask before it calls."""
-    assert gru.kernel_usable(torch.ones(1, 1))
+    assert gru.gru_kernel_usable(torch.ones(1, 1))
 
 
 def drawn(B: int, T: int, H: int, size: float = 1.0) -> list[Tensor]:
@@ -57,7 +57,7 @@ def test_layer_equals_its_equation(size, ragged):
     lengths = torch.randint(0, T + 1, (B,)) if ragged else None
     found = []
     for path in (reference_only(), nullcontext()):
-        with path, recorded_paths() as ran:
+        with path, record_paths() as ran:
             y, last = mixer(x, {"h": h}, lengths=lengths)
         found.append(everything([y, last["h"]], [x, h, *mixer.parameters()]))
     assert ran == ["GRU:kernel"]
@@ -70,13 +70,13 @@ def test_equals_torch(size, scale):
     """With both of torch's biases, and where every gate is open or shut."""
     inputs = drawn(*size, scale)
     x, h, *weights = inputs
-    found = everything([*gru.kernel_gru(x, h, weights, None)], inputs)
+    found = everything([*gru.gru_kernel(x, h, weights, None)], inputs)
     close(found, everything([*fused_gru(x, h, weights, None)], inputs))
 
 
 def test_padding_leaves_the_state_bit_for_bit():
     x, h, *weights = drawn(3, 5, 16)
-    y, last = gru.kernel_gru(x, h, weights, torch.tensor([0, 2, 5]))
+    y, last = gru.gru_kernel(x, h, weights, torch.tensor([0, 2, 5]))
     assert torch.equal(last[0], h[0])
     assert torch.equal(last[1], y[1, 1])
     assert torch.equal(y[0], h[:1].expand(5, -1))
@@ -86,15 +86,15 @@ def test_small_states_keep_their_precision():
     """tanh of a small number is that number, not the difference of nearly equal ones."""
     x, h, *weights = drawn(2, 4, 16)
     small = x * 1e-5, h * 1e-5, [*weights[:2], *(0 * bias for bias in weights[2:])]
-    found, expected = (run(*small, None)[0] for run in (gru.kernel_gru, fused_gru))
+    found, expected = (run(*small, None)[0] for run in (gru.gru_kernel, fused_gru))
     close([found], [expected])
 
 
 def test_without_gradients_the_same_bits():
     x, h, *weights = drawn(4, 9, 32)
-    y, last = gru.kernel_gru(x, h, weights, None)
+    y, last = gru.gru_kernel(x, h, weights, None)
     with torch.no_grad():
-        again = gru.kernel_gru(x, h, weights, None)
+        again = gru.gru_kernel(x, h, weights, None)
     assert all(map(torch.equal, again, (y, last)))
     assert not again[0].requires_grad
 
@@ -103,7 +103,7 @@ def test_going_back_twice():
     """What the first pass needed is there for the second."""
     inputs = drawn(4, 9, 32)
     x, h, *weights = inputs
-    outputs = [*gru.kernel_gru(x, h, weights, None)]
+    outputs = [*gru.gru_kernel(x, h, weights, None)]
     assert all(map(torch.equal, everything(outputs, inputs), everything(outputs, inputs)))
 
 
@@ -112,11 +112,11 @@ def test_tasks_share_the_rows(monkeypatch, lengths):
     inputs = drawn(45, 6, 16)
     x, h, *weights = inputs
     lengths = None if lengths is None else torch.tensor(lengths)
-    alone = everything([*gru.kernel_gru(x, h, weights, lengths)], inputs)
+    alone = everything([*gru.gru_kernel(x, h, weights, lengths)], inputs)
     monkeypatch.setattr(gru, "SHARE", 100)
     torch.set_num_threads(2)
     try:
-        shared = everything([*gru.kernel_gru(x, h, weights, lengths)], inputs)
+        shared = everything([*gru.gru_kernel(x, h, weights, lengths)], inputs)
     finally:
         torch.set_num_threads(1)
     close(shared, alone)
@@ -125,8 +125,8 @@ def test_tasks_share_the_rows(monkeypatch, lengths):
 def test_lengths_of_any_whole_numbers():
     x, h, *weights = drawn(4, 6, 16)
     lengths = torch.tensor([5, 2, 6, 0])
-    expected = gru.kernel_gru(x, h, weights, lengths)
-    assert all(map(torch.equal, gru.kernel_gru(x, h, weights, lengths.int()), expected))
+    expected = gru.gru_kernel(x, h, weights, lengths)
+    assert all(map(torch.equal, gru.gru_kernel(x, h, weights, lengths.int()), expected))
 
 
 def test_lower_precision():
@@ -135,7 +135,7 @@ def test_lower_precision():
     wanted = [x, *mixer.parameters()]
     y, last = mixer(x)
     expected = everything([y, last["h"]], wanted)
-    with torch.autocast("cpu", torch.bfloat16), recorded_paths() as ran:
+    with torch.autocast("cpu", torch.bfloat16), record_paths() as ran:
         y, last = mixer(x)
         found = everything([y, last["h"]], wanted)
     assert ran == ["GRU:kernel"]
@@ -147,13 +147,13 @@ def test_where_there_is_no_kernel(monkeypatch):
     """Another precision, or kernels switched off: torch's own."""
     mixer, x = Recurrent(GRU(D, 16)), torch.randn(2, 3, D)
     expected, _ = mixer(x)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         mixer.double()(x.double())
     monkeypatch.setenv("FOVEAL_KERNELS", "off")
     launch._address.cache_clear()
     for kernel in (gru._forward, gru._backward):
         monkeypatch.setattr(kernel, "_address", -1)
-    with recorded_paths() as also:
+    with record_paths() as also:
         y, _ = mixer.float()(x)
     launch._address.cache_clear()
     assert (ran, also) == (["GRU:fused"], ["GRU:fused"])

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.ssm.linear_scan import (
-    CHUNK,
+    CHUNK_STEPS,
     chunked_scan,
     chunked_scan_gradients,
     kernel_scan,
@@ -16,7 +16,15 @@ from foveal.ops.ssm.linear_scan import (
 )
 
 B, N = 2, 3
-SIZES = [1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5, CHUNK**2 + CHUNK + 1]
+SIZES = [
+    1,
+    2,
+    CHUNK_STEPS - 1,
+    CHUNK_STEPS,
+    CHUNK_STEPS + 1,
+    3 * CHUNK_STEPS + 5,
+    CHUNK_STEPS**2 + CHUNK_STEPS + 1,
+]
 
 
 def problem(size: int, dtype: torch.dtype = torch.complex128) -> tuple[Tensor, Tensor, Tensor]:
@@ -29,7 +37,7 @@ def problem(size: int, dtype: torch.dtype = torch.complex128) -> tuple[Tensor, T
 def test_chunks_equal_the_loop(size):
     wanted = problem(size)
     weight, found = torch.randn(B, size, N, dtype=torch.complex128), []
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         states = linear_scan(*wanted)
         found.append([states, *torch.autograd.grad(states, wanted, weight)])
         with reference_only():
@@ -50,7 +58,7 @@ def test_the_kernel_equals_the_loop(size, threads):
         torch.randn(*shape, 21, dtype=torch.complex64).requires_grad_() for shape in ((B, size), (B,))
     )
     weight, found = torch.randn_like(v), []
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         states = linear_scan(decay, v, first)
     found.append([states, *torch.autograd.grad(states, (decay, v, first), weight)])
     states = linear_scan_reference(decay, v, first)
@@ -68,7 +76,7 @@ def test_the_kernel_equals_the_loop(size, threads):
 def test_forward_and_backward_stand_alone(scan, gradients, tolerance):
     """Plain functions of plain tensors."""
     dtype = torch.complex128 if scan is chunked_scan else torch.complex64
-    decay, v, first = problem(CHUNK + 3, dtype)
+    decay, v, first = problem(CHUNK_STEPS + 3, dtype)
     states, weight = linear_scan_reference(decay, v, first), torch.randn_like(v)
     expected = torch.autograd.grad(states, (decay, v, first), weight)
     with torch.no_grad():
@@ -79,7 +87,7 @@ def test_forward_and_backward_stand_alone(scan, gradients, tolerance):
 
 
 def test_the_inputs_stay_as_they_were():
-    inputs = [part.detach() for part in problem(2 * CHUNK)]
+    inputs = [part.detach() for part in problem(2 * CHUNK_STEPS)]
     kept = [part.clone() for part in inputs]
     chunked_scan(*inputs)
     kernel_scan(*(part.to(torch.complex64) for part in inputs))
@@ -91,10 +99,10 @@ def test_real_numbers_do_as_well():
     torch.testing.assert_close(linear_scan(decay, v, first), linear_scan_reference(decay, v, first))
 
 
-@pytest.mark.parametrize("t", [1, CHUNK, CHUNK + 7, 2 * CHUNK])
+@pytest.mark.parametrize("t", [1, CHUNK_STEPS, CHUNK_STEPS + 7, 2 * CHUNK_STEPS])
 def test_the_future_stays_out(t):
     """Bit for bit, also where the future is NaN, within a chunk and from one to the next."""
-    decay, v, first = problem(3 * CHUNK + 2, torch.complex64)
+    decay, v, first = problem(3 * CHUNK_STEPS + 2, torch.complex64)
     states = linear_scan(decay, v, first)
     (gradient,) = torch.autograd.grad(states[:, :t].abs().sum(), v)
     assert gradient[:, t:].eq(0).all()

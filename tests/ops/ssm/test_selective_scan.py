@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 from torch.nn import functional as F
 
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.ssm.selective_scan import backward, forward, selective_scan
 
 E, N = 16, 16
@@ -35,7 +35,7 @@ def everything(inputs: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_paths_are_equal(size, dtype):
     inputs = drawn(*size, dtype)
-    with recorded_paths() as ran:
+    with record_paths() as ran:
         fast = everything(inputs)
     assert ran[-1] != "selective_scan:reference"
     with reference_only():

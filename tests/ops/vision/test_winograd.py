@@ -6,11 +6,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.layers.vision.conv2d import Conv2d
-from foveal.ops.jit.code_cache import address_of
-from foveal.ops.jit.dispatch import recorded_paths, reference_only
+from foveal.ops.jit.code_cache import kernel_address
+from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.kernels.simd import matmul
 from foveal.ops.vision import winograd
-from foveal.ops.vision.winograd import convolution3x3
+from foveal.ops.vision.winograd import conv2d_3x3
 
 FAST, REFERENCE = ["convolution3x3:winograd"], ["convolution3x3:reference"]
 # N, C, D, H, W, padding: whole tiles and cut ones, channels that fill vectors and panels or don't, several
@@ -28,7 +28,7 @@ SIZES = [
 TOLERANCE = 2e-5
 """Of the largest number: transforms and products round some ten times as much as the sum does."""
 
-pytestmark = pytest.mark.skipif(not winograd._wide(), reason="this processor has no AVX2")
+pytestmark = pytest.mark.skipif(not winograd._has_wide_registers(), reason="this processor has no AVX2")
 
 
 @pytest.fixture(params=[1, 2])
@@ -55,8 +55,8 @@ def test_it_equals_the_direct_convolution(sizes, threads):
     *shape, padding = sizes
     given = drawn(*shape)
     exact = [x.detach().double().requires_grad_() for x in given]
-    with recorded_paths() as paths:
-        y = convolution3x3(*given, padding)
+    with record_paths() as paths:
+        y = conv2d_3x3(*given, padding)
     assert paths == FAST
     right = F.conv2d(*exact, padding=padding)
     dy = torch.randn_like(right)
@@ -72,14 +72,14 @@ def test_however_many_sums_the_registers_have_room_for(sums, monkeypatch, tmp_pa
     monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path))
     monkeypatch.setattr(matmul, "_sums_at_once", lambda: sums)
     for kernel in (winograd._forward, winograd._backward):
-        monkeypatch.setattr(kernel, "_address", address_of(kernel.module, kernel.name))
+        monkeypatch.setattr(kernel, "_address", kernel_address(kernel.module, kernel.name))
     test_it_equals_the_direct_convolution(SIZES[0], 1)
 
 
 def test_layouts_do_not_matter():
     x, weight, bias = drawn(9, 32, 32, 12, 12)
-    y = convolution3x3(x, weight, bias)
-    last = convolution3x3(
+    y = conv2d_3x3(x, weight, bias)
+    last = conv2d_3x3(
         x.contiguous(memory_format=torch.channels_last), weight.mT.contiguous().mT, bias.repeat(2)[:32]
     )
     assert torch.equal(y, last)
@@ -87,20 +87,20 @@ def test_layouts_do_not_matter():
 
 def test_a_gradient_is_made_only_where_it_is_asked_for():
     x, weight, _ = drawn(9, 32, 32, 12, 12)
-    convolution3x3(x, weight.detach()).sum().backward()
+    conv2d_3x3(x, weight.detach()).sum().backward()
     assert weight.grad is None
     before = x.grad
-    convolution3x3(x.detach(), weight).sum().backward()
+    conv2d_3x3(x.detach(), weight).sum().backward()
     assert x.grad is before
     assert weight.grad is not None
 
 
 def test_images_do_not_know_each_other():
     x, weight, bias = (given.detach() for given in drawn(24, 32, 32, 12, 12))
-    alone, together = convolution3x3(x[:12], weight, bias), convolution3x3(x, weight, bias)
+    alone, together = conv2d_3x3(x[:12], weight, bias), conv2d_3x3(x, weight, bias)
     assert torch.equal(alone, together[:12])
     x[13, 5, 6, 7] = torch.nan
-    spoilt = convolution3x3(x, weight, bias)
+    spoilt = conv2d_3x3(x, weight, bias)
     others = torch.arange(24) != 13
     assert torch.equal(spoilt[others], together[others])
     assert spoilt[13, :, 5:8, 6:9].isnan().all()
@@ -123,22 +123,22 @@ def test_images_do_not_know_each_other():
 def test_torch_computes_the_rest(change):
     x, weight, _ = drawn(20, 32, 32, 12, 12)
     x, weight = change(x, weight)
-    with recorded_paths() as paths:
-        assert_near(convolution3x3(x, weight), F.conv2d(x, weight, padding=1))
+    with record_paths() as paths:
+        assert_near(conv2d_3x3(x, weight), F.conv2d(x, weight, padding=1))
     assert paths == REFERENCE
 
 
 def test_bfloat16_is_torchs():
     x, weight, _ = drawn(20, 32, 32, 12, 12)
-    with recorded_paths() as paths, torch.autocast("cpu", torch.bfloat16):
-        y = convolution3x3(x, weight)
+    with record_paths() as paths, torch.autocast("cpu", torch.bfloat16):
+        y = conv2d_3x3(x, weight)
     assert paths == REFERENCE
     assert y.dtype == torch.bfloat16
 
 
 def test_layers_take_it_where_it_fits():
     x, _, _ = drawn(20, 32, 32, 12, 12)
-    with recorded_paths() as paths, torch.no_grad():
+    with record_paths() as paths, torch.no_grad():
         for layer in (Conv2d(32, 32, 3, stride=2), Conv2d(32, 32, 5), Conv2d(32, 32, 3, groups=4)):
             layer(x)
         assert paths == []

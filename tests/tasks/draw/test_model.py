@@ -5,7 +5,7 @@ import math
 import torch
 
 from foveal.config import ModelConfig
-from foveal.tasks.draw.model import Draw
+from foveal.tasks.draw.model import DrawModel
 
 H, W, N = 5, 9, 3
 WINDOW = [-0.2, 0.3, -0.5, -0.9, 0.4]
@@ -25,16 +25,16 @@ def filters(centre: float, extent: int) -> list[list[float]]:
 
 def test_windows_are_the_means_of_the_first_and_last_filters() -> None:
     config = {"width": 6, "layers": 1, "mixers": "lstm", "draw": {"steps": 2, "latent": 2, "write": N}}
-    model = Draw(ModelConfig.model_validate(config), H, W).double()
+    model = DrawModel(ModelConfig.model_validate(config), H, W).double()
     with torch.no_grad():
         model.write_window.weight.zero_()
         model.write_window.bias.copy_(torch.tensor(WINDOW))
-        drawn = model.imagine(torch.randn(4, 2, 2, dtype=torch.float64))
+        drawn = model.sample(torch.randn(4, 2, 2, dtype=torch.float64))
     window = torch.tensor(WINDOW).double()
     rows, columns = filters(float(window[1]), H), filters(float(window[0]), W)
     ends = [rows[0], rows[-1], columns[0], columns[-1]]
     expected = [sum(place * share for place, share in enumerate(one)) for one in ends]
     assert len({round(place, 1) for place in expected}) == 4
     torch.testing.assert_close(
-        drawn.windows, torch.tensor(expected).double().expand(4, 2, 4), rtol=0, atol=1e-6
+        drawn.write_windows, torch.tensor(expected).double().expand(4, 2, 4), rtol=0, atol=1e-6
     )

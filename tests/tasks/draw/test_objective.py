@@ -2,21 +2,21 @@
 
 import pytest
 import torch
+from foveal.tasks.draw.model import DrawModel
+from foveal.tasks.draw.objective import DrawObjective
 from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
 from foveal.config import ModelConfig, OptimizerConfig
 from foveal.data.core.batching import ExampleBatch
-from foveal.tasks.draw.model import Draw
-from foveal.tasks.draw.objective import DrawTask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
 
-def model_of(steps: int = 1, latent: int = 1, width: int = 8, side: int = 4, grid: int = 2) -> Draw:
+def model_of(steps: int = 1, latent: int = 1, width: int = 8, side: int = 4, grid: int = 2) -> DrawModel:
     draw = {"steps": steps, "latent": latent, "read": grid, "write": grid}
     config = ModelConfig.model_validate({"width": width, "layers": 1, "mixers": "lstm", "draw": draw})
-    return Draw(config, side, side)
+    return DrawModel(config, side, side)
 
 
 def batch_of(images: Tensor) -> ExampleBatch:
@@ -40,21 +40,21 @@ def test_the_bound_is_the_likelihood_and_what_the_posterior_is_wrong_by() -> Non
     width = z[1, 0] - z[0, 0]
     with torch.no_grad():
         joint = Normal(0, 1).log_prob(z[:, 0]) + log_likelihood(
-            model.imagine(z[:, None]).canvases[:, -1], image
+            model.sample(z[:, None]).canvases[:, -1], image
         )
         evidence = (joint.exp().sum() * width).log()
         drawn = model(image.expand(len(z), 4, 4), z[:, None])  # its noise is from the grid
         reconstruction = -log_likelihood(drawn.canvases[:, -1], image)
-        bound = ((reconstruction + drawn.nats.sum(1)) * Normal(0, 1).log_prob(z[:, 0]).exp()).sum() * width
+        bound = ((reconstruction + drawn.step_kl.sum(1)) * Normal(0, 1).log_prob(z[:, 0]).exp()).sum() * width
         mean, deviation = posterior(model, image)
         q = Normal(mean, deviation)
-        assert torch.allclose(drawn.nats[0, 0], kl_divergence(q, Normal(0, 1)).double())
+        assert torch.allclose(drawn.step_kl[0, 0], kl_divergence(q, Normal(0, 1)).double())
         gap = (q.log_prob(z[:, 0]).exp() * (q.log_prob(z[:, 0]) - (joint - evidence))).sum() * width
     assert torch.allclose(bound, -evidence + gap, atol=1e-6)
     assert gap > 1e-3, "an image that any posterior would fit"
 
 
-def posterior(model: Draw, image: Tensor) -> tuple[Tensor, Tensor]:
+def posterior(model: DrawModel, image: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and deviation of `Q(z_1 | x)`."""
     found: list[Tensor] = []
     hook = model.posterior.register_forward_hook(lambda *call: found.append(call[2]))
@@ -73,7 +73,7 @@ def test_the_bound_of_grey_images_is_the_sum_of_its_parts(monkeypatch: pytest.Mo
     model.posterior.register_forward_hook(lambda *call: posteriors.append(call[2]))
     model.decoder.register_forward_pre_hook(lambda _, given: latents.append(given[0][:, 0]))
     monkeypatch.setattr("torch.randn", lambda *size, device: noise)
-    result, _ = DrawTask(model)(batch_of(images), None)
+    result, _ = DrawObjective(model)(batch_of(images), None)
 
     white = model(images, noise).canvases[:, -1].sigmoid()
     pixels = -(images * white.log() + (1 - images) * (1 - white).log()).sum()
@@ -95,7 +95,7 @@ def test_who_draws_nothing_knows_the_first_canvas() -> None:
     torch.nn.init.zeros_(model.projection.weight)
     torch.nn.init.zeros_(model.projection.bias)
     model.fit(images[:, None])
-    result, _ = DrawTask(model)(batch_of(images), None)
+    result, _ = DrawObjective(model)(batch_of(images), None)
     mean = images.mean(0)
     expected = -(mean * mean.log() + (1 - mean) * (1 - mean).log()).sum()
     loss, rows = result.metrics["loss"]
@@ -107,13 +107,13 @@ def test_three_images_are_learnt_by_heart_and_drawn() -> None:
     images = torch.zeros(3, 6, 6)
     images[0, :3], images[1, :, 3:], images[2, 2:4, 2:4] = 1, 1, 1
     model = model_of(3, 2, 32, 6, 4)
-    task, optimizer = DrawTask(model), Optimizer(model, OptimizerConfig(name="adam"))
+    task, optimizer = DrawObjective(model), Optimizer(model, OptimizerConfig(name="adam"))
     for step in range(200):
         done, _ = train_step(
-            model, task, optimizer, [batch_of(images.repeat(6, 1, 1))], [None], rate=2e-2, seed=(0, step)
+            model, task, optimizer, [batch_of(images.repeat(6, 1, 1))], [None], lr=2e-2, seed=(0, step)
         )
     assert done.loss < 4, "ln 3 = 1.1 can be reached; of what is not looked at 25 are left"
-    drawn = model.imagine(torch.randn(100, 3, 2)).canvases[:, -1].sigmoid()
+    drawn = model.sample(torch.randn(100, 3, 2)).canvases[:, -1].sigmoid()
     nearest = (drawn[:, None] - images).square().mean((2, 3)).min(1)
     assert (nearest.values < 0.05).float().mean() > 0.7
     assert len(nearest.indices.unique()) == 3
@@ -124,9 +124,9 @@ def test_a_broken_image_is_refused_and_changes_nothing() -> None:
     before = [parameter.detach().clone() for parameter in model.parameters()]
     images = torch.rand(3, 4, 4)
     images[1] = torch.nan
-    task, optimizer = DrawTask(model), Optimizer(model, OptimizerConfig())
-    done, _ = train_step(model, task, optimizer, [batch_of(images)], [None], rate=1e-2, seed=(0, 0))
-    assert done.culprit is not None
+    task, optimizer = DrawObjective(model), Optimizer(model, OptimizerConfig())
+    done, _ = train_step(model, task, optimizer, [batch_of(images)], [None], lr=1e-2, seed=(0, 0))
+    assert done.first_nonfinite is not None
     assert all(map(torch.equal, before, model.parameters()))
 
 

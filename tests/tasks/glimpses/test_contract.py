@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.config import OptimizerConfig
-from foveal.core.result import Result, Term
+from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import pack, unpack
 from foveal.layers.mixers.recurrent import Elman, Recurrent
 from foveal.training.optim import Optimizer
@@ -25,7 +25,7 @@ class Pictures:
 
     pictures: Tensor
     labels: Tensor
-    fresh: Tensor
+    stream_starts: Tensor
 
     @property
     def tokens(self) -> int:
@@ -93,7 +93,9 @@ class GlimpseTask:
     def start(self, batch: Pictures) -> dict[str, Tensor]:
         return {"reward": torch.full((batch.tokens,), 1 / CLASSES)}
 
-    def __call__(self, batch: Pictures, carry: dict[str, Tensor]) -> tuple[Result, dict[str, Tensor]]:
+    def __call__(
+        self, batch: Pictures, carry: dict[str, Tensor]
+    ) -> tuple[ObjectiveOutput, dict[str, Tensor]]:
         logits, path = self.model(batch.pictures)
         reward = (logits.detach().argmax(1) == batch.labels).float()
         advantage = reward - carry["reward"].mean()
@@ -104,7 +106,9 @@ class GlimpseTask:
         }
         # A row whose picture is broken has no reward worth keeping.
         learned = torch.where(path.isfinite(), carry["reward"].lerp(reward, 0.1), torch.nan)
-        return Result(terms, {"accuracy": (float(reward.sum()), float(batch.tokens))}), {"reward": learned}
+        return ObjectiveOutput(terms, {"accuracy": (float(reward.sum()), float(batch.tokens))}), {
+            "reward": learned
+        }
 
     def preview(self, step: int) -> None:
         return None
@@ -127,8 +131,8 @@ def test_it_learns_where_to_look():
     for step in range(250):
         torch.manual_seed(step)
         batch = pictures(48, step == 0)
-        done, carries = train_step(model, task, optimizer, [batch], carries, rate=5e-3, seed=(0, step))
-        assert done.culprit is None
+        done, carries = train_step(model, task, optimizer, [batch], carries, lr=5e-3, seed=(0, step))
+        assert done.first_nonfinite is None
     assert accuracy(model) > 0.95
     assert carries[0]["reward"].mean() > 0.8, "the baseline has followed the reward"
     assert not carries[0]["reward"].requires_grad
@@ -144,7 +148,7 @@ def test_a_step_is_repeatable():
         torch.manual_seed(2)
         batch = pictures(8, True)
         torch.rand(len(found))
-        train_step(model, task, optimizer, [batch, batch], [None, None], rate=1e-2, seed=(0, 7))
+        train_step(model, task, optimizer, [batch, batch], [None, None], lr=1e-2, seed=(0, 7))
         found.append([parameter.detach().clone() for parameter in model.parameters()])
     assert all(map(torch.equal, *found))
 
@@ -156,8 +160,8 @@ def test_a_broken_picture_is_refused_and_its_row_begins_again():
     batch = pictures(4, False)
     batch.pictures[2] = torch.nan
     carry = {"reward": torch.full((4,), 0.9)}
-    done, (after,) = train_step(model, task, optimizer, [batch], [carry], rate=1e-2, seed=(0, 0))
-    assert done.culprit is not None
+    done, (after,) = train_step(model, task, optimizer, [batch], [carry], lr=1e-2, seed=(0, 0))
+    assert done.first_nonfinite is not None
     assert all(map(torch.equal, before, model.parameters()))
     assert after["reward"][2] == 1 / CLASSES
     assert after["reward"][[0, 1, 3]].ne(1 / CLASSES).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.tasks.glimpses.glimpse_sensor import retina
+from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
 
 
 def sliced(image: np.ndarray, place: np.ndarray, side: int, scale: int) -> np.ndarray:
@@ -25,7 +25,7 @@ def test_it_is_plain_slicing(height: int, width: int, side: int, scales: int) ->
     images = torch.randn(40, 2, height, width)
     places = torch.rand(40, 2) * 2 - 1
     places[:3] = torch.tensor([[0.0, 0.0], [-1.0, 1.0], [1.0, -1.0]])
-    found = retina(images, places, side, scales)
+    found = glimpse_sensor(images, places, side, scales)
     assert found.shape == (40, scales, 2, side, side)
     for row in range(40):
         for scale in range(scales):
@@ -35,8 +35,10 @@ def test_it_is_plain_slicing(height: int, width: int, side: int, scales: int) ->
 
 def test_the_centre_of_an_even_image_is_its_middle() -> None:
     image = torch.arange(64.0).view(1, 1, 8, 8)
-    assert torch.equal(retina(image, torch.zeros(1, 2), 4, 1)[0, 0], image[0, :, 2:6, 2:6])
-    assert torch.equal(retina(image, torch.zeros(1, 2), 4, 2)[0, 1, 0, 0, 0], image[0, 0, :2, :2].mean())
+    assert torch.equal(glimpse_sensor(image, torch.zeros(1, 2), 4, 1)[0, 0], image[0, :, 2:6, 2:6])
+    assert torch.equal(
+        glimpse_sensor(image, torch.zeros(1, 2), 4, 2)[0, 1, 0, 0, 0], image[0, 0, :2, :2].mean()
+    )
 
 
 def test_broken_numbers_are_stood() -> None:
@@ -44,6 +46,6 @@ def test_broken_numbers_are_stood() -> None:
     images = torch.ones(2, 1, 8, 8)
     images[1] = torch.nan
     places = torch.tensor([[torch.nan, 7.0], [torch.inf, 0.0]])
-    found = retina(images, places, 4, 1)
+    found = glimpse_sensor(images, places, 4, 1)
     assert found[0].isfinite().all()
     assert found[1].isnan().any()

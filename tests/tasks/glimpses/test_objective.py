@@ -8,9 +8,9 @@ from torch import Tensor
 
 from foveal.config import ModelConfig, OptimizerConfig
 from foveal.data.core.batching import ExampleBatch
-from foveal.tasks.glimpses.glimpse_sensor import retina
-from foveal.tasks.glimpses.model import Glimpses
-from foveal.tasks.glimpses.objective import GlimpseTask
+from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
+from foveal.tasks.glimpses.model import RecurrentAttentionModel
+from foveal.tasks.glimpses.objective import GlimpsesObjective
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 from tests.tasks.glimpses.test_contract import pictures
@@ -20,10 +20,10 @@ EDGE = torch.linspace(-3, 3, 200)
 GRID, SPACE = torch.cartesian_prod(EDGE, EDGE), float(EDGE[1] - EDGE[0])
 
 
-def model_of(width: int = 12, mixers: str = "lstm", **look: object) -> Glimpses:
+def model_of(width: int = 12, mixers: str = "lstm", **rollout: object) -> RecurrentAttentionModel:
     config = {"width": width, "layers": 1, "mixers": mixers, "residual": mixers == "attention"}
-    sizes = {"side": 4, "deviation": DEVIATION} | look
-    return Glimpses(ModelConfig.model_validate(config | {"glimpse": sizes}), 1, 2)
+    sizes = {"side": 4, "deviation": DEVIATION} | rollout
+    return RecurrentAttentionModel(ModelConfig.model_validate(config | {"glimpse": sizes}), 1, 2)
 
 
 def batch_of(images: Tensor, labels: Tensor) -> ExampleBatch:
@@ -31,15 +31,17 @@ def batch_of(images: Tensor, labels: Tensor) -> ExampleBatch:
     return ExampleBatch(rows, {"source": images, "label": labels}, {}, len(images))
 
 
-def expected_reward(model: Glimpses, image: Tensor, label: int, places: Tensor, axes: slice) -> Tensor:
-    """`E[R]` of a path behind the first glimpse, by the integral over all `places` (N, U, 2), of which two
+def expected_reward(
+    model: RecurrentAttentionModel, image: Tensor, label: int, locations: Tensor, axes: slice
+) -> Tensor:
+    """`E[R]` of a path behind the first glimpse, by the integral over all `locations` (N, U, 2), of which two
     numbers differ, those of `axes`: a function of the policy."""
     with torch.no_grad():
-        policy, model.policy = model.policy, Places(places)  # type: ignore[assignment]
-        answers = model.eval()(image.expand(len(places), -1, -1, -1)).answers[:, -1]
+        policy, model.policy = model.policy, Places(locations)  # type: ignore[assignment]
+        answers = model.eval()(image.expand(len(locations), -1, -1, -1)).logits[:, -1]
         reward, known, model.policy = (answers.argmax(1) == label).float(), model.policy.known, policy
     density = torch.ones(())
-    for state, place in zip(known, places.unbind(1), strict=True):
+    for state, place in zip(known, locations.unbind(1), strict=True):
         far = (place - policy(state).tanh())[:, axes].square().sum(1)
         density = density * (-far / (2 * DEVIATION**2)).exp()
     return (density * reward).sum() * SPACE**2 / (2 * math.pi * DEVIATION**2)
@@ -48,13 +50,13 @@ def expected_reward(model: Glimpses, image: Tensor, label: int, places: Tensor, 
 class Places(torch.nn.Module):
     """A policy that goes to given places, one a row at each step, and remembers what it knew there."""
 
-    def __init__(self, places: Tensor):
+    def __init__(self, locations: Tensor):
         super().__init__()
-        self.places, self.known = places.clamp(-1 + 1e-7, 1 - 1e-7), list[Tensor]()
+        self.locations, self.known = locations.clamp(-1 + 1e-7, 1 - 1e-7), list[Tensor]()
 
     def forward(self, known: Tensor) -> Tensor:
         self.known.append(known)
-        return self.places[:, len(self.known) - 1].atanh()
+        return self.locations[:, len(self.known) - 1].atanh()
 
 
 def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
@@ -71,7 +73,7 @@ def test_so_it_has_over_several_places_and_images(monkeypatch: pytest.MonkeyPatc
     across = torch.tensor([0.0, 1.0])
     monkeypatch.setattr(
         "foveal.tasks.glimpses.model.retina",
-        lambda images, place, *size: retina(images, place * across, *size),
+        lambda images, place, *size: glimpse_sensor(images, place * across, *size),
     )
     torch.manual_seed(1)
     model = model_of(count=3)
@@ -82,20 +84,25 @@ def test_so_it_has_over_several_places_and_images(monkeypatch: pytest.MonkeyPatc
 
 
 def check_reinforce(
-    model: Glimpses, images: Tensor, labels: Tensor, places: Tensor, axes: slice, times: int = 5000
+    model: RecurrentAttentionModel,
+    images: Tensor,
+    labels: Tensor,
+    locations: Tensor,
+    axes: slice,
+    times: int = 5000,
 ) -> None:
     torch.nn.init.normal_(model.policy.bias, std=0.3)
     with torch.no_grad():  # so that half of all paths end well
-        answers = model(images.repeat(1000, 1, 1, 1)).answers[:, -1]
+        answers = model(images.repeat(1000, 1, 1, 1)).logits[:, -1]
         model.projection.bias[0] -= (answers[:, 0] - answers[:, 1]).median()
     rewards = [
-        expected_reward(model, image[None], label, places, axes)
+        expected_reward(model, image[None], label, locations, axes)
         for image, label in zip(images, labels.tolist(), strict=True)
     ]
     assert all(0.1 < reward < 0.9 for reward in rewards), "an image that tells nothing"
     exact = torch.autograd.grad(torch.stack(rewards).mean(), list(model.policy.parameters()))
     model.train()
-    found, task, each = [], GlimpseTask(model, ("a", "b"), 1.0), times // len(images)
+    found, task, each = [], GlimpsesObjective(model, ("a", "b"), 1.0), times // len(images)
     batch = batch_of(images.repeat(each, 1, 1, 1), labels.repeat(each))
     for _ in range(20):
         term = task(batch, None)[0].terms["path"]
@@ -109,7 +116,7 @@ def check_reinforce(
 def test_where_to_look_is_learnt_by_reinforce_alone() -> None:
     """Its gradient stays out of what sees, and the label's out of the policy."""
     model = model_of(count=3)
-    result, _ = GlimpseTask(model, ("a", "b"), 0.01)(
+    result, _ = GlimpsesObjective(model, ("a", "b"), 0.01)(
         batch_of(torch.randn(6, 1, 8, 8), torch.arange(6) % 2), None
     )
     reached = {
@@ -132,24 +139,27 @@ def test_where_to_look_is_learnt_by_reinforce_alone() -> None:
 @pytest.mark.parametrize("mixers", ["rnn", "gru", "attention"])
 def test_any_mixer_may_be_its_core(mixers: str) -> None:
     path = model_of(16, mixers)(torch.randn(3, 1, 8, 8))
-    assert path.places.shape == (3, 6, 2)
-    assert path.answers.shape == (3, 6, 2)
+    assert path.locations.shape == (3, 6, 2)
+    assert path.logits.shape == (3, 6, 2)
 
 
 def test_evaluation_draws_nothing_and_one_glimpse_is_enough() -> None:
     model = model_of().eval()
     images = torch.randn(3, 1, 8, 8)
-    assert torch.equal(model(images).places, model(images).places)
+    assert torch.equal(model(images).locations, model(images).locations)
     single = model_of(count=1)
-    result, _ = GlimpseTask(single, ("a", "b"), 1.0)(batch_of(images, torch.zeros(3).long()), None)
+    result, _ = GlimpsesObjective(single, ("a", "b"), 1.0)(batch_of(images, torch.zeros(3).long()), None)
     assert [float(result.terms[name].sum) for name in ("path", "baseline")] == [0, 0]
 
 
 def test_it_learns_where_to_look() -> None:
     """Of four quarters the brightest tells the class; all are seen coarsely at once, none sharply."""
     torch.manual_seed(3)
-    model = model_of(32, count=3, scales=2, deviation=0.2)
-    task, optimizer = GlimpseTask(model, ("a", "b"), 0.05), Optimizer(model, OptimizerConfig(name="adam"))
+    model = model_of(32, count=3, scales=2, std=0.2)
+    task, optimizer = (
+        GlimpsesObjective(model, ("a", "b"), 0.05),
+        Optimizer(model, OptimizerConfig(name="adam")),
+    )
     for step in range(250):
         torch.manual_seed(step)
         made = pictures(48, first=True)
@@ -159,12 +169,12 @@ def test_it_learns_where_to_look() -> None:
             optimizer,
             [batch_of(made.pictures[:, None], made.labels)],
             [None],
-            rate=6e-3,
+            lr=6e-3,
             seed=(0, step),
         )
-        assert done.culprit is None
+        assert done.first_nonfinite is None
     made = pictures(500, first=True)
-    probabilities = (model.eval(), task.predict(batch_of(made.pictures[:, None], made.labels)))[1]
+    probabilities = (model.eval(), task.predict_batch(batch_of(made.pictures[:, None], made.labels)))[1]
     assert probabilities.argmax(1).eq(made.labels).float().mean() > 0.9
 
 
@@ -173,8 +183,8 @@ def test_a_broken_image_is_refused_and_changes_nothing() -> None:
     before = [parameter.detach().clone() for parameter in model.parameters()]
     images = torch.randn(4, 1, 8, 8)
     images[2] = torch.nan
-    task, optimizer = GlimpseTask(model, ("a", "b"), 0.01), Optimizer(model, OptimizerConfig())
+    task, optimizer = GlimpsesObjective(model, ("a", "b"), 0.01), Optimizer(model, OptimizerConfig())
     batch = batch_of(images, torch.arange(4) % 2)
-    done, _ = train_step(model, task, optimizer, [batch], [None], rate=1e-2, seed=(0, 0))
-    assert done.culprit is not None
+    done, _ = train_step(model, task, optimizer, [batch], [None], lr=1e-2, seed=(0, 0))
+    assert done.first_nonfinite is not None
     assert all(map(torch.equal, before, model.parameters()))

@@ -9,21 +9,28 @@ from typing import Any
 import pytest
 
 from foveal.tasks.navigation import generated_episodes
-from foveal.tasks.navigation.generated_episodes import LEAST, MOST, NUMBERS, Straight, an_errand, told
+from foveal.tasks.navigation.generated_episodes import (
+    MAX_MOVES,
+    MIN_MOVES,
+    STEP_PHRASES,
+    StraightSegment,
+    describe_path,
+    random_episode,
+)
 from foveal.tasks.navigation.grid_world import (
     FORWARD,
     HEADINGS,
     LEFT,
-    MARGIN,
+    MAP_MARGIN,
     RIGHT,
     SYMBOLS,
     THINGS,
     Pose,
-    cells_of,
-    followed,
-    moved,
-    moves_in,
-    shortest,
+    parse_map,
+    parse_moves,
+    path_poses,
+    shortest_path,
+    step_pose,
 )
 
 TURNS = {"turn left": [LEFT], "turn right": [RIGHT], "turn around": [LEFT, LEFT], "stop": []}
@@ -39,7 +46,7 @@ def sights(squares: list[list[int]], pose: Pose) -> set[str]:
     for turns in ([], [LEFT], [RIGHT]):
         row, column, heading = pose
         for turn in turns:
-            heading = moved(squares, (row, column, heading), turn)[2]
+            heading = step_pose(squares, (row, column, heading), turn)[2]
         down, right = ((-1, 0), (0, 1), (1, 0), (0, -1))[heading]
         symbol = SYMBOLS[squares[row + down][column + right]]
         if symbol in THINGS:
@@ -51,13 +58,13 @@ def sights(squares: list[list[int]], pose: Pose) -> set[str]:
 
 def obey(row: dict[str, Any], sides: list[str]) -> Pose:
     """Where one comes who knows the sentence alone, and takes `sides` where it says to turn and not how."""
-    squares, sides = cells_of(row["map"]).tolist(), [*sides]
-    pose = row["start"][0] + MARGIN, row["start"][1] + MARGIN, HEADINGS.index(row["start"][2])
+    squares, sides = parse_map(row["map"]).tolist(), [*sides]
+    pose = row["start"][0] + MAP_MARGIN, row["start"][1] + MAP_MARGIN, HEADINGS.index(row["start"][2])
     passed: set[str] = set()
 
     def forward() -> None:
         nonlocal pose
-        there = moved(squares, pose, FORWARD)
+        there = step_pose(squares, pose, FORWARD)
         if there == pose:
             raise Unfollowable
         pose = there
@@ -68,7 +75,7 @@ def obey(row: dict[str, Any], sides: list[str]) -> Pose:
             passed.add(phrase.removeprefix("pass the "))
             continue
         if phrase.startswith("go "):
-            for _ in range(NUMBERS.index(phrase.removeprefix("go ")) + 1):
+            for _ in range(STEP_PHRASES.index(phrase.removeprefix("go ")) + 1):
                 forward()
             continue
         seen: set[str] = set()
@@ -82,17 +89,17 @@ def obey(row: dict[str, Any], sides: list[str]) -> Pose:
             raise Unfollowable
         passed = set()
         for turn in TURNS[sides.pop(0) if then == "turn" else then]:
-            pose = moved(squares, pose, turn)
+            pose = step_pose(squares, pose, turn)
     return pose
 
 
 def end_of(row: dict[str, Any]) -> tuple[list[int], tuple[int, int]]:
     """The moves of the path without its stop, and where they lead."""
-    start = row["start"][0] + MARGIN, row["start"][1] + MARGIN, HEADINGS.index(row["start"][2])
-    moves = moves_in(row["path"].removesuffix(" stop"))
-    cells = cells_of(row["map"])
-    goal = followed(cells, start, moves)[-1][:2]
-    assert len(shortest(cells, start, goal) or ()) == len(moves), "a longer way"
+    start = row["start"][0] + MAP_MARGIN, row["start"][1] + MAP_MARGIN, HEADINGS.index(row["start"][2])
+    moves = parse_moves(row["path"].removesuffix(" stop"))
+    cells = parse_map(row["map"])
+    goal = path_poses(cells, start, moves)[-1][:2]
+    assert len(shortest_path(cells, start, goal) or ()) == len(moves), "a longer way"
     return moves, goal
 
 
@@ -100,9 +107,9 @@ def test_who_does_what_is_said_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generated_episodes, "UNSAID", 0.0)
     chance = Random(4)
     for _ in range(200):
-        row = an_errand(chance)
+        row = random_episode(chance)
         moves, goal = end_of(row)
-        assert LEAST <= len(moves) <= MOST
+        assert MIN_MOVES <= len(moves) <= MAX_MOVES
         assert obey(row, [])[:2] == goal, row
 
 
@@ -112,7 +119,7 @@ def test_a_side_that_is_not_said_can_be_found(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(generated_episodes, "UNSAID", 1.0)
     chance, found = Random(5), []
     for _ in range(400):
-        row = an_errand(chance)
+        row = random_episode(chance)
         phrases = row["instruction"].split(", ")
         unsaid = [place for place, phrase in enumerate(phrases) if phrase.split(" at ")[0] == "turn"]
         ends = set()
@@ -133,21 +140,23 @@ def test_a_side_that_is_not_said_can_be_found(monkeypatch: pytest.MonkeyPatch) -
 def test_a_way_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generated_episodes, "UNSAID", 0.0)
     way = [
-        Straight([LEFT, LEFT], 2, [], "wall"),
-        Straight([RIGHT], 3, [], None),
-        Straight([LEFT], 2, ["red lamp"], "blue door"),
+        StraightSegment([LEFT, LEFT], 2, [], "wall"),
+        StraightSegment([RIGHT], 3, [], None),
+        StraightSegment([LEFT], 2, ["red lamp"], "blue door"),
     ]
     text = "turn around, turn right at the wall, go three steps, turn left, pass the red lamp, "
-    assert f"{text}stop at the blue door" in {told(way, Random(seed)) for seed in range(9)}
+    assert f"{text}stop at the blue door" in {describe_path(way, Random(seed)) for seed in range(9)}
     monkeypatch.setattr(generated_episodes, "UNSAID", 1.0)
-    assert told(way, Random(0)).startswith("turn around, turn right at the wall, go three steps, turn, ")
+    assert describe_path(way, Random(0)).startswith(
+        "turn around, turn right at the wall, go three steps, turn, "
+    )
 
 
 def test_parts_have_maps_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generated_episodes, "COUNTS", {"train": 30, "valid": 4, "test": 6})
     files = {
         name: [json.loads(line) for line in text.splitlines()]
-        for name, text in generated_episodes.errands(print)
+        for name, text in generated_episodes.make_episodes(print)
     }
     assert {name: len(rows) for name, rows in files.items()} == {
         "train.jsonl": 30,
@@ -161,5 +170,5 @@ def test_parts_have_maps_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_same_on_every_machine() -> None:
     """Not what they ought to be, but what runs and figures of others are based on."""
     chance = Random(0)
-    rows = json.dumps([an_errand(chance) for _ in range(40)])
+    rows = json.dumps([random_episode(chance) for _ in range(40)])
     assert hashlib.sha256(rows.encode()).hexdigest()[:16] == "46f0925b1e34ead0"

@@ -10,9 +10,9 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.rows import Aside
+from foveal.data.core.rows import SkippedRow
 from foveal.tasks.navigation import navigation_examples
-from foveal.tasks.navigation.grid_world import FORWARD, MARGIN, RIGHT, STOP, cells_of
+from foveal.tasks.navigation.grid_world import FORWARD, MAP_MARGIN, RIGHT, STOP, parse_map
 
 GOOD: dict[str, Any] = {
     "map": ["####", "#..#", "#.a#", "####"],
@@ -53,12 +53,12 @@ BAD = [
 
 @pytest.mark.parametrize(("change", "why"), BAD, ids=[why[:40] for _, why in BAD])
 def test_a_row_that_can_not_be_used_is_set_aside_with_the_reason(
-    tmp_path: Path, change: dict[str, Any], why: str
+    tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
     path = written(tmp_path / "maps.jsonl", GOOD, GOOD | change)
-    aside: list[Aside] = []
+    aside: list[SkippedRow] = []
     assert len([*navigation_examples.read(path, CONFIG, aside)]) == 1
-    assert [(one.place, one.why.startswith(why) or why in one.why) for one in aside] == [
+    assert [(one.location, one.reason.startswith(reason) or reason in one.reason) for one in aside] == [
         (f"{path}, line 2", True)
     ]
 
@@ -69,7 +69,7 @@ def test_a_map_without_a_path_is_a_line(tmp_path: Path) -> None:
     told = r"maps\.jsonl: no row that can be used, the first is line 1: no column 'path' among 'map'"
     with pytest.raises(UserError, match=told):
         list(navigation_examples.read(path, CONFIG, []))
-    assert len([*navigation_examples.read_questions(path, CONFIG, [])]) == 1, "to be walked it needs none"
+    assert len([*navigation_examples.read_unlabeled(path, CONFIG, [])]) == 1, "to be walked it needs none"
     with pytest.raises(UserError, match=r"maps are read from JSON lines; give a \.jsonl"):
         list(navigation_examples.read("maps.csv", CONFIG, []))
 
@@ -83,35 +83,35 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
         "path": "right right forward left forward left",
     }
     rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD, wide), CONFIG, [])]
-    inputs = navigation_examples.make_inputs("maps", rows, CONFIG)
+    inputs = navigation_examples.make_processor("maps", rows, CONFIG)
     part = navigation_examples.encode(rows, inputs, CONFIG, [])
     columns = {name: np.asarray(part.examples.columns[name]) for name in ("map", "start", "goal", "shortest")}
-    assert columns["map"].shape == (2, 4 + 2 * MARGIN, 6 + 2 * MARGIN)
+    assert columns["map"].shape == (2, 4 + 2 * MAP_MARGIN, 6 + 2 * MAP_MARGIN)
     for row, given in enumerate((GOOD, wide)):
-        height, width = cells_of(given["map"]).shape
-        np.testing.assert_array_equal(columns["map"][row, :height, :width], cells_of(given["map"]))
+        height, width = parse_map(given["map"]).shape
+        np.testing.assert_array_equal(columns["map"][row, :height, :width], parse_map(given["map"]))
         columns["map"][row, :height, :width] = 1
     assert (columns["map"] == 1).all(), "walls"
-    assert columns["start"].tolist() == [[1 + MARGIN, 1 + MARGIN, 1], [MARGIN, 4 + MARGIN, 0]]
-    assert columns["goal"].tolist() == [[1 + MARGIN, 2 + MARGIN], [1 + MARGIN, 5 + MARGIN]]
+    assert columns["start"].tolist() == [[1 + MAP_MARGIN, 1 + MAP_MARGIN, 1], [MAP_MARGIN, 4 + MAP_MARGIN, 0]]
+    assert columns["goal"].tolist() == [[1 + MAP_MARGIN, 2 + MAP_MARGIN], [1 + MAP_MARGIN, 5 + MAP_MARGIN]]
     assert columns["shortest"].tolist() == part.lengths == [1, 4]
     assert part.examples.columns["target"][0].tolist() == [FORWARD, STOP]
     assert part.examples.columns["target"][1].tolist()[:2] == [RIGHT, RIGHT]
     assert part.answers == ["forward stop", "right right forward left forward left stop"]
-    assert inputs.room.of(0) == 11, "half as many again"
+    assert inputs.length_limit.of(0) == 11, "half as many again"
 
 
 def test_longer_ones_than_the_model_reads_are_set_aside(tmp_path: Path) -> None:
     rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
     inputs, short = (
-        navigation_examples.make_inputs("maps", rows, CONFIG),
+        navigation_examples.make_processor("maps", rows, CONFIG),
         CONFIG.model_copy(update={"longest": 4}),
     )
-    aside: list[Aside] = []
+    aside: list[SkippedRow] = []
     assert len(navigation_examples.encode(rows, inputs, short, aside)) == 0
-    assert "7 tokens and 2 moves, and data.longest=4" in aside[0].why
-    assert navigation_examples.encode_questions(rows, inputs, short, aside)[0] == []
-    assert aside[1].why == "7 tokens, and the model reads at most 4: cut it"
+    assert "7 tokens and 2 moves, and data.longest=4" in aside[0].reason
+    assert navigation_examples.encode_unlabeled(rows, inputs, short, aside)[0] == []
+    assert aside[1].reason == "7 tokens, and the model reads at most 4: cut it"
 
 
 def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "maps.jsonl", *rows)
     config = CONFIG.model_copy(update={"valid": 0.25, "test": 0.25})
-    prepared = prepare_examples.prepare(navigation_examples, path, None, None, config, print)
+    prepared = prepare_examples.prepare_examples(navigation_examples, path, None, None, config, print)
     several = (prepared.train, prepared.valid, prepared.test)
     assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
     assert sum(part["examples"] for part in prepared.facts["parts"].values()) == 24
@@ -130,10 +130,10 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
 
 def test_inputs_come_back_as_they_were_kept(tmp_path: Path) -> None:
     rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
-    inputs = navigation_examples.make_inputs("maps", rows, CONFIG)
+    inputs = navigation_examples.make_processor("maps", rows, CONFIG)
     for name, content in inputs.files().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    again = navigation_examples.open_inputs(tmp_path)
+    again = navigation_examples.load_processor(tmp_path)
     assert again.files() == inputs.files()
     assert again.encode("stop at the moon").tolist() == inputs.encode("stop at the").tolist()

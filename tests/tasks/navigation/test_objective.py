@@ -7,12 +7,18 @@ import pytest
 import torch
 
 from foveal.config import Config, OptimizerConfig
-from foveal.data.core.length_buckets import gather
-from foveal.data.text.length_limit import Room
+from foveal.data.core.length_buckets import collate_examples
+from foveal.data.text.length_limit import LengthLimit
 from foveal.tasks.navigation import navigation_examples
-from foveal.tasks.navigation.generated_episodes import an_errand
-from foveal.tasks.navigation.grid_world import FORWARD, LEFT, MOVES, followed
-from foveal.tasks.navigation.objective import WALKS, NavigateTask, ReinforcedNavigateTask, Walk, arrived
+from foveal.tasks.navigation.generated_episodes import random_episode
+from foveal.tasks.navigation.grid_world import FORWARD, LEFT, MOVES, path_poses
+from foveal.tasks.navigation.objective import (
+    ROLLOUTS_PER_ROW,
+    NavigationObjective,
+    ReinforceNavigationObjective,
+    Trajectory,
+    reached_goal,
+)
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 from tests.tasks.navigation.episodes import CORRIDOR, Glance, batch_of, log_chances, model_of, part_of
@@ -22,25 +28,27 @@ from tests.tasks.navigation.episodes import CORRIDOR, Glance, batch_of, log_chan
 def test_a_walk_is_worth_what_its_moves_are(mixers: str) -> None:
     """Step by step, rows being left behind, as all at once; each row as if it were alone."""
     chance = Random(0)
-    part, inputs = part_of(*(an_errand(chance) for _ in range(12)))
-    task = NavigateTask(model_of(inputs, mixers=mixers).train(), Room(9))
+    part, inputs = part_of(*(random_episode(chance) for _ in range(12)))
+    task = NavigationObjective(model_of(inputs, mixers=mixers).train(), LengthLimit(9))
     batch = batch_of(part)
     torch.manual_seed(1)
-    walk = task.walk(batch, task.read(batch), draw=True)
-    ends = (walk.taken + walk.stopped).tolist()
+    walk = task.rollout(batch, task.encode(batch), draw=True)
+    ends = (walk.reused + walk.stopped).tolist()
     assert len({*ends}) > 2, "all walks are alike"
     assert [len(moves) for moves in walk.rows()] == ends
     columns = part.examples.columns
     for row, moves in enumerate(walk.rows()):
         cells, start = (np.asarray(columns[name])[row] for name in ("map", "start"))
-        assert followed(cells, tuple(start.tolist()), moves)[-1][:2] == tuple(walk.place[row].tolist())
-        alone = gather(part.examples, np.array([row]))
+        assert path_poses(cells, tuple(start.tolist()), moves)[-1][:2] == tuple(
+            walk.end_position[row].tolist()
+        )
+        alone = collate_examples(part.examples, np.array([row]))
         chances = log_chances(task, alone, torch.tensor([moves]))
-        torch.testing.assert_close(chances.sum(), walk.log_chance[row], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(chances.sum(), walk.log_prob[row], rtol=1e-4, atol=1e-4)
     task.model.eval()
-    together = task.predict(batch)
+    together = task.predict_batch(batch)
     for row, moves in enumerate(together.rows()):
-        assert task.predict(gather(part.examples, np.array([row]))).rows() == [moves]
+        assert task.predict_batch(collate_examples(part.examples, np.array([row]))).rows() == [moves]
 
 
 def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
@@ -48,36 +56,39 @@ def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
     batch, goal = batch_of(part, 3), torch.as_tensor(np.asarray(part.examples.columns["goal"]))
     moves = torch.full((3, 2), FORWARD)
     places = torch.cat([goal, goal, goal + 1])
-    walk = Walk(moves, torch.ones(3), places, torch.tensor([True, False, True]), torch.zeros(3))
-    assert arrived(batch, walk).tolist() == [True, False, False]
+    walk = Trajectory(moves, torch.ones(3), places, torch.tensor([True, False, True]), torch.zeros(3))
+    assert reached_goal(batch, walk).tolist() == [True, False, False]
 
 
 def test_imitation_fits_a_few_errands() -> None:
     chance = Random(2)
-    part, inputs = part_of(*(an_errand(chance) for _ in range(6)))
-    task = NavigateTask(model_of(inputs, 32), inputs.room)
+    part, inputs = part_of(*(random_episode(chance) for _ in range(6)))
+    task = NavigationObjective(model_of(inputs, 32), inputs.length_limit)
     optimizer, batch = Optimizer(task.model, OptimizerConfig(name="adam")), batch_of(part)
     for step in range(70):
-        done, _ = train_step(task.model, task, optimizer, [batch], [None], rate=1e-2, seed=(0, step))
-        assert done.culprit is None
+        done, _ = train_step(task.model, task, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
+        assert done.first_nonfinite is None
     task.model.eval()
     result, _ = task(batch, None)
     assert result.metrics["loss"][0] / result.metrics["loss"][1] < 0.1
     assert result.metrics["success"] == result.metrics["spl"] == (6.0, 6.0)
-    assert [navigation_examples.spelled(moves) for moves in task.predict(batch).rows()] == part.answers
+    assert [navigation_examples.spelled(moves) for moves in task.predict_batch(batch).rows()] == part.answers
 
 
 def test_reinforce_alone_finds_the_way() -> None:
     part, inputs = part_of(CORRIDOR)
     model = model_of(inputs)
     model.eye = Glance()  # type: ignore[assignment]
-    task, optimizer = ReinforcedNavigateTask(model, Room(4)), Optimizer(model, OptimizerConfig(name="adam"))
+    task, optimizer = (
+        ReinforceNavigationObjective(model, LengthLimit(4)),
+        Optimizer(model, OptimizerConfig(name="adam")),
+    )
     batch = batch_of(part, 16)
     first = task(batch, None)[0].metrics
-    assert first["reward"][1] == 16 * WALKS
+    assert first["reward"][1] == 16 * ROLLOUTS_PER_ROW
     assert first["reward"][0] / first["reward"][1] < 0.5
     for step in range(60):
-        train_step(model, task, optimizer, [batch], [None], rate=1e-2, seed=(0, step))
+        train_step(model, task, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
     model.eval()
     metrics = task(batch, None)[0].metrics
     assert metrics["success"] == metrics["reward"] == (16.0, 16.0)
@@ -86,12 +97,15 @@ def test_reinforce_alone_finds_the_way() -> None:
 
 def test_reinforce_arrives_where_short_imitation_did_not() -> None:
     chance = Random(5)
-    part, inputs = part_of(*(an_errand(chance) for _ in range(6)))
+    part, inputs = part_of(*(random_episode(chance) for _ in range(6)))
     model, arriving = model_of(inputs, 32), []
-    for make, steps, rate, times in ((NavigateTask, 18, 1e-2, 1), (ReinforcedNavigateTask, 24, 3e-3, 2)):
-        task, optimizer = make(model, inputs.room), Optimizer(model, OptimizerConfig(name="adam"))
+    for make, steps, rate, times in (
+        (NavigationObjective, 18, 1e-2, 1),
+        (ReinforceNavigationObjective, 24, 3e-3, 2),
+    ):
+        task, optimizer = make(model, inputs.length_limit), Optimizer(model, OptimizerConfig(name="adam"))
         for step in range(steps):
-            train_step(model, task, optimizer, [batch_of(part, times)], [None], rate=rate, seed=(0, step))
+            train_step(model, task, optimizer, [batch_of(part, times)], [None], lr=rate, seed=(0, step))
         model.eval()
         arriving.append(task(batch_of(part), None)[0].metrics["success"][0])
     assert arriving[0] < arriving[1] <= 6
@@ -99,16 +113,16 @@ def test_reinforce_arrives_where_short_imitation_did_not() -> None:
 
 def test_a_broken_weight_is_refused_and_changes_nothing() -> None:
     part, inputs = part_of(CORRIDOR)
-    for make in (NavigateTask, ReinforcedNavigateTask):
+    for make in (NavigationObjective, ReinforceNavigationObjective):
         model = model_of(inputs)
         with torch.no_grad():
             model.before.table[LEFT] = torch.nan
             model.before.table[len(MOVES)] = torch.nan
         before = [weight.detach().clone() for weight in model.parameters()]
         optimizer = Optimizer(model, OptimizerConfig())
-        task = make(model, Room(3))
-        done, _ = train_step(model, task, optimizer, [batch_of(part, 2)], [None], rate=1e-2, seed=(0, 0))
-        assert done.culprit is not None
+        task = make(model, LengthLimit(3))
+        done, _ = train_step(model, task, optimizer, [batch_of(part, 2)], [None], lr=1e-2, seed=(0, 0))
+        assert done.first_nonfinite is not None
         for was, weight in zip(before, model.parameters(), strict=True):
             torch.testing.assert_close(was, weight.detach(), rtol=0, atol=0, equal_nan=True)
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import torch
 
-from foveal.tasks.navigation.path_length import weighted_success
+from foveal.tasks.navigation.path_length import success_weighted_by_path_length
 
 WALKS = [
     (True, 4, 4),
@@ -25,5 +25,5 @@ def test_success_weighted_by_path_length() -> None:
         for arrived, shortest, taken in WALKS
     ]
     assert each[:4] == [1, Fraction(1, 2), 1, 0]
-    found = weighted_success(*(torch.tensor(column) for column in zip(*WALKS, strict=True)))
+    found = success_weighted_by_path_length(*(torch.tensor(column) for column in zip(*WALKS, strict=True)))
     torch.testing.assert_close(found, torch.tensor([float(one) for one in each]))

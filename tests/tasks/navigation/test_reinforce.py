@@ -11,25 +11,32 @@ from torch import Tensor, nn
 
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
-from foveal.data.core.length_buckets import gather
-from foveal.data.core.split_data import Part
-from foveal.data.text.length_limit import Room
-from foveal.tasks.navigation.grid_world import FORWARD, MOVES, STOP, followed
-from foveal.tasks.navigation.objective import WALKS, NavigateTask, ReinforcedNavigateTask, Walk
+from foveal.data.core.length_buckets import collate_examples
+from foveal.data.core.split_data import SplitData
+from foveal.data.text.length_limit import LengthLimit
+from foveal.tasks.navigation.grid_world import FORWARD, MOVES, STOP, path_poses
+from foveal.tasks.navigation.objective import (
+    ROLLOUTS_PER_ROW,
+    NavigationObjective,
+    ReinforceNavigationObjective,
+    Trajectory,
+)
 from tests.tasks.navigation.episodes import CORRIDOR, LONGER, Glance, batch_of, log_chances, model_of, part_of
 
 
-def expected_reward(task: NavigateTask, part: Part[Examples], row: int, longest: int) -> Tensor:
+def expected_reward(
+    task: NavigationObjective, part: SplitData[Examples], row: int, max_length: int
+) -> Tensor:
     """`E[R]` over all walks of one row: a function of the weights."""
-    every = [[*moves] for moves in product(range(len(MOVES)), repeat=longest)]
-    log_p = log_chances(task, gather(part.examples, np.full(len(every), row)), torch.tensor(every))
+    every = [[*moves] for moves in product(range(len(MOVES)), repeat=max_length)]
+    log_p = log_chances(task, collate_examples(part.examples, np.full(len(every), row)), torch.tensor(every))
     columns = part.examples.columns
     cells, start, goal = (np.asarray(columns[name])[row] for name in ("map", "start", "goal"))
     total = torch.zeros(())
     for moves, chances in zip(every, log_p, strict=True):
-        taken = moves.index(STOP) if STOP in moves else longest
-        if taken < longest and set(moves[taken:]) == {STOP}:  # what is said behind a stop is not walked
-            end = followed(cells, tuple(start.tolist()), moves)[-1]
+        taken = moves.index(STOP) if STOP in moves else max_length
+        if taken < max_length and set(moves[taken:]) == {STOP}:  # what is said behind a stop is not walked
+            end = path_poses(cells, tuple(start.tolist()), moves)[-1]
             if end[:2] == tuple(goal.tolist()):
                 total = total + chances[: taken + 1].sum().exp() * part.lengths[row] / max(
                     part.lengths[row], taken
@@ -43,7 +50,7 @@ def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     model = model_of(inputs)
     model.eye = Glance()  # type: ignore[assignment]
     nn.init.normal_(model.before.table, std=1.0)
-    task = ReinforcedNavigateTask(model.train(), Room(3))
+    task = ReinforceNavigationObjective(model.train(), LengthLimit(3))
     weights = [
         model.projection.weight,
         model.before.table,
@@ -68,11 +75,11 @@ def test_a_walk_is_compared_with_the_others_to_its_goal(monkeypatch: pytest.Monk
     model, walked = model_of(inputs), []
     with torch.no_grad():
         model.projection.bias[[FORWARD, STOP]] += 2  # so that some arrive
-    task = ReinforcedNavigateTask(model.train(), Room(4))
-    walk = task.walk
+    task = ReinforceNavigationObjective(model.train(), LengthLimit(4))
+    walk = task.rollout
 
-    def seen(batch: ExampleBatch, *given: Any, **named: Any) -> Walk:
-        walked.append((batch, walk(batch, *given, **named)))
+    def seen(batch: ExampleBatch, *source_columns: Any, **named: Any) -> Trajectory:
+        walked.append((batch, walk(batch, *source_columns, **named)))
         return walked[0][1]
 
     monkeypatch.setattr(task, "walk", seen)
@@ -82,14 +89,16 @@ def test_a_walk_is_compared_with_the_others_to_its_goal(monkeypatch: pytest.Monk
     total = torch.zeros(())
     for goal in np.asarray(part.examples.columns["goal"]).tolist():
         rows = [row for row, other in enumerate(again.columns["goal"].tolist()) if other == goal]
-        assert len(rows) == WALKS
+        assert len(rows) == ROLLOUTS_PER_ROW
         got = {
-            row: float(found.stopped[row] and found.place[row].tolist() == goal)
-            * float(again.columns["shortest"][row] / max(again.columns["shortest"][row], found.taken[row]))
+            row: float(found.stopped[row] and found.end_position[row].tolist() == goal)
+            * float(
+                again.columns["shortest"][row] / max(again.columns["shortest"][row], found.steps_taken[row])
+            )
             for row in rows
         }
         for row in rows:
-            others = sum(got[other] for other in rows if other != row) / (WALKS - 1)
-            total = total - (got[row] - others) * found.log_chance[row] / WALKS
+            others = sum(got[other] for other in rows if other != row) / (ROLLOUTS_PER_ROW - 1)
+            total = total - (got[row] - others) * found.log_prob[row] / ROLLOUTS_PER_ROW
     assert abs(float(total.detach())) > 0.1, "nobody arrived"
     torch.testing.assert_close(term.sum, total)

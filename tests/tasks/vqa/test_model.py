@@ -11,10 +11,10 @@ from foveal.config import Config, from_tables
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
 from foveal.data.text.tokenizers import WordTokenizer
-from foveal.tasks.vqa.answer_formats import AnswerInputs
-from foveal.tasks.vqa.model import Chooser, Joined
-from foveal.tasks.vqa.task import AnswerKind, ChooseKind
-from foveal.tasks.vqa.vqa_examples import AskInputs
+from foveal.tasks.vqa.answer_formats import VQAClassificationProcessor
+from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel
+from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
+from foveal.tasks.vqa.vqa_examples import VQAProcessor
 
 SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
 SEEN = (Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
@@ -67,12 +67,12 @@ def elman(part: Any, tokens: Tensor) -> Tensor:
     return torch.stack(states)
 
 
-def memory_of(encoder: Any, given: ExampleBatch, row: int) -> Tensor:
+def memory_of(encoder: Any, data_paths: ExampleBatch, row: int) -> Tensor:
     """What is present in a row's joint memory (S, D)."""
-    pixels = given.columns["source"][given.columns["source_of"][row]].flatten(1).T
+    pixels = data_paths.columns["source"][data_paths.columns["source_of"][row]].flatten(1).T
     found = {"source": pixels}
     for name in ("history", "question"):
-        found[name] = elman(encoder.parts[name], given.columns[name][row, : LENGTHS[name][row]])
+        found[name] = elman(encoder.parts[name], data_paths.columns[name][row, : LENGTHS[name][row]])
     maps = encoder.maps
     x = torch.cat([vectors @ maps[name].weight.T + maps[name].bias for name, vectors in found.items()])
     reader = encoder.stack.blocks[0].mixer
@@ -81,8 +81,8 @@ def memory_of(encoder: Any, given: ExampleBatch, row: int) -> Tensor:
     return weights @ v @ reader.output.weight.T + reader.output.bias
 
 
-def projected(model: Any, given: ExampleBatch) -> Tensor:
-    means = torch.stack([memory_of(model.encoder, given, row).mean(0) for row in range(3)])
+def projected(model: Any, data_paths: ExampleBatch) -> Tensor:
+    means = torch.stack([memory_of(model.encoder, data_paths, row).mean(0) for row in range(3)])
     return means @ model.head.projection.weight.T + model.head.projection.bias
 
 
@@ -91,28 +91,30 @@ def given() -> ExampleBatch:
     return batch()
 
 
-def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
-    kind, settings, inputs = AnswerKind(), config("answer"), AnswerInputs(*SEEN, ("x", "y", "z"))
+def test_answers_are_those_of_the_equations(data_paths: ExampleBatch) -> None:
+    kind, settings, inputs = VQATask(), config("answer"), VQAClassificationProcessor(*SEEN, ("x", "y", "z"))
     model = drawn(kind.model(settings, inputs))
-    assert isinstance(model, Joined)
-    found = kind.task(settings, model, inputs).predict(given)
-    torch.testing.assert_close(found, projected(model, given).softmax(1), rtol=1e-9, atol=1e-9)
+    assert isinstance(model, VQAModel)
+    found = kind.task(settings, model, inputs).predict(data_paths)
+    torch.testing.assert_close(found, projected(model, data_paths).softmax(1), rtol=1e-9, atol=1e-9)
 
 
-def test_choices_are_scored_as_the_equations_say(given: ExampleBatch) -> None:
-    kind, settings, inputs = ChooseKind(), config("choose"), AskInputs(*SEEN)
+def test_choices_are_scored_as_the_equations_say(data_paths: ExampleBatch) -> None:
+    kind, settings, inputs = VQAMultipleChoiceTask(), config("choose"), VQAProcessor(*SEEN)
     model = drawn(kind.model(settings, inputs))
-    assert isinstance(model, Chooser)
-    task, wanted = kind.task(settings, model, inputs), projected(model, given)
-    held = given.lengths["choice"].tolist()
-    vectors = [elman(model.choices, given.columns["choice"][c, : held[c]])[-1] for c in range(5)]
-    found, nats = task.predict(given), 0.0
+    assert isinstance(model, MultipleChoiceModel)
+    task, wanted = kind.task(settings, model, inputs), projected(model, data_paths)
+    held = data_paths.lengths["choice"].tolist()
+    vectors = [
+        elman(model.predicted_labels, data_paths.columns["choice"][c, : held[c]])[-1] for c in range(5)
+    ]
+    found, nats = task.predict(data_paths), 0.0
     for row, count in enumerate(COUNTS):
         scores = torch.stack([wanted[row] @ vectors[c] / math.sqrt(4) for c in CHOICES[row][:count]])
         torch.testing.assert_close(found[row, :count], scores.softmax(0), rtol=1e-9, atol=1e-9)
         assert found[row, count:].eq(0).all()
-        nats -= float(scores.detach().log_softmax(0)[given.columns["label"][row]])
-    result, _ = task(given, None)
+        nats -= float(scores.detach().log_softmax(0)[data_paths.columns["label"][row]])
+    result, _ = task(data_paths, None)
     assert result.metrics["loss"][0] == pytest.approx(nats)
     result.terms["loss"].sum.backward()
     for name, parameter in model.named_parameters():

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from foveal.tasks.vqa import shape_dialogs
-from foveal.tasks.vqa.easy_vqa import HELD, easy_vqa
+from foveal.tasks.vqa.easy_vqa import VALIDATION_IMAGES, easy_vqa
 from foveal.tasks.vqa.shape_dialogs import (
-    MOVES,
-    PALETTE,
-    PLACES,
+    CELL_NAMES,
+    NEIGHBOR_DIRECTIONS,
     ROUNDS,
+    SHAPE_COLORS,
     SHAPES,
     Scene,
-    a_scene,
-    a_talk,
-    dialogs,
-    drawn,
+    make_dialogs,
+    random_dialog,
+    random_scene,
+    render_scene,
 )
 
 Image = pytest.importorskip("PIL.Image")
@@ -30,23 +30,23 @@ Image = pytest.importorskip("PIL.Image")
 
 def answered(scene: Scene, said: str, question: str) -> str:
     """By reading what was said from its end, with no memory of how the talk was made."""
-    by_colour = {thing.colour: place for place, thing in scene.items()}
+    by_colour = {thing.color: place for place, thing in scene.items()}
     if named := re.fullmatch(r"what shape is the (\w+) one\?", question):
         return scene[by_colour[named[1]]].shape
     if named := re.fullmatch(r"where is the (\w+) one\?", question):
-        return PLACES[by_colour[named[1]]]
+        return CELL_NAMES[by_colour[named[1]]]
     if placed := re.fullmatch(r"what colour is the one at the (.*)\?", question):
-        (place,) = (place for place, name in PLACES.items() if name == placed[1])
-        return scene[place].colour
+        (place,) = (place for place, name in CELL_NAMES.items() if name == placed[1])
+        return scene[place].color
     if only := re.fullmatch(r"what colour is the only (\w+)\?", question):
         (thing,) = (thing for thing in scene.values() if thing.shape == only[1])
-        return thing.colour
-    last = [word for word in re.findall(r"\w+", said) if word in PALETTE][-1]
+        return thing.color
+    last = [word for word in re.findall(r"\w+", said) if word in SHAPE_COLORS][-1]
     row, column = by_colour[last]
     if question == "what shape is it?":
         return scene[row, column].shape
     if question == "where is it?":
-        return PLACES[row, column]
+        return CELL_NAMES[row, column]
     if shape := re.fullmatch(r"is it a (\w+)\?", question):
         return "yes" if scene[row, column].shape == shape[1] else "no"
     if not (moved := re.fullmatch(r"what colour is the one (.*) it\?", question)):
@@ -54,44 +54,50 @@ def answered(scene: Scene, said: str, question: str) -> str:
         *_, before = re.findall(r"[^.?]*\?", said)
         assert "one" in before or before.strip().startswith("and")
     assert moved is not None
-    down, across = MOVES[moved[1]]
+    down, across = NEIGHBOR_DIRECTIONS[moved[1]]
     beside = (row + down) % 2, (column + across) % 2
-    return scene[beside].colour if beside in scene else "none"
+    return scene[beside].color if beside in scene else "none"
 
 
 def test_every_answer_follows_from_the_scene_and_what_was_said() -> None:
     chance, kinds = Random(1), set()
     for _ in range(400):
-        scene = a_scene(chance)
-        assert len({thing.colour for thing in scene.values()}) == len(scene)
+        scene = random_scene(chance)
+        assert len({thing.color for thing in scene.values()}) == len(scene)
         said = ""
-        talk = a_talk(scene, chance)
+        talk = random_dialog(scene, chance)
         assert len(talk) == ROUNDS
         for question, answer in talk:
             assert answered(scene, said, question) == answer
             said += f" {question} {answer}."
-            kinds.add(re.sub("|".join((*PALETTE, *SHAPES, *MOVES, *PLACES.values())), "X", question))
+            kinds.add(
+                re.sub(
+                    "|".join((*SHAPE_COLORS, *SHAPES, *NEIGHBOR_DIRECTIONS, *CELL_NAMES.values())),
+                    "X",
+                    question,
+                )
+            )
     assert len(kinds) == 9
 
 
 def test_things_are_drawn_in_their_cells() -> None:
     chance = Random(2)
     for _ in range(50):
-        scene = a_scene(chance)
-        picture = drawn(scene, chance).astype(int)
+        scene = random_scene(chance)
+        picture = render_scene(scene, chance).astype(int)
         for row in range(2):
             for column in range(2):
                 inner = picture[16 * row + 7 : 16 * row + 10, 16 * column + 7 : 16 * column + 10].reshape(
                     -1, 3
                 )
-                colour = PALETTE[scene[row, column].colour] if (row, column) in scene else (240, 240, 240)
+                colour = SHAPE_COLORS[scene[row, column].color] if (row, column) in scene else (240, 240, 240)
                 assert abs(np.median(inner, 0) - colour).max() <= 15
 
 
 def test_the_same_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what they ought to be, but what runs and figures of others are based on."""
     monkeypatch.setattr(shape_dialogs, "COUNTS", {"train": 5, "valid": 2, "test": 2})
-    files = dict(dialogs(print))
+    files = dict(make_dialogs(print))
     assert len(files) == 9 + 3
     rows = [*csv.DictReader(io.StringIO(files["train/metadata.csv"].decode()))]
     assert len(rows) == 5 * ROUNDS
@@ -103,7 +109,7 @@ def test_the_same_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_easy_vqa_keeps_its_test_and_holds_the_last_pictures() -> None:
-    count = HELD + 3
+    count = VALIDATION_IMAGES + 3
     questions = [["what shape is it?", "circle", n] for n in range(count) for _ in range(2)]
     files = [(f"train/images/{n}.png", f"{n}".encode()) for n in range(count)]
     files += [("test/images/0.png", b"test"), ("answers.txt", b"circle"), ("train/.DS_Store", b"")]
@@ -115,7 +121,7 @@ def test_easy_vqa_keeps_its_test_and_holds_the_last_pictures() -> None:
         part: [*csv.reader(io.StringIO(found.pop(f"{part}/metadata.csv").decode()))]
         for part in ("train", "valid", "test")
     }
-    assert [len(rows) for rows in tables.values()] == [7, 2 * HELD + 1, 11]
+    assert [len(rows) for rows in tables.values()] == [7, 2 * VALIDATION_IMAGES + 1, 11]
     assert tables["test"][0] == ["file_name", "question", "answer", "choices"]
     assert tables["test"][1][:3] == ["0.png", "is it, red?", "no"]
     assert tables["valid"][1][0] == "3.png"

@@ -11,24 +11,35 @@ from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.images import image_rows
-from foveal.data.images.image_batches import HeldOutPictures, PictureOrder
+from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.infer_task import infer_task
-from foveal.tasks.vqa.answer_formats import UNSEEN, AnswerForm, ChooseForm, ReplyForm
-from foveal.tasks.vqa.question_batches import AskOrder, shown
-from foveal.tasks.vqa.vqa_examples import AskForm
+from foveal.tasks.vqa.answer_formats import (
+    IGNORE_INDEX,
+    VQAClassificationFormat,
+    VQAGenerationFormat,
+    VQAMultipleChoiceFormat,
+)
+from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
+from foveal.tasks.vqa.vqa_examples import VQAFormat
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 from tests.tasks.vqa.question_tables import COLOURS, asked, files_of, write_asked
 
-CONFIG = DataConfig(image=ImageConfig(size=SIDE, batch=4), tokenizer="word", longest=8, valid=0.2, test=0.2)
+CONFIG = DataConfig(
+    image=ImageConfig(size=SIDE, batch=4), tokenizer="word", max_length=8, valid=0.2, test=0.2
+)
 MORE = {"choices": "red|green|blue", "history": "what is it? a thing."}
 
 
-def prepared(form: AskForm, data: str, valid: str | None = None, **settings: Any) -> Any:
-    return prepare_examples.prepare(form, data, valid, None, CONFIG.model_copy(update=settings), print)
+def prepared(form: VQAFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
+    return prepare_examples.prepare_examples(
+        form, data, valid, None, CONFIG.model_copy(update=settings), print
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_an_image_is_read_and_kept_once(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_is_read_and_kept_once(
+    tmp_path: Path, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read = []
     picture_of = image_rows.picture_of
     monkeypatch.setattr(
@@ -37,28 +48,28 @@ def test_an_image_is_read_and_kept_once(tmp_path: Path, place: str, monkeypatch:
     files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
         "again.png": png(scenes(5)[0])
     }
-    data = write(tmp_path / place, files)
-    train = prepared(AnswerForm(), data, valid=data).train
+    data = write(tmp_path / location, files)
+    train = prepared(VQAClassificationFormat(), data, valid=data).train
     assert len(read) == 2 * 6  # as training and as validation data
     assert len(train) == 16
     examples = train.examples
-    assert len(examples.pictures) == 5
+    assert len(examples.examples) == 5
     assert examples.columns["image"].tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3 + [0]
-    assert all((examples.pictures[row] == picture).all() for row, picture in enumerate(scenes(5)))
+    assert all((examples.examples[row] == picture).all() for row, picture in enumerate(scenes(5)))
     assert train.facts | {"sha256": ""} == {"examples": 16, "images": 5, "sha256": ""}
 
 
 def test_statistics_count_each_image_once(tmp_path: Path) -> None:
     rows = asked(3) + asked(1, each=50)[3:]
     data = write_asked(tmp_path / "a", rows, 3)
-    found = prepared(AnswerForm(), data, valid=data).inputs.statistics
+    found = prepared(VQAClassificationFormat(), data, valid=data).processor.statistics
     pixels = scenes(3).reshape(-1, 3).astype(float)
     assert np.allclose(found.mean, pixels.mean(0))
-    assert np.allclose(found.deviation, pixels.std(0))
+    assert np.allclose(found.std, pixels.std(0))
 
 
 def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
-    found = prepared(AnswerForm(), write_asked(tmp_path / "a", asked(40), 40))
+    found = prepared(VQAClassificationFormat(), write_asked(tmp_path / "a", asked(40), 40))
     kept = [
         {tuple(name.split(": ")[:1]) for name in part.sources}
         for part in (found.train, found.valid, found.test)
@@ -71,9 +82,9 @@ def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> N
 
 def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(10, **MORE), 10)
-    found = prepared(ChooseForm(), data, valid=data)
-    examples, inputs = found.train.examples, found.inputs
-    order = AskOrder(examples, PictureOrder(examples.pictures, 4, AugmentConfig(), seed=0))
+    found = prepared(VQAMultipleChoiceFormat(), data, valid=data)
+    examples, inputs = found.train.examples, found.processor
+    order = VQABatches(examples, ImageTrainBatches(examples.examples, 4, AugmentConfig(), seed=0))
     seen: list[int] = []
     for batch in (order.batch(0, index) for index in range(order.per_epoch)):
         columns, rows = batch.columns, batch.rows.tolist()
@@ -81,9 +92,7 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
         assert len(rows) == batch.tokens == 3 * len(columns["source"])
         for place, row in enumerate(rows):
             number, turn = divmod(row, 3)
-            mean, deviation = (
-                np.array(values) for values in (inputs.statistics.mean, inputs.statistics.deviation)
-            )
+            mean, deviation = (np.array(values) for values in (inputs.statistics.mean, inputs.statistics.std))
             expected = torch.tensor(
                 ((scenes(10)[number] - mean) / deviation).transpose(2, 0, 1), dtype=torch.float32
             )
@@ -104,16 +113,16 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
             assert texts[columns["label"][place]] == COLOURS[(number + turn) % 3]
         seen += rows
     assert sorted(seen) == [*range(30)]
-    again = AskOrder(examples, PictureOrder(examples.pictures, 4, AugmentConfig(), seed=0)).batch(0, 1)
+    again = VQABatches(examples, ImageTrainBatches(examples.examples, 4, AugmentConfig(), seed=0)).batch(0, 1)
     assert all(torch.equal(again.columns[name], column) for name, column in order.batch(0, 1).columns.items())
 
 
 def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(6), 6)
-    examples = prepared(ReplyForm(), data, valid=data).train.examples
+    examples = prepared(VQAGenerationFormat(), data, valid=data).train.examples
     batch, every = (
-        shown(examples, np.array([16, 1, 2])),
-        HeldOutPictures(examples.pictures, ImageConfig(batch=9)),
+        collate_center_crops(examples, np.array([16, 1, 2])),
+        ImageEvalBatches(examples.examples, ImageConfig(batch=9)),
     )
     assert batch.rows.tolist() == [16, 1, 2]
     assert batch.columns["source_of"].tolist() == [1, 0, 0]
@@ -122,7 +131,7 @@ def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
+def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
     odd = [
         {"file_name": "0.png", "question": " ", "answer": "red", "choices": ["red", "green"]},
         {"file_name": "none.png", "question": "what?", "answer": "red", "choices": ["red", "green"]},
@@ -137,11 +146,11 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
     ]
     files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
     files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
-    data, aside, form = write(tmp_path / place, files), list[Any](), ChooseForm()
+    data, aside, form = write(tmp_path / location, files), list[Any](), VQAMultipleChoiceFormat()
     rows = [*form.read(data, CONFIG, aside)]
-    train = form.encode(rows, form.make_inputs(data, rows, CONFIG), CONFIG, aside)
+    train = form.encode(rows, form.make_processor(data, rows, CONFIG), CONFIG, aside)
     assert len(train) == 27
-    whys = [row.why for row in aside]
+    whys = [row.reason for row in aside]
     assert whys[0] == "'question' is empty; fill it in or leave the row out"
     assert whys[1] == "no such file: none.png; mend the name or leave the row out"
     assert whys[2] == whys[3]
@@ -156,50 +165,54 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, place: str) -> None:
 
 def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(9), 9)
-    inputs = prepared(AnswerForm(), data, valid=data).inputs
+    inputs = prepared(VQAClassificationFormat(), data, valid=data).processor
     rows = asked(2)
     rows[1]["answer"] = "mauve"
-    other, facts = prepare_examples.prepare_held_out(
-        AnswerForm(), write_asked(tmp_path / "b", rows, 2), CONFIG, inputs, print
+    other, facts = prepare_examples.prepare_eval_examples(
+        VQAClassificationFormat(), write_asked(tmp_path / "b", rows, 2), CONFIG, inputs, print
     )
     assert (len(other), facts["set_aside"]) == (6, 0)
     labels = other.examples.columns["label"].tolist()
-    assert [label == UNSEEN for label in labels] == [row == 1 for row in range(6)]
+    assert [label == IGNORE_INDEX for label in labels] == [row == 1 for row in range(6)]
 
 
 def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
     rows = asked(6, history="")
     rows[4]["history"] = "one two three four five six seven eight nine"
     data = write_asked(tmp_path / "a", rows, 6)
-    found = prepared(AnswerForm(), data, valid=data)
+    found = prepared(VQAClassificationFormat(), data, valid=data)
     history = found.train.examples.columns["history"]
     assert history.lengths.tolist() == [1] * 4 + [8] + [1] * 13
-    text = found.inputs.text
+    text = found.processor.text
     assert text.decode(history[4][:-1].tolist()).strip() == "three four five six seven eight nine"
-    hidden = prepared(AnswerForm(), data, valid=data, history="none")
+    hidden = prepared(VQAClassificationFormat(), data, valid=data, history="none")
     assert "history" not in hidden.train.examples.columns
-    assert not hidden.inputs.history
+    assert not hidden.processor.history
     bare = write_asked(tmp_path / "b", asked(6), 6)
-    assert not prepared(AnswerForm(), bare, valid=bare).inputs.history
+    assert not prepared(VQAClassificationFormat(), bare, valid=bare).processor.history
     with pytest.raises(UserError, match=r"no column of what was said before, which the model reads"):
-        prepare_examples.prepare_held_out(AnswerForm(), bare, CONFIG, found.inputs, print)
+        prepare_examples.prepare_eval_examples(
+            VQAClassificationFormat(), bare, CONFIG, found.processor, print
+        )
 
 
-@pytest.mark.parametrize("form", [AnswerForm(), ReplyForm(), ChooseForm()])
-def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: AskForm) -> None:
+@pytest.mark.parametrize(
+    "form", [VQAClassificationFormat(), VQAGenerationFormat(), VQAMultipleChoiceFormat()]
+)
+def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: VQAFormat) -> None:
     data = write_asked(tmp_path / "a", asked(6, **MORE), 6)
     found = prepared(form, data, valid=data)
-    for name, content in found.inputs.files().items():
+    for name, content in found.processor.files().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    opened = form.open_inputs(tmp_path)
-    assert opened.files() == found.inputs.files()
-    rows, asked_again, _ = prepare_examples.read_questions(form, data, opened, CONFIG, print)
+    opened = form.load_processor(tmp_path)
+    assert opened.files() == found.processor.files()
+    rows, asked_again, _ = prepare_examples.read_unlabeled(form, data, opened, CONFIG, print)
     assert rows[4].fields["source"] == f"{data}/1.png: what is thing 1?"
     right = found.train.examples.columns.keys() - asked_again.columns.keys()
-    assert right == {"target" if isinstance(form, ReplyForm) else "label"}
+    assert right == {"target" if isinstance(form, VQAGenerationFormat) else "label"}
     every = [
-        AskOrder(one, HeldOutPictures(one.pictures, ImageConfig(batch=9)))
+        VQABatches(one, ImageEvalBatches(one.examples, ImageConfig(batch=9)))
         for one in (found.train.examples, asked_again)
     ]
     first, second = (order.batch(0, 0).columns for order in every)
@@ -214,19 +227,19 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"image": images, **columns}), path)
     assert infer_task(str(path), {}) == "choose"
-    train = prepared(ChooseForm(), str(path), valid=str(path)).train
-    assert len(train.examples.pictures) == 4
-    assert (train.examples.pictures[3] == scenes(4)[3]).all()
+    train = prepared(VQAMultipleChoiceFormat(), str(path), valid=str(path)).train
+    assert len(train.examples.examples) == 4
+    assert (train.examples.examples[3] == scenes(4)[3]).all()
     assert train.answers == [row["answer"] for row in rows]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_task_is_seen_from_the_table(tmp_path: Path, place: str) -> None:
-    data = write_asked(tmp_path / place, asked(6), 6)
+def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
+    data = write_asked(tmp_path / location, asked(6), 6)
     assert infer_task(data, {}) == "answer"
     assert infer_task(data, {"answer": "file_name"}) == "answer"
     assert infer_task(data, {"answer": "reply"}) == "images"
-    other = write_asked(tmp_path / f"other{place}", asked(6, **MORE), 6)
+    other = write_asked(tmp_path / f"other{location}", asked(6, **MORE), 6)
     assert infer_task(other, {}) == "choose"
 
 
@@ -235,12 +248,12 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"no column 'q' among file_name, question, answer; set data\.question=NAME"
     ):
-        prepared(AnswerForm(), data, question="q")
+        prepared(VQAClassificationFormat(), data, question="q")
     rows = [{"file_name": f"{n}.png", "question": "what?", "answer": str(n)} for n in range(9)]
     with pytest.raises(UserError, match=r"9 answers to 9 questions, too many to choose among"):
-        prepared(AnswerForm(), write_asked(tmp_path / "b", rows, 9), valid=data)
+        prepared(VQAClassificationFormat(), write_asked(tmp_path / "b", rows, 9), valid=data)
     (tmp_path / "c").mkdir()
     with pytest.raises(
         UserError, match=r"no metadata\.csv or metadata\.jsonl in it, which say the questions"
     ):
-        prepared(AnswerForm(), str(tmp_path / "c"))
+        prepared(VQAClassificationFormat(), str(tmp_path / "c"))

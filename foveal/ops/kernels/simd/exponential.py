@@ -6,7 +6,7 @@ from typing import Any
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from foveal.ops.kernels.simd.lanes import FLOATS, INTS, LANES, call, constant, either, lanes
+from foveal.ops.kernels.simd.lanes import FLOATS, INTS, LANES, call, compare_select, constant, lanes
 
 # 2^f on [-1/2, 1/2]: 1 + f times an interpolation at Chebyshev's points, right to 1e-8 and exactly 1 at 0.
 _POWERS = (
@@ -70,7 +70,7 @@ def _power(builder: Any, value: Any) -> Any:
 def _scale_and_rest(builder: Any, value: Any) -> Any:
     """`2^x = scale * (1 + rest)`, where the scale is a power of 2 with a whole exponent."""
     # Compared so that a NaN is kept.
-    x = either(builder, ">", constant(-127.0), either(builder, "<", constant(127.0), value))
+    x = compare_select(builder, ">", constant(-127.0), compare_select(builder, "<", constant(127.0), value))
     whole = call(builder, "rint", x)
     part = builder.fsub(x, whole)
     power = constant(_POWERS[-1])

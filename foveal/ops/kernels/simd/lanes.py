@@ -16,12 +16,12 @@ FLOAT, INT, WORD = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
 
 
-def step(function: Callable[..., Any]) -> Any:
+def kernel_function(function: Callable[..., Any]) -> Any:
     """A part of a kernel with a name of its own; what tests may wrap around it is taken off."""
     return register_jitable(inspect.unwrap(function))
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def always_inline(function: Callable[..., Any]) -> Any:
     """A step that is written where it is called, so that its values stay in registers."""
     return register_jitable(inline="always")(inspect.unwrap(function))
 
@@ -61,7 +61,7 @@ def vector_pointer(builder: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
-def floats(context: Any, address: Any) -> Any:
+def float_pointer(context: Any, address: Any) -> Any:
     """The float32 numbers at an address."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -71,7 +71,7 @@ def floats(context: Any, address: Any) -> Any:
 
 
 @intrinsic
-def words(context: Any, address: Any) -> Any:
+def int_pointer(context: Any, address: Any) -> Any:
     """The int64 numbers at an address."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -81,7 +81,7 @@ def words(context: Any, address: Any) -> Any:
 
 
 @intrinsic
-def word(context: Any, base: Any, index: Any) -> Any:
+def load_int(context: Any, base: Any, index: Any) -> Any:
     """The integer `base[index]`: a kernel's argument, say."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -91,7 +91,7 @@ def word(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
-def number(context: Any, base: Any, index: Any) -> Any:
+def load_double(context: Any, base: Any, index: Any) -> Any:
     """The float64 `base[index]`: a kernel's argument that is no integer."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -102,7 +102,7 @@ def number(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
-def fetch(context: Any, base: Any, index: Any) -> Any:
+def prefetch(context: Any, base: Any, index: Any) -> Any:
     """Has the processor bring `base[index]` near, which is soon read or written; anywhere is allowed."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -116,7 +116,7 @@ def fetch(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
-def ahead(context: Any, base: Any, index: Any) -> Any:
+def offset(context: Any, base: Any, index: Any) -> Any:
     """The numbers from `base[index]` on, as an address of their own."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -146,7 +146,7 @@ def store(context: Any, base: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def get(context: Any, base: Any, index: Any) -> Any:
+def load_scalar(context: Any, base: Any, index: Any) -> Any:
     """The number `base[index]`."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -156,7 +156,7 @@ def get(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
-def put(context: Any, base: Any, index: Any, value: Any) -> Any:
+def store_scalar(context: Any, base: Any, index: Any, value: Any) -> Any:
     """Write the number `base[index]`."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -166,16 +166,16 @@ def put(context: Any, base: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def spread(context: Any, value: Any) -> Any:
+def broadcast(context: Any, value: Any) -> Any:
     """16 times the same number."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return spread_one(builder, context.cast(builder, values[0], value, types.float32))
+        return broadcast_ir(builder, context.cast(builder, values[0], value, types.float32))
 
     return lanes(value), code
 
 
-def spread_one(builder: Any, single: Any) -> Any:
+def broadcast_ir(builder: Any, single: Any) -> Any:
     """16 times a number of LLVM's: a float32 or an int32."""
     nothing = ir.Constant(ir.VectorType(single.type, LANES), ir.Undefined)
     first = builder.insert_element(nothing, single, ir.Constant(INT, 0))
@@ -197,7 +197,7 @@ def maximum(context: Any, a: Any, b: Any) -> Any:
     """The larger ones; where one of two is a NaN, the second."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return either(builder, ">", *values)
+        return compare_select(builder, ">", *values)
 
     return lanes(lanes, lanes), code
 
@@ -213,7 +213,7 @@ def copysign(context: Any, size: Any, sign: Any) -> Any:
 
 
 @intrinsic
-def swap(context: Any, value: Any) -> Any:
+def swap_pairs(context: Any, value: Any) -> Any:
     """Neighbours change places: the real and the imaginary parts of 8 complex numbers."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -259,7 +259,7 @@ def transpose_8(context: Any, x: Any, apart: Any, y: Any, width: Any) -> Any:
 
 
 @intrinsic
-def total(context: Any, value: Any) -> Any:
+def reduce_sum(context: Any, value: Any) -> Any:
     """The sum of the 16."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -271,7 +271,7 @@ def total(context: Any, value: Any) -> Any:
 
 
 @intrinsic
-def largest(context: Any, value: Any) -> Any:
+def reduce_max(context: Any, value: Any) -> Any:
     """The largest of the 16, NaN left out."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -282,7 +282,7 @@ def largest(context: Any, value: Any) -> Any:
     return types.float32(lanes), code
 
 
-def either(builder: Any, sign: str, a: Any, b: Any) -> Any:
+def compare_select(builder: Any, sign: str, a: Any, b: Any) -> Any:
     """`a` where `a sign b`, else `b`."""
     return builder.select(builder.fcmp_ordered(sign, a, b), a, b)
 
@@ -300,9 +300,9 @@ def _operator(name: str, symbol: Any) -> None:
         if isinstance(a, LanesType) and isinstance(b, LanesType):
             return lambda a, b: both(a, b)
         if isinstance(a, LanesType) and isinstance(b, types.Float):
-            return lambda a, b: both(a, spread(b))
+            return lambda a, b: both(a, broadcast(b))
         if isinstance(a, types.Float) and isinstance(b, LanesType):
-            return lambda a, b: both(spread(a), b)
+            return lambda a, b: both(broadcast(a), b)
         return None
 
 

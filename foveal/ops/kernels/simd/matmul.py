@@ -12,16 +12,16 @@ from foveal.ops.kernels.simd.lanes import (
     FLOATS,
     LANES,
     WORD,
+    broadcast_ir,
     call,
     constant,
     pointer,
-    spread_one,
     vector_pointer,
 )
 
 
 @intrinsic
-def products(
+def matmul_8x32(
     context: Any, a: Any, row: Any, step: Any, b: Any, panel: Any, c: Any, width: Any, steps: Any, more: Any
 ) -> Any:
     """`c[i, j] = sum_s a[i, s] b[s, j]` of 8 rows and 32 columns, added to what is there if `more`.
@@ -29,22 +29,22 @@ def products(
     `a[i, s]` is at `i row + s step`, `b[s, j]` at `s panel + j`, `c[i, j]` at `i width + j`. The sums stay in
     registers: all at once in 16 of the 32 that AVX-512 has; elsewhere those of 4 rows and 16 columns in turn.
     """
-    return SIGNATURE, _product(2)
+    return SIGNATURE, _matmul(2)
 
 
 @intrinsic
-def narrow_products(
+def matmul_8x16(
     context: Any, a: Any, row: Any, step: Any, b: Any, panel: Any, c: Any, width: Any, steps: Any, more: Any
 ) -> Any:
-    """`products` of 16 columns."""
-    return SIGNATURE, _product(1)
+    """`matmul_8x32` of 16 columns."""
+    return SIGNATURE, _matmul(1)
 
 
 INTEGER = types.int64
 SIGNATURE = types.void(pointer, INTEGER, INTEGER, pointer, INTEGER, pointer, INTEGER, INTEGER, INTEGER)
 
 
-def _product(vectors: int) -> Callable[..., None]:
+def _matmul(vectors: int) -> Callable[..., None]:
     """The code for 8 rows and so many vectors of columns."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -53,7 +53,7 @@ def _product(vectors: int) -> Callable[..., None]:
         for first in range(0, 8, rows):
             for left in range(0, vectors, columns):
                 places = [(i, j) for i in range(first, first + rows) for j in range(left, left + columns)]
-                _summed(builder, places, *values)
+                _accumulate(builder, places, *values)
 
     return code
 
@@ -63,7 +63,7 @@ def _sums_at_once() -> tuple[int, int]:
     return (8, 2) if get_host_cpu_features().get("avx512f") else (4, 1)
 
 
-def _summed(
+def _accumulate(
     builder: Any,
     places: list[tuple[int, int]],
     a: Any,
@@ -76,7 +76,7 @@ def _summed(
     steps: Any,
     more: Any,
 ) -> None:
-    """`products` of some rows i and vectors j of columns."""
+    """`matmul_8x32` of some rows i and vectors j of columns."""
 
     def word(value: int) -> ir.Constant:
         return ir.Constant(WORD, value)
@@ -102,7 +102,7 @@ def _summed(
         for j in sorted({j for _, j in places})
     }
     left = {
-        i: spread_one(builder, builder.load(builder.gep(a, [builder.add(over, builder.mul(row, word(i)))])))
+        i: broadcast_ir(builder, builder.load(builder.gep(a, [builder.add(over, builder.mul(row, word(i)))])))
         for i in sorted({i for i, _ in places})
     }
     added = [call(builder, "fma", left[i], right[j], sum) for (i, j), sum in zip(places, sums, strict=True)]

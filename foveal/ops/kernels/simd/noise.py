@@ -6,11 +6,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from foveal.ops.kernels.simd.lanes import INT, INTS, LANES, WORD, constant, lanes, spread_one
+from foveal.ops.kernels.simd.lanes import INT, INTS, LANES, WORD, broadcast_ir, constant, lanes
 
 
 @intrinsic
-def kept(context: Any, seed: Any, place: Any, dropped: Any) -> Any:
+def dropout_mask(context: Any, seed: Any, place: Any, dropped: Any) -> Any:
     """0 with a chance of `dropped / 2^24`, else 1: noise of the seed at 16 places from `place` on.
 
     The upper bits of a hash of each place: two rounds of lowbias32 (Ellis 2018), each with half of the seed.
@@ -20,7 +20,7 @@ def kept(context: Any, seed: Any, place: Any, dropped: Any) -> Any:
         seed, place, dropped = values
         lower, upper = _integers(builder, seed), _integers(builder, builder.lshr(seed, ir.Constant(WORD, 32)))
         counted = builder.add(_integers(builder, place), ir.Constant(INTS, list(range(LANES))))
-        noise = _mixed(builder, builder.xor(_mixed(builder, builder.add(counted, lower)), upper))
+        noise = _hashed(builder, builder.xor(_hashed(builder, builder.add(counted, lower)), upper))
         stays = builder.icmp_unsigned(">=", _shifted(builder, noise, 8), _integers(builder, dropped))
         return builder.select(stays, constant(1.0), constant(0.0))
 
@@ -29,14 +29,14 @@ def kept(context: Any, seed: Any, place: Any, dropped: Any) -> Any:
 
 def _integers(builder: Any, value: Any) -> Any:
     """16 times the lower half of an int64."""
-    return spread_one(builder, builder.trunc(value, INT))
+    return broadcast_ir(builder, builder.trunc(value, INT))
 
 
 def _shifted(builder: Any, value: Any, bits: int) -> Any:
     return builder.lshr(value, ir.Constant(INTS, [bits] * LANES))
 
 
-def _mixed(builder: Any, value: Any) -> Any:
+def _hashed(builder: Any, value: Any) -> Any:
     for bits, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         value = builder.xor(value, _shifted(builder, value, bits))
         value = builder.mul(value, ir.Constant(INTS, [factor] * LANES))

@@ -13,7 +13,7 @@ _words = types.CPointer(types.int64)
 
 
 @intrinsic
-def finish(context: Any, base: Any, index: Any) -> Any:
+def signal_done(context: Any, base: Any, index: Any) -> Any:
     """Count one more task as done in `base[index]`; who sees it sees all that the task has written."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -24,7 +24,7 @@ def finish(context: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
-def finished(context: Any, base: Any, index: Any) -> Any:
+def count_done(context: Any, base: Any, index: Any) -> Any:
     """How many tasks are done."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
