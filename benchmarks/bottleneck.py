@@ -22,11 +22,13 @@ from foveal.data.datasets.synthetic_strings import TEST_LENGTHS
 
 TASKS = ("copy", "reverse")
 BUDGET = "2epochs"
-SAME = "data.tokenizer=word data.longest=1100 data.batch_tokens=4096 model.dropout=0 model.encoder.dropout=0"
-RECURRENT = f"--model transduce {SAME}"
+SAME = (
+    "data.tokenizer=word data.max_length=1100 data.batch_tokens=4096 model.dropout=0 model.encoder.dropout=0"
+)
+RECURRENT = f"--model transduction {SAME}"
 STACK = (
-    f"--model translate {SAME} model.layers=2 model.encoder.layers=2 task.name=transduce task.smoothing=0 "
-    "training.average=0"
+    f"--model translation {SAME} model.layers=2 model.encoder.layers=2 task.name=transduction task.label_smoothing=0 "
+    "training.ema_decay=0"
 )
 SSM = "model.mixers=mamba+cross model.encoder.mixers=mamba model.encoder.bidirectional=true"
 
@@ -36,7 +38,7 @@ def positions(kind: str) -> str:
 
 
 MODELS = {
-    "gru": ("GRU, one vector", f"{RECURRENT} model.attentive.score=summary"),
+    "gru": ("GRU, one vector", f"{RECURRENT} model.attention_rnn.score=every-step"),
     "gru-additive": ("GRU, additive attention", RECURRENT),
     "transformer": ("Transformer, rotary positions", f"{STACK} {positions('rotary')}"),
     "mamba": ("Mamba, cross-attention", f"{STACK} {positions('none')} {SSM}"),
@@ -143,7 +145,7 @@ error rate):
 {commands}
 
 On {facts["cpu"]}, torch {facts["torch"]}. One run of each, with seed 0; another seed gives somewhat other
-figures. `data.longest` is raised because it is the most that such a model reads.
+figures. `data.max_length` is raised because it is the most that such a model reads.
 """
 
 

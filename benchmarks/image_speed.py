@@ -25,8 +25,8 @@ from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
 SETTINGS = {
-    "resnet-18": ("optimizer.name=momentum", "optimizer.rate=0.01"),
-    "vit-ti": ("optimizer.name=adamw", "optimizer.rate=1e-4"),
+    "resnet-18": ("optimizer.name=momentum", "optimizer.lr=0.01"),
+    "vit-ti": ("optimizer.name=adamw", "optimizer.lr=1e-4"),
 }
 
 
@@ -42,7 +42,7 @@ class Subject:
             "optimizer.clip_norm=0",
             *SETTINGS[network],
         ]
-        self.config = resolve_config(load_config("images", settings), torch.device("cpu"))
+        self.config = resolve_config(load_config("image-classification", settings), torch.device("cpu"))
         inputs = ImageClassificationProcessor(
             Statistics((0.0,) * 3, (1.0,) * 3), tuple(map(str, range(classes))), size
         )

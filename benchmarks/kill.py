@@ -24,17 +24,17 @@ SHARED = (
     "model.width=16",
     "model.dropout=0.1",
     "data.order=streams",
-    "data.context=16",
+    "data.context_length=16",
     "data.batch_tokens=64",
-    "training.accumulate=2",
-    "training.average=0.9",
+    "training.grad_accumulation=2",
+    "training.ema_decay=0.9",
     "training.evaluate_every=25",
     "training.checkpoint_seconds=0.05",
 )
 MIXERS: dict[str, tuple[str, ...]] = {
-    "rnn": ("model.mixers=rnn", "model.recurrent.learned_start=true"),
+    "rnn": ("model.mixers=rnn", "model.recurrent.learned_initial_state=true"),
     "lstm": ("model.mixers=lstm", "training.precision=bfloat16"),
-    "gru": ("model.mixers=gru", "model.recurrent.reset=before"),
+    "gru": ("model.mixers=gru", "model.recurrent.reset_after=false"),
     "attention": (
         "model.mixers=attention",
         "model.attention.heads=2",

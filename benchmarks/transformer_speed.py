@@ -87,9 +87,9 @@ def ours(size: Size) -> Subject:
         "model.attention.heads": size.heads,
         "model.dropout": 0.0,
         "model.positions.kind": "learned",  # the plain model's
-        "model.tied": True,
+        "model.tie_embeddings": True,
         "model.projection_bias": False,
-        "data.context": size.context,
+        "data.context_length": size.context,
         "data.batch_tokens": size.batch * size.context,
         "training.precision": "auto",
     }

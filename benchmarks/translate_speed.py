@@ -44,7 +44,7 @@ def pairs(count: int) -> Examples:
 
 
 def our_training(model: EncoderWithHead, batches: list[ExampleBatch]) -> Callable[[], float]:
-    config = load_config("translate")
+    config = load_config("translation")
     task = SequenceToSequenceObjective(model, MARKS, LengthLimit(60), label_smoothing=0.1)
     optimizer = Optimizer(model, from_tables({"optimizer": {"name": "adamw"}}).optimizer)
     precision = resolve_precision(config.training.precision, torch.device("cpu"))

@@ -24,7 +24,7 @@ COMMANDS = {
     "generate": "Write with a run: on from a text, for a source, of a picture, into gaps; or draw.",
     "predict": "Write a run's answer for each row, picture, recording, clip or map.",
     "inspect": "Look inside a run, or a model before its training.",
-    "transfer": "Compare ways to train on from a run, on your own images.",
+    "compare-finetuning": "Compare ways to train on from a run, on your own images.",
     "import": "Make a run of a model folder of Hugging Face's, or of published weights.",
     "export": "Write a run as a model folder of Hugging Face's.",
     "data": "List, describe or fetch the named data sets.",
@@ -34,7 +34,7 @@ EXAMPLES = {
     "train": (
         "foveal train notes.txt --budget 10m",
         "foveal train notes.txt --model attention model.layers=6 data.tokenizer=bpe",
-        "foveal train reviews.csv data.column=review data.label=mood",
+        "foveal train reviews.csv data.text=review data.label=mood",
         "foveal train train.en,train.de --valid valid.en,valid.de --run translator",
     ),
     "evaluate": ("foveal evaluate translator", "foveal evaluate translator other.tsv --json"),
@@ -52,7 +52,7 @@ EXAMPLES = {
 
 
 for name, purpose in COMMANDS.items():
-    module = f"{name}_" if iskeyword(name) else name
+    module = f"{name}_" if iskeyword(name) else name.replace("-", "_")
     # `foveal data` and `foveal models` have commands of their own: they are apps.
     target = "app" if name in ("data", "models") else module
     more = {}
@@ -103,7 +103,7 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
     more = re.search(r"(?:tried|unable) to allocate (\S+ \w+)", str(error), re.IGNORECASE)
     if more or isinstance(error, MemoryError):  # torch's words on a CPU and on CUDA, and numpy's
         room = f" for {more[1]}" if more else ""
-        return 2, f"not enough memory{room}: take a smaller model, data.context or data.batch_tokens"
+        return 2, f"not enough memory{room}: take a smaller model, data.context_length or data.batch_tokens"
     kind = type(error).__name__
     return 1, f"{kind}: {error} (a fault of foveal's: --debug shows where)"
 

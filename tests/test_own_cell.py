@@ -12,7 +12,7 @@ from foveal.core.signals import Interrupted
 from foveal.training.trainer import Trainer
 from tests.layers.rows import ROWS
 
-SETTINGS = ("model.width=48", "training.budget=60steps", "data.context=32", "data.batch_tokens=512")
+SETTINGS = ("model.width=48", "training.budget=60steps", "data.context_length=32", "data.batch_tokens=512")
 
 
 @pytest.fixture

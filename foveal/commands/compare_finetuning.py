@@ -1,4 +1,4 @@
-"""`foveal compare_finetuning DATA --from RUN`: how much of an encoder to train on, measured on one's own images."""
+"""`foveal compare-finetuning DATA --from RUN`: how much of an encoder to train on, measured on one's own images."""
 
 import shlex
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ from foveal.training.trainer import FinishedError
 from foveal.ui.console import STDOUT, format_duration, log, print_facts, print_json
 from foveal.ui.progress_bar import ProgressBar
 
-SETTINGS_FILE = "transfer.json"
+SETTINGS_FILE = "compare-finetuning.json"
 NEIGHBORS, MAX_TRAINING_IMAGES, MAX_QUERIES = 5, 2000, 500
 """Neighbours that vote; among so many training images at most, for so many held-out ones at most."""
 LR_FACTOR = 0.1
@@ -81,7 +81,7 @@ def compare_finetuning(
     test
         Held-out data for the reported figures; nothing is then cut from DATA.
     run
-        The folder of the four runs; runs/DATA-transfer-N if not given. Given again, it goes on where it was
+        The folder of the four runs; runs/DATA-compare-finetuning-N if not given. Given again, it goes on where it was
         stopped, and what is finished is kept.
     budget
         How long to train each: 90s, 3m, 2000steps, 5epochs.
@@ -91,12 +91,12 @@ def compare_finetuning(
         Print one JSON object with the result on standard output.
     """
     parse_budget(budget)
-    folder = run or default_run_path(data, "transfer")
+    folder = run or default_run_path(data, "compare-finetuning")
     given: dict[str, Any] = {"data": data, "overrides": list(overrides), "from": str(from_), "budget": budget}
     given |= {"valid": valid, "test": test}
     options = ["--from", str(from_), "--budget", budget, "--run", str(folder)]
     options += [f"--{name}={path}" for name, path in (("valid", valid), ("test", test)) if path]
-    again = shlex.join(["foveal", "transfer", data, *overrides, *options])
+    again = shlex.join(["foveal", "compare-finetuning", data, *overrides, *options])
     parts = DataPaths(data, valid, test)
     ways: dict[Strategy, dict[str, Any]] = {}
     try:
@@ -142,7 +142,7 @@ def _feature_similarity(
     held_out = prepared.held_out
     if held_out is None:
         raise UserError(
-            f"{data_paths.data}: no held-out images to measure on: give data.test=0.2, or a set with --test"
+            f"{data_paths.data}: no held-out images to measure on: give data.test_fraction=0.2, or a set with --test"
         )
     (few, right), (among, labels) = (
         _subset(held_out, MAX_QUERIES),
@@ -176,9 +176,9 @@ def _strategy_overrides(loaded: LoadedRun, overrides: tuple[str, ...]) -> dict[S
     """The settings of each, those that are given last."""
     config = loaded.config
     imported = loaded.run.manifest["data"]["data"] is None
-    rate = config.optimizer.rate * (1 if imported else LR_FACTOR)
-    warmup = min(20, config.schedule.warmup)
-    common = [f"optimizer.rate={rate:g}", f"schedule.warmup={warmup}"]
+    rate = config.optimizer.lr * (1 if imported else LR_FACTOR)
+    warmup = min(20, config.schedule.warmup_steps)
+    common = [f"optimizer.lr={rate:g}", f"schedule.warmup_steps={warmup}"]
     norms = any(isinstance(module, BatchNorm2d) for module in loaded.model.modules())
     ways: dict[Strategy, list[str]] = {
         "head": ["training.freeze=encoder"],
@@ -202,7 +202,7 @@ def _train_or_resume(
     train(
         data_paths.data,
         *settings,
-        task="images",
+        task="image-classification",
         from_=base_run,
         valid=data_paths.valid,
         test=data_paths.test,

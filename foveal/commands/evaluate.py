@@ -32,8 +32,8 @@ def evaluate(
     data: str | None = None,
     /,
     *,
-    views: str | None = None,
-    scales: str | None = None,
+    tta: str | None = None,
+    tta_scales: str | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -45,10 +45,10 @@ def evaluate(
         The run folder.
     data
         Other data: a path or a name from `foveal data list`.
-    views
+    tta
         Of a picture: centre, mirrored, moved (a pixel aside too), or ten (corners and centre, mirrored too),
         whose answers are averaged.
-    scales
+    tta_scales
         At which of them: 1, or several as 1,1.125,1.25.
     device
         cpu, cuda, or auto.
@@ -56,7 +56,7 @@ def evaluate(
         Print one JSON object with the scores on standard output.
     """
     with SignalHandler():
-        loaded = with_test_time_views(load(run, resolve_device(device)), views, scales)
+        loaded = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         split, amounts, scores, report = evaluate_run(loaded, data)
     if json:
         more = {} if report is None else report.to_json()

@@ -27,11 +27,11 @@ def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negati
     """
     with SignalHandler():
         loaded = load(run)
-        if loaded.config.task.name != "language":
+        if loaded.config.task.name != "language-model":
             raise UserError(f"{run}: only language models have a form of Hugging Face's to be written in")
         files = tokenizer_files(loaded.processor)
         kind = write_language_model(
-            folder, loaded.model, loaded.config.model, loaded.config.data.context, files
+            folder, loaded.model, loaded.config.model, loaded.config.data.context_length, files
         )
     names = sorted(path.name for path in folder.iterdir())
     print_facts(

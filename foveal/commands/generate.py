@@ -25,10 +25,10 @@ from foveal.tasks.sequence_generation import print_targets, print_targets_of_dat
 from foveal.tasks.session import load
 
 FILE_INPUTS = {
-    "caption": "pictures",
-    "narrate": "clips",
-    "transcribe": "recordings",
-    "reply": "questions about pictures",
+    "captioning": "pictures",
+    "video-captioning": "clips",
+    "speech-recognition": "recordings",
+    "vqa-generate": "questions about pictures",
 }
 """What is read by runs that write of something other than texts."""
 
@@ -72,16 +72,23 @@ def generate(
     with SignalHandler():
         loaded = load(run, resolve_device(device))
         plain = sampling_options == DEFAULT_SAMPLING and tokens is None
-        if out is not None and loaded.config.task.name != "draw":
+        if out is not None and loaded.config.task.name != "image-generation":
             raise UserError(f"--out: {run} writes text, on standard output; leave it out")
         match loaded.config.task.name:
-            case "language":
+            case "language-model":
                 if attention_options.attention is not None:
                     raise UserError(f"--attention: {run} is a language model, which reads no source")
                 print_continuations(
                     loaded, _read_prompts(prompt, input_), tokens, sampling_options, beam_options, json
                 )
-            case "translate" | "transduce" | "caption" | "narrate" | "transcribe" | "reply" as task:
+            case (
+                "translation"
+                | "transduction"
+                | "captioning"
+                | "video-captioning"
+                | "speech-recognition"
+                | "vqa-generate" as task
+            ):
                 if sampling_options.stop or tokens is not None:
                     raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
                 if task not in FILE_INPUTS:
@@ -99,7 +106,7 @@ def generate(
                     print_targets_of_data(
                         loaded, input_, sampling_options, beam_options, attention_options, json
                     )
-            case "mask":
+            case "masked-lm":
                 if (
                     not plain
                     or attention_options != NO_ATTENTION_MAP
@@ -107,7 +114,7 @@ def generate(
                 ):
                     raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")
                 fill_gaps(loaded, _read_prompts(prompt, input_), beam_options.best, json)
-            case "draw":
+            case "image-generation":
                 given = SamplingOptions(seed=sampling_options.seed, samples=sampling_options.samples)
                 others = (prompt, input_, tokens, sampling_options, beam_options, attention_options.head)
                 if others != (None, None, None, given, DEFAULT_BEAM_SEARCH, None):

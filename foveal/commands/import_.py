@@ -63,7 +63,7 @@ def _describe_text_model(imported: ImportedTextModel, path: Path) -> RowsAndJson
     else:
         model = imported.config.encoder
         head = "its own, which guesses masked words" if imported.has_head else "none: give it one by training"
-        following = [("head", head), ("next", f"{train_on} --task classify")]
+        following = [("head", head), ("next", f"{train_on} --task text-classification")]
     rows = [
         ("model", f"{imported.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
         ("weights", f"{parameters:,} parameters, {imported.vocabulary:,} tokens"),
@@ -88,6 +88,6 @@ def _describe_image_network(imported: ImportedImageNetwork, path: Path) -> RowsA
         ("run", str(path)),
         ("next", shell_command("predict", path, "photo.jpg")),
         ("", f"foveal train DATA --from {path}"),
-        ("", f"foveal transfer DATA --from {path}"),
+        ("", f"foveal compare-finetuning DATA --from {path}"),
     ]
     return rows, {"model_type": imported.name, "parameters": parameters, "classes": len(imported.labels)}

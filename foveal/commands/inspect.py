@@ -67,7 +67,7 @@ def inspect(
     view
         What to look at.
     settings
-        Of a model without a run: key.sub=value, such as model.encoder.nonlinearity=tanh.
+        Of a model without a run: key.sub=value, such as model.encoder.network_activation=tanh.
     data
         Other data than a run's held-out part; for a model without a run, in place of random images.
     initialization

@@ -16,17 +16,17 @@ from foveal.ui.console import STDOUT, print_facts, print_json
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-TEXT_ENCODER_TASKS = ("classify", "tag", "mask")
+TEXT_ENCODER_TASKS = ("text-classification", "tagging", "masked-lm")
 ENCODER_ONLY_TASKS = (
     *TEXT_ENCODER_TASKS,
-    "sounds",
-    "series",
-    "steps",
-    "images",
-    "clips",
-    "frames",
-    "answer",
-    "choose",
+    "audio-classification",
+    "series-classification",
+    "series-tagging",
+    "image-classification",
+    "video-classification",
+    "frame-tagging",
+    "vqa",
+    "vqa-multiple-choice",
 )
 """Tasks whose head is no decoder."""
 
@@ -83,7 +83,7 @@ def describe(
         How many; if not given, as published, or 10.
     """
     config = load_config(name) if name in preset_names() else network_config(name)
-    if config.task.name == "images":
+    if config.task.name == "image-classification":
         describe_layers(config, input_, classes, json)
         return
     if input_ is not None or classes is not None:
@@ -104,12 +104,12 @@ def model_components(config: Config) -> list[ModelComponent]:
         return [_stack_component("", model)]
     reader = _encoder_components(encoder)
     if config.task.name in VQA_TASKS:
-        reader += [_stack_component("question", model.question), _stack_component("joint", model.joint)]
+        reader += [_stack_component("question", model.question), _stack_component("joint", model.fusion)]
     return reader if config.task.name in ENCODER_ONLY_TASKS else [*reader, _stack_component("decoder", model)]
 
 
 def _encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
-    if encoder.kind == "volume":
+    if encoder.kind == "conv3d":
         return [ModelComponent("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
     network = ModelComponent("encoder", encoder.network)
     if encoder.kind == "frames":

@@ -30,8 +30,8 @@ def predict(
     *,
     question: tuple[str, ...] = (),
     choice: tuple[str, ...] = (),
-    views: str | None = None,
-    scales: str | None = None,
+    tta: str | None = None,
+    tta_scales: str | None = None,
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -50,10 +50,10 @@ def predict(
         What to ask about the picture DATA; several, --question ... --question ..., are a talk.
     choice
         What a run that chooses is to choose among; several, --choice red --choice blue.
-    views
+    tta
         Of a picture: centre, mirrored, moved (a pixel aside too), or ten (corners and centre, mirrored too),
         whose answers are averaged.
-    scales
+    tta_scales
         At which of them: 1, or several as 1,1.125,1.25.
     device
         cpu, cuda, or auto.
@@ -61,7 +61,7 @@ def predict(
         Print one JSON object on standard output.
     """
     with SignalHandler(), ProgressBar("predicted") as watch:
-        loaded = with_test_time_views(load(run, resolve_device(device)), views, scales)
+        loaded = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         if choice and not question:
             raise UserError("--choice is of a --question: give one, or leave it out")
         if question:

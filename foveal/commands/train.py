@@ -62,8 +62,8 @@ def train(
         folder of recordings with metadata.csv, series .ts .npz, a folder or zip of pictures by class or with
         metadata.csv), two aligned files as `a.en,b.de`, else a name from `foveal data list`.
     overrides
-        Settings over the preset's: key.sub=value, such as model.width=256 optimizer.rate=1e-3; of a table's
-        columns data.column, data.label, data.source, data.target.
+        Settings over the preset's: key.sub=value, such as model.width=256 optimizer.lr=1e-3; of a table's
+        columns data.text, data.label, data.source, data.target.
     task
         What to learn; the model's, or seen from DATA and the settings that name its columns.
     model
@@ -126,10 +126,10 @@ def _print_setup(
     order = train_batches(config, prepared.train)
     task = build_objective(config, network, prepared.processor)
     first = dry_run(network, task, order.batch(0, 0), config)
-    step = first.seconds * config.training.accumulate + first.update_seconds
-    parts = ", ".join(f"{name} {kind.amount(part)}" for name, part in facts.items())
+    step = first.seconds * config.training.grad_accumulation + first.update_seconds
+    parts = ", ".join(f"{name} {kind.describe_size(part)}" for name, part in facts.items())
     outcomes = told.num_outcomes
-    unit = "of the reward missed," if config.task.signal == "reinforce" else "nats"
+    unit = "of the reward missed," if config.task.supervision == "reinforce" else "nats"
     expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
     aside = [("set aside", _skipped_summary(prepared, folder))] if prepared.skipped else []
     pictures = [("pictures", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model is fed them")]
@@ -145,10 +145,10 @@ def _print_setup(
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )
-    steps, rising = _estimate_steps(config, order, step), config.schedule.warmup
+    steps, rising = _estimate_steps(config, order, step), config.schedule.warmup_steps
     timed = parse_budget(config.training.budget).unit == "seconds"
     if steps < 2 * rising and (timed or config.schedule.name != "one-cycle"):
-        log(f"about {steps:,} steps, and the rate rises in {rising} of them: lower schedule.warmup")
+        log(f"about {steps:,} steps, and the rate rises in {rising} of them: lower schedule.warmup_steps")
     if config.training.precision == "bfloat16" and not has_fast_bfloat16(next(network.parameters()).device):
         log("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
 
@@ -169,8 +169,8 @@ def _cost_summary(
     config: Config, batches: Batches, dry_run_result: DryRunResult, step: float, unit: str
 ) -> str:
     """Memory and time, from one measured step."""
-    tokens = batches.batch(0, 0).tokens * config.training.accumulate
-    epoch = step * batches.per_epoch / config.training.accumulate
+    tokens = batches.batch(0, 0).tokens * config.training.grad_accumulation
+    epoch = step * batches.per_epoch / config.training.grad_accumulation
     return (
         f"about {format_bytes(dry_run_result.memory_bytes)} of memory; {1000 * step:.0f} ms a step of {tokens:,} {unit}; "
         f"{format_duration(epoch)} an epoch; {format_duration(step * _estimate_steps(config, batches, step))} without evaluations"
@@ -179,7 +179,7 @@ def _cost_summary(
 
 def _estimate_steps(config: Config, batches: Batches, step: float) -> int:
     """About how many steps of so many seconds the budget is."""
-    budget, accumulate = parse_budget(config.training.budget), config.training.accumulate
+    budget, accumulate = parse_budget(config.training.budget), config.training.grad_accumulation
     if budget.unit == "seconds":
         return max(1, round(budget.amount / step))
     return budget_to_steps(budget, batches.per_epoch, accumulate, batches.batch(0, 0).tokens * accumulate)

@@ -35,47 +35,58 @@ from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.training_screen import TrainingScreen
 
 NEXT_COMMANDS: dict[TaskName, tuple[str, tuple[str, ...]]] = {
-    "language": ("generate", ()),
-    "translate": ("generate", ("--prompt", "TEXT")),
-    "transduce": ("generate", ("--prompt", "TEXT")),
-    "mask": ("generate", ("--prompt", "a text with a [MASK]")),
-    "caption": ("generate", ("--input", "DATA")),
-    "draw": ("generate", ("--samples", "100", "--out", "drawings.png")),
-    "narrate": ("generate", ("--input", "DATA")),
+    "language-model": ("generate", ()),
+    "translation": ("generate", ("--prompt", "TEXT")),
+    "transduction": ("generate", ("--prompt", "TEXT")),
+    "masked-lm": ("generate", ("--prompt", "a text with a [MASK]")),
+    "captioning": ("generate", ("--input", "DATA")),
+    "image-generation": ("generate", ("--samples", "100", "--out", "drawings.png")),
+    "video-captioning": ("generate", ("--input", "DATA")),
 }
 """What a run of a task is for, a command and its options; the others answer: predict."""
 SUGGESTED_VIEWS: dict[TaskName, str] = {
-    **dict.fromkeys(("classify", "tag", "sounds", "series", "steps", "images", "answer"), "confusion"),
-    **dict.fromkeys(("clips", "frames", "narrate"), "filmstrip"),
-    "glimpse": "glimpses",
-    "navigate": "walks",
+    **dict.fromkeys(
+        (
+            "text-classification",
+            "tagging",
+            "audio-classification",
+            "series-classification",
+            "series-tagging",
+            "image-classification",
+            "vqa",
+        ),
+        "confusion",
+    ),
+    **dict.fromkeys(("video-classification", "frame-tagging", "video-captioning"), "filmstrip"),
+    "glimpses": "glimpses",
+    "navigation": "walks",
 }
 """The view of a run that shows best what it has learnt."""
 LOSS_UNITS: dict[TaskName, str] = {
-    "classify": "text",
-    "sounds": "recording",
-    "series": "series",
-    "tag": "word",
-    "steps": "step",
-    "images": "image",
-    "clips": "clip",
-    "frames": "frame",
-    "glimpse": "image",
-    "draw": "image",
-    "answer": "question",
-    "choose": "question",
-    "navigate": "move",
+    "text-classification": "text",
+    "audio-classification": "recording",
+    "series-classification": "series",
+    "tagging": "word",
+    "series-tagging": "step",
+    "image-classification": "image",
+    "video-classification": "clip",
+    "frame-tagging": "frame",
+    "glimpses": "image",
+    "image-generation": "image",
+    "vqa": "question",
+    "vqa-multiple-choice": "question",
+    "navigation": "move",
 }
 """Of what there is a loss, where it is of no token but of a label."""
 LENGTH_UNITS: dict[TaskName, str] = {
-    "transcribe": "frames",
-    "sounds": "frames",
-    "series": "steps",
-    "steps": "steps",
-    "clips": "frames",
-    "frames": "frames",
-    "narrate": "frames",
-    "navigate": "moves",
+    "speech-recognition": "frames",
+    "audio-classification": "frames",
+    "series-classification": "steps",
+    "series-tagging": "steps",
+    "video-classification": "frames",
+    "frame-tagging": "frames",
+    "video-captioning": "frames",
+    "navigation": "moves",
 }
 """What a source's length is counted in, where not in words."""
 WORST_EXAMPLES, MAX_EXAMPLE_LENGTH = 3, 160

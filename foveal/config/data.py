@@ -17,15 +17,15 @@ class ImageConfig(StrictModel):
     """Side of the square, in pixels."""
     channels: Literal[1, 3] = 3
     """Colours, or grey."""
-    batch: PositiveInt = 128
+    batch_size: PositiveInt = 128
     """Images in a batch."""
-    views: Literal["centre", "mirrored", "moved", "ten"] = "centre"
+    tta: Literal["none", "flip", "flip-shift", "ten-crop"] = "none"
     """What is seen of a held-out image, and answers averaged over: the centre, with its mirror image, with
     both a pixel aside, or with the four corners."""
-    scales: str = "1"
+    tta_scales: str = "1"
     """At which scales: `1`, or several as `1,1.125,1.25`."""
 
-    @field_validator("scales")
+    @field_validator("tta_scales")
     @classmethod
     def _numbers(cls, scales: str) -> str:
         for scale in scales.split(","):
@@ -41,14 +41,14 @@ class ImageConfig(StrictModel):
 class AugmentConfig(StrictModel):
     """How the images to train on are changed, each in another way in each epoch."""
 
-    crop: Literal["none", "shift", "reflect", "resized"] = "none"
+    crop: Literal["none", "pad", "reflect-pad", "random-resized"] = "none"
     """Shifted by a few pixels, with the mean colour or the mirror image of the border beyond; or cut from 8 %
     to all of the area and resized (the ResNet recipe)."""
-    shift: Size = 4
+    padding: Size = 4
     """Pixels to each side at most."""
     flip: bool = False
     """Left to right, half of them in one epoch and the others in the next."""
-    jitter: Fraction = 0.0
+    color_jitter: Fraction = 0.0
     """Brightness, contrast and saturation, each by a factor in 1 +- jitter."""
     cutout: Annotated[int, Field(ge=0)] = 0
     """Side of a square that is blotted out."""
@@ -60,11 +60,11 @@ class DataConfig(StrictModel):
     """How text, sound, series and images become batches."""
 
     tokenizer: TokenizerName = "character"
-    vocabulary: Annotated[int, Field(ge=257, le=65536)] = 4096
+    vocab_size: Annotated[int, Field(ge=257, le=65536)] = 4096
     """Size of a BPE vocabulary (the other tokenizers find their own)."""
     target_tokenizer: Literal["same", "character", "byte", "bpe", "word"] = "same"
     """Of the target of a pair, if another kind."""
-    column: str = "text"
+    text: str = "text"
     """The column of a table that holds the text."""
     source: str = "source"
     """The column of the sentence to translate."""
@@ -82,39 +82,39 @@ class DataConfig(StrictModel):
     """The column of the answers to choose among, a list, or texts with bars between them."""
     history: str = "history"
     """The column of what was said before, if there is one; `none` leaves it out."""
-    joint: bool = False
+    shared_vocabulary: bool = False
     """One vocabulary, and one embedding, for source and target."""
-    rate: Annotated[int, Field(ge=1000, le=1_000_000)] = 16_000
+    sample_rate: Annotated[int, Field(ge=1000, le=1_000_000)] = 16_000
     """Samples a second that recordings are brought to."""
-    bins: Annotated[int, Field(ge=1, le=512)] = 80
+    mel_bins: Annotated[int, Field(ge=1, le=512)] = 80
     """Mel bands of a frame."""
-    seconds: PositiveFloat = 60.0
+    max_seconds: PositiveFloat = 60.0
     """Of the longest recording; longer ones are set aside."""
-    longest: Size = 256
+    max_length: Size = 256
     """Tokens of a source or target, steps of a series, frames of a clip: longer ones are set aside, longer
     texts to classify are cut."""
     order: Literal["streams", "windows"] = "windows"
     """Contiguous streams with carried state, or random windows."""
     restart: Fraction = 0.0
     """Chance that a stream's state begins anew at a chunk, so that the model stays able to begin."""
-    context: Size = 128
+    context_length: Size = 128
     """Tokens in a window, or in a chunk of truncated backpropagation."""
     batch_tokens: PositiveInt = 4096
     """Tokens in a batch: batch_tokens // context rows."""
     image: ImageConfig = ImageConfig()
     augment: AugmentConfig = AugmentConfig()
-    valid: Fraction = 0.05
+    valid_fraction: Fraction = 0.05
     """Share held out to choose the best weights, where no --valid is given."""
-    test: Fraction = 0.05
+    test_fraction: Fraction = 0.05
     """Share held out for the reported figure, where neither --valid nor --test is given."""
-    group: str = ""
+    group_pattern: str = ""
     """A pattern (of Python's `re`) of what texts about variants of one thing differ in."""
-    group_of: Literal["text", "name"] = "text"
+    group_by: Literal["text", "file-name"] = "text"
     """Of what that is a pattern: of the texts to be written, or of the names of the files."""
-    hold: Literal["groups", "members"] = "groups"
+    hold_out: Literal["groups", "variants"] = "groups"
     """What is held out of such things: all variants of some, or every third variant of each."""
 
-    @field_validator("group")
+    @field_validator("group_pattern")
     @classmethod
     def _pattern(cls, group: str) -> str:
         try:

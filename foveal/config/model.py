@@ -18,13 +18,13 @@ class AttentionConfig(StrictModel):
 class RecurrentConfig(StrictModel):
     nonlinearity: Literal["tanh", "relu"] = "tanh"
     """The Elman network's."""
-    reset: Literal["before", "after"] = "after"
+    reset_after: bool = True
     """The GRU's reset gate multiplies before the recurrent product (Cho) or after it (cuDNN, torch)."""
-    learned_start: bool = False
+    learned_initial_state: bool = False
 
 
 class ConvolutionConfig(StrictModel):
-    kernel: Size = 3
+    kernel_size: Size = 3
     """Inputs that an output sees."""
     dilations: str = "1"
     """Steps from one of them to the next, a pattern repeated over the layers: `1,2,4,8`."""
@@ -39,26 +39,26 @@ class ConvolutionConfig(StrictModel):
 
 
 class S5Config(StrictModel):
-    states: Size = 64
+    state_size: Size = 64
     """Complex states, half of as many conjugate pairs."""
     blocks: Size = 4
     """Blocks of the first state matrix, each a HiPPO matrix of its own."""
 
 
 class MambaConfig(StrictModel):
-    expansion: Size = 2
+    expand: Size = 2
     """Inner width over the model's."""
-    states: Size = 16
+    state_size: Size = 16
     """States of each inner channel."""
-    kernel: Size = 4
+    conv_kernel: Size = 4
     """Inputs that the short convolution sees."""
 
 
 class ExpertsConfig(StrictModel):
     count: Size = 8
-    active: Size = 2
+    top_k: Size = 2
     """Experts that each vector is sent to."""
-    balance: NonNegativeFloat = 0.01
+    balance_coefficient: NonNegativeFloat = 0.01
     """Coefficient of the load balance in the objective."""
 
 
@@ -75,17 +75,17 @@ class StackConfig(StrictModel):
     layer, one after the other."""
     layers: Size = 2
     width: Size = 256
-    embedding: Annotated[int, Field(ge=-1, le=MAX_SIZE)] = 0
+    embedding_width: Annotated[int, Field(ge=-1, le=MAX_SIZE)] = 0
     """Width of the embedding: 0 is the model's width, -1 is one-hot."""
     embedding_norm: bool = False
     """A norm of what comes in: behind the embedding (RWKV's), or behind added positions (BERT's)."""
-    feedforward: Literal["none", "mlp", "swiglu", "highway", "experts", "channel-mixing"] = "none"
+    feedforward: Literal["none", "mlp", "swiglu", "highway", "moe", "channel-mixing"] = "none"
     expansion: Annotated[float, Field(gt=0, le=1024)] = 4.0
     """Width of the feed-forward layer over the model's (SwiGLU takes 2/3 of it: same parameters)."""
     activation: ActivationName = "gelu"
     """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
     norm: Literal["none", "layer", "rms"] = "none"
-    norm_place: Literal["pre", "post"] = "pre"
+    norm_placement: Literal["pre", "post"] = "pre"
     norm_epsilon: PositiveFloat = 1e-5
     """Added to the variance in every norm."""
     residual: bool = False
@@ -108,14 +108,14 @@ class EncoderStackConfig(StackConfig):
     side, or of the whole width and added where a mixer can't change its width."""
     causal: bool = False
     """Attention sees what came before alone, as in a language model."""
-    summary: Literal["mean", "last", "ends", "class"] = "mean"
+    pooling: Literal["mean", "last", "final-states", "cls"] = "mean"
     """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
     second (where a bidirectional mixer's two directions end); of patches also a class token, a learned
     vector that goes through the stack before them."""
 
 
 EncoderName = Literal[
-    "none", "text", "pyramid", "convolution", "vectors", "image", "patches", "frames", "volume"
+    "none", "text", "pyramid", "convolution", "series", "image", "patches", "frames", "conv3d"
 ]
 
 
@@ -132,12 +132,12 @@ class EncoderConfig(EncoderStackConfig):
     """A network for images, by its published name."""
     stem: Literal["published", "small"] = "published"
     """How it begins; small, for images of about 32 pixels, is one convolution that keeps their size."""
-    nonlinearity: Literal["published", ActivationName] = "published"
+    network_activation: Literal["published", ActivationName] = "published"
     """The network's activation function, if another one."""
-    normalization: Literal["published", "layer", "instance", "group"] = "published"
+    network_norm: Literal["published", "layer", "instance", "group"] = "published"
     """What the network has in place of its batch norms: a norm of each image by itself, over all channels,
     each one, or groups of them."""
-    patch: Size = 4
+    patch_size: Size = 4
     """Side of a patch, in pixels."""
 
 
@@ -145,17 +145,17 @@ class AttentionRNNConfig(StrictModel):
     """A recurrent decoder's cell, and how it reads the memory."""
 
     cell: Literal["rnn", "lstm", "gru"] = "gru"
-    score: Literal["first", "summary", "additive", "dot", "scaled", "general"] = "additive"
+    score: Literal["initial-state", "every-step", "additive", "dot", "scaled-dot", "general"] = "additive"
     """How a state and a vector of the memory are compared. Two do not attend (the bottleneck): summary has
     the memory's at every step, first in the first state alone."""
-    look: Literal["soft", "hard"] = "soft"
+    hard: bool = False
     """At all places by their weights, or at one that is drawn, learned by REINFORCE."""
 
     @model_validator(mode="after")
     def _has_places(self) -> "AttentionRNNConfig":
-        if self.look == "hard" and self.score in ("first", "summary"):
+        if self.hard and self.score in ("initial-state", "every-step"):
             raise ValueError(
-                f"look=hard needs scores of places to draw one: take another than score={self.score}"
+                f"hard=true needs scores of places to draw one: take another than score={self.score}"
             )
         return self
 
@@ -169,7 +169,7 @@ class GlimpsesConfig(StrictModel):
     """Pixels of a glimpse, to a side."""
     scales: Annotated[int, Field(ge=1, le=8)] = 1
     """Squares of a glimpse about one place: each is twice as wide as the one before, of as many pixels."""
-    deviation: PositiveFloat = 0.2
+    std: PositiveFloat = 0.2
     """Of the place that is drawn in training about the one that the model names; the image is 2 wide."""
     reinforce: NonNegativeFloat = 0.01
     """Coefficient of REINFORCE in the objective."""
@@ -190,26 +190,26 @@ class DrawConfig(StrictModel):
 class ModelConfig(StackConfig):
     """The stack that the head stands on, and the encoder before it, if any."""
 
-    tied: bool = False
+    tie_embeddings: bool = False
     """The projection to the vocabulary shares the embedding's table."""
     projection_bias: bool = True
-    initialization: str = "own"
+    initialization: str = "default"
     """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
-    attentive: AttentionRNNConfig = AttentionRNNConfig()
+    attention_rnn: AttentionRNNConfig = AttentionRNNConfig()
     glimpse: GlimpsesConfig = GlimpsesConfig()
     draw: DrawConfig = DrawConfig()
-    pooling: Literal["mean", "last", "max", "attention", "summary"] = "mean"
+    head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
     """How a classifier makes one vector of the memory's; summary is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()
     question: EncoderStackConfig = EncoderStackConfig()
     """What reads the question about an image, and another one what was said before."""
-    joint: EncoderStackConfig = EncoderStackConfig()
+    fusion: EncoderStackConfig = EncoderStackConfig()
     """What sees their vectors and the image's, side by side."""
 
     @field_validator("initialization")
     @classmethod
     def _known(cls, rule: str) -> str:
-        if rule in ("own", "xavier", "kaiming"):
+        if rule in ("default", "xavier", "kaiming"):
             return rule
         try:
             fits = 0 < float(rule) <= MAX_SIZE
@@ -237,11 +237,11 @@ def check_stack(name: str, stack: StackConfig) -> None:
         raise ValueError(
             f"{name}.expansion={stack.expansion:g} of {name}.width={stack.width} leaves no hidden unit"
         )
-    if stack.feedforward == "experts" and experts.active > experts.count:
+    if stack.feedforward == "moe" and experts.top_k > experts.count:
         raise ValueError(
-            f"{name}.experts.active={experts.active} is more than {name}.experts.count={experts.count}"
+            f"{name}.experts.top_k={experts.top_k} is more than {name}.experts.count={experts.count}"
         )
-    if "s5" in stack.mixers and stack.s5.states % stack.s5.blocks:
+    if "s5" in stack.mixers and stack.s5.state_size % stack.s5.blocks:
         raise ValueError(
-            f"{name}.s5.states={stack.s5.states} is not a multiple of {name}.s5.blocks={stack.s5.blocks}"
+            f"{name}.s5.state_size={stack.s5.state_size} is not a multiple of {name}.s5.blocks={stack.s5.blocks}"
         )

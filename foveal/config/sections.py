@@ -9,85 +9,85 @@ from foveal.config.model import EncoderConfig, EncoderName, ModelConfig, check_s
 from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, StrictModel
 
 TaskName = Literal[
-    "language",
-    "translate",
-    "transduce",
-    "transcribe",
-    "sounds",
-    "classify",
-    "tag",
-    "mask",
-    "series",
-    "steps",
-    "images",
-    "glimpse",
-    "draw",
-    "caption",
-    "clips",
-    "frames",
-    "narrate",
-    "answer",
-    "reply",
-    "choose",
-    "navigate",
+    "language-model",
+    "translation",
+    "transduction",
+    "speech-recognition",
+    "audio-classification",
+    "text-classification",
+    "tagging",
+    "masked-lm",
+    "series-classification",
+    "series-tagging",
+    "image-classification",
+    "glimpses",
+    "image-generation",
+    "captioning",
+    "video-classification",
+    "frame-tagging",
+    "video-captioning",
+    "vqa",
+    "vqa-generate",
+    "vqa-multiple-choice",
+    "navigation",
 ]
-VQA_TASKS: tuple[TaskName, ...] = ("answer", "reply", "choose")
+VQA_TASKS: tuple[TaskName, ...] = ("vqa", "vqa-generate", "vqa-multiple-choice")
 """Questions about images."""
 TASK_ENCODERS: dict[TaskName, tuple[EncoderName, ...]] = {
-    "language": ("none",),
-    "translate": ("text",),
-    "transduce": ("text",),
-    "transcribe": ("pyramid", "convolution"),
-    "sounds": ("pyramid", "convolution"),
-    "classify": ("text",),
-    "tag": ("text",),
-    "mask": ("text",),
-    "series": ("vectors",),
-    "steps": ("vectors",),
-    "images": ("image", "patches"),
-    "glimpse": ("none",),
-    "draw": ("none",),
-    "caption": ("image", "patches"),
-    "clips": ("frames", "volume"),
-    "frames": ("frames", "volume"),
-    "narrate": ("frames", "volume"),
-    "answer": ("image", "patches"),
-    "reply": ("image", "patches"),
-    "choose": ("image", "patches"),
-    "navigate": ("text",),
+    "language-model": ("none",),
+    "translation": ("text",),
+    "transduction": ("text",),
+    "speech-recognition": ("pyramid", "convolution"),
+    "audio-classification": ("pyramid", "convolution"),
+    "text-classification": ("text",),
+    "tagging": ("text",),
+    "masked-lm": ("text",),
+    "series-classification": ("series",),
+    "series-tagging": ("series",),
+    "image-classification": ("image", "patches"),
+    "glimpses": ("none",),
+    "image-generation": ("none",),
+    "captioning": ("image", "patches"),
+    "video-classification": ("frames", "conv3d"),
+    "frame-tagging": ("frames", "conv3d"),
+    "video-captioning": ("frames", "conv3d"),
+    "vqa": ("image", "patches"),
+    "vqa-generate": ("image", "patches"),
+    "vqa-multiple-choice": ("image", "patches"),
+    "navigation": ("text",),
 }
 """The kinds of encoder that read what a task is given."""
 
 
 WITHOUT_LABEL_SMOOTHING: dict[TaskName, str] = {
-    "language": "the score of a language model is its loss",
-    "mask": "the score of a language model is its loss",
-    "choose": "the choices are each row's own",
-    "glimpse": "what counts is whether the answer is right",
-    "draw": "there is no label",
-    "navigate": "the moves are those of the path",
+    "language-model": "the score of a language model is its loss",
+    "masked-lm": "the score of a language model is its loss",
+    "vqa-multiple-choice": "the choices are each row's own",
+    "glimpses": "what counts is whether the answer is right",
+    "image-generation": "there is no label",
+    "navigation": "the moves are those of the path",
 }
 """Tasks without label smoothing, and why."""
 
 
 class TaskConfig(StrictModel):
-    name: TaskName = "language"
-    loss: Literal["mean", "sum"] = "mean"
+    name: TaskName = "language-model"
+    reduction: Literal["mean", "sum"] = "mean"
     """Loss per token, or summed over each row's chunk (as in min-char-rnn)."""
-    positions: Literal["all", "last"] = "all"
+    loss_positions: Literal["all", "last"] = "all"
     """Where the loss is taken: at every position or only at a window's last."""
     label_smoothing: Fraction = 0.0
     """Share of the probability that the training target spreads over all words (label smoothing)."""
-    hardest: Annotated[float, Field(gt=0, le=1)] = 1.0
+    select_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of each batch of labelled images that is learned: what is hardest for a small network that learns
     beside."""
-    signal: Literal["imitation", "reinforce"] = "imitation"
+    supervision: Literal["imitation", "reinforce"] = "imitation"
     """What walks are learnt from: the paths of the data, or where one's own walks end."""
 
 
 class OptimizerConfig(StrictModel):
     name: Literal["sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon"] = "adamw"
-    rate: PositiveFloat = 2e-3
+    lr: PositiveFloat = 2e-3
     weight_decay: NonNegativeFloat = 0.0
     momentum: Fraction = 0.9
     beta1: Fraction = 0.9
@@ -105,11 +105,11 @@ class ScheduleConfig(StrictModel):
     name: Literal["constant", "linear", "cosine", "inverse-sqrt", "one-cycle"] = "linear"
     """After the warm-up the rate is held, then falls as named from `decay_start` to the end; inverse-sqrt
     falls with the root of the step right after the warm-up; one-cycle rises until `decay_start`."""
-    warmup: Annotated[int, Field(ge=0)] = 50
+    warmup_steps: Annotated[int, Field(ge=0)] = 50
     """Steps of linear warm-up."""
     decay_start: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Where the fall begins, as a share of all steps."""
-    final: Annotated[float, Field(ge=0, le=1)] = 0.0
+    final_lr_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The last rate as a share of the highest."""
 
 
@@ -126,26 +126,28 @@ class TrainingConfig(StrictModel):
     freeze: FreezeName = "none"
     """What stays as it is while the rest is trained: batch norms with their statistics, all that is below the
     last block too, or the whole encoder."""
-    accumulate: PositiveInt = 1
+    grad_accumulation: PositiveInt = 1
     """Micro-batches added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0
     """Steps between evaluations; 0 means about twelve in all."""
     patience: Annotated[int, Field(ge=0)] = 0
     """Evaluations without progress before stopping early; 0 means never."""
-    average: Fraction = 0.0
+    ema_decay: Fraction = 0.0
     """Decay of the exponential moving average of the weights that is evaluated and kept; 0 means none."""
-    average_last: Annotated[int, Field(ge=0)] = 0
+    average_checkpoints: Annotated[int, Field(ge=0)] = 0
     """Evaluations at which the weights are taken whose mean is evaluated and kept: so many last ones; 0 means
     none."""
     checkpoint_seconds: PositiveFloat = 30.0
     """Longest time between checkpoints."""
-    bad_steps: PositiveInt = 10
+    max_nonfinite_steps: PositiveInt = 10
     """Refused steps in a row (NaN or infinite) before giving up."""
 
     @model_validator(mode="after")
     def _one_average(self) -> "TrainingConfig":
-        if self.average and self.average_last:
-            raise ValueError("training.average and training.average_last are two means: set one of them to 0")
+        if self.ema_decay and self.average_checkpoints:
+            raise ValueError(
+                "training.ema_decay and training.average_checkpoints are two means: set one of them to 0"
+            )
         return self
 
 
@@ -168,7 +170,7 @@ class Config(StrictModel):
         return self
 
 
-NETWORK_SETTINGS = ("network", "stem", "nonlinearity", "normalization")
+NETWORK_SETTINGS = ("network", "stem", "network_activation", "network_norm")
 """Settings of an encoder that are of a named network for images."""
 
 
@@ -190,7 +192,7 @@ def _check_stacks(config: Config) -> None:
         check_stack("model.encoder", model.encoder)
     if name in VQA_TASKS:
         check_stack("model.question", model.question)
-        check_stack("model.joint", model.joint)
+        check_stack("model.fusion", model.fusion)
     fitting = TASK_ENCODERS[name]
     if model.encoder.kind not in fitting:
         need = "no encoder" if fitting == ("none",) else "an encoder of what it reads"
@@ -199,26 +201,30 @@ def _check_stacks(config: Config) -> None:
             f"model.encoder.kind={' or '.join(fitting)}"
         )
     _check_encoder(model.encoder)
-    if model.tied and model.embedding not in (0, model.width):
-        raise ValueError("model.tied needs an embedding as wide as the model: set model.embedding=0")
-    unbalanced = name in ("glimpse", "draw", "navigate")
-    if unbalanced and "experts" in (model.feedforward, model.encoder.feedforward):
+    if model.tie_embeddings and model.embedding_width not in (0, model.width):
+        raise ValueError(
+            "model.tie_embeddings needs an embedding as wide as the model: set model.embedding_width=0"
+        )
+    unbalanced = name in ("glimpses", "image-generation", "navigation")
+    if unbalanced and "moe" in (model.feedforward, model.encoder.feedforward):
         raise ValueError(f"task.name={name} balances no experts: take another model.feedforward, such as mlp")
 
 
 def _check_texts(config: Config) -> None:
     model, data = config.model, config.data
-    if data.joint and data.target_tokenizer != "same":
-        raise ValueError("data.joint is one vocabulary for both sides: leave data.target_tokenizer=same")
-    if data.batch_tokens < data.context:
+    if data.shared_vocabulary and data.target_tokenizer != "same":
+        raise ValueError(
+            "data.shared_vocabulary is one vocabulary for both sides: leave data.target_tokenizer=same"
+        )
+    if data.batch_tokens < data.context_length:
         raise ValueError(
             f"data.batch_tokens={data.batch_tokens} is less than one row of "
-            f"data.context={data.context} tokens"
+            f"data.context_length={data.context_length} tokens"
         )
-    if data.restart and (config.task.name, data.order) != ("language", "streams"):
+    if data.restart and (config.task.name, data.order) != ("language-model", "streams"):
         raise ValueError("data.restart is of streams of text: set data.restart=0, or data.order=streams")
     windowless = "attention" in model.mixers and model.attention.window == 0
-    if config.task.name == "language" and data.order == "streams" and windowless:
+    if config.task.name == "language-model" and data.order == "streams" and windowless:
         raise ValueError(
             "attention without a window can't be carried from chunk to chunk: "
             "set model.attention.window, or data.order=windows"
@@ -227,51 +233,53 @@ def _check_texts(config: Config) -> None:
 
 def _check_images(config: Config) -> None:
     name, encoder, data = config.task.name, config.model.encoder, config.data
-    size, patch = data.image.size, encoder.patch
+    size, patch = data.image.size, encoder.patch_size
     if encoder.kind == "patches" and size % patch:
-        raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch={patch}")
-    if data.augment.crop == "reflect" and data.augment.shift >= size:
+        raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch_size={patch}")
+    if data.augment.crop == "reflect-pad" and data.augment.padding >= size:
         raise ValueError(
-            f"data.augment.shift={data.augment.shift}: the mirror image of a border of {size} pixels is at "
-            f"most {size - 1} wide; lower it, or set data.augment.crop=shift"
+            f"data.augment.padding={data.augment.padding}: the mirror image of a border of {size} pixels is at "
+            f"most {size - 1} wide; lower it, or set data.augment.crop=pad"
         )
-    if data.image.views == "moved" and size == 1:
-        raise ValueError("data.image.views=moved: one pixel has none aside; raise data.image.size")
-    viewed = data.image.views != "centre" or data.image.scales != "1"
+    if data.image.tta == "flip-shift" and size == 1:
+        raise ValueError("data.image.tta=flip-shift: one pixel has none aside; raise data.image.size")
+    viewed = data.image.tta != "none" or data.image.tta_scales != "1"
     several = data.augment.mixup or viewed
-    if name in ("caption", "glimpse", *VQA_TASKS) and several:
+    if name in ("captioning", "glimpses", *VQA_TASKS) and several:
         told = "question" if name in VQA_TASKS else name
         raise ValueError(
-            f"a {told} is of one view of one image: leave out data.augment.mixup, data.image.views and "
-            "data.image.scales"
+            f"a {told} is of one view of one image: leave out data.augment.mixup, data.image.tta and "
+            "data.image.tta_scales"
         )
-    if "volume" in TASK_ENCODERS[name] and (data.augment != AugmentConfig() or viewed):
+    if "conv3d" in TASK_ENCODERS[name] and (data.augment != AugmentConfig() or viewed):
         raise ValueError(
             f"{name} sees the frames of a clip as they are: leave out data.augment.*, "
-            "data.image.views and data.image.scales"
+            "data.image.tta and data.image.tta_scales"
         )
-    if name == "navigate" and (data.augment != AugmentConfig() or data.image != ImageConfig()):
+    if name == "navigation" and (data.augment != AugmentConfig() or data.image != ImageConfig()):
         raise ValueError("a walk sees its map as it is: leave out data.augment.* and data.image.*")
-    if name == "draw" and (several or data.image.channels != 1):
+    if name == "image-generation" and (several or data.image.channels != 1):
         raise ValueError(
             "a drawing is grey and of one view: set data.image.channels=1, and leave out "
-            "data.augment.mixup, data.image.views and data.image.scales"
+            "data.augment.mixup, data.image.tta and data.image.tta_scales"
         )
 
 
 def _check_objective(config: Config) -> None:
     task = config.task
     if task.name in WITHOUT_LABEL_SMOOTHING and task.label_smoothing:
-        raise ValueError(f"task.smoothing: {WITHOUT_LABEL_SMOOTHING[task.name]}; leave it out")
-    if task.hardest < 1 and task.name != "images":
-        raise ValueError(f"task.hardest: of labelled images alone, not of {task.name}; leave it out")
-    if task.signal == "reinforce" and task.name != "navigate":
-        raise ValueError(f"task.signal=reinforce: {task.name} walks nowhere; leave it out")
-    if task.name == "navigate" and config.model.attentive.look == "hard":
-        raise ValueError("a walk draws its moves, not where it looks: set model.attentive.look=soft")
-    if task.name != "language" and (task.loss, task.positions) != ("mean", "all"):
+        raise ValueError(f"task.label_smoothing: {WITHOUT_LABEL_SMOOTHING[task.name]}; leave it out")
+    if task.select_fraction < 1 and task.name != "image-classification":
+        raise ValueError(f"task.select_fraction: of labelled images alone, not of {task.name}; leave it out")
+    if task.supervision == "reinforce" and task.name != "navigation":
+        raise ValueError(f"task.supervision=reinforce: {task.name} walks nowhere; leave it out")
+    if task.name == "navigation" and config.model.attention_rnn.hard:
+        raise ValueError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
+    if task.name != "language-model" and (task.reduction, task.loss_positions) != ("mean", "all"):
         raise ValueError(
-            f"task.loss, task.positions: not of {task.name}, of a language model; leave them out"
+            f"task.reduction, task.loss_positions: not of {task.name}, of a language model; leave them out"
         )
-    if task.loss == "sum" and task.positions == "last":
-        raise ValueError("task.loss=sum adds up a chunk's positions; with task.positions=last use mean")
+    if task.reduction == "sum" and task.loss_positions == "last":
+        raise ValueError(
+            "task.reduction=sum adds up a chunk's positions; with task.loss_positions=last use mean"
+        )

@@ -18,27 +18,27 @@ from foveal.data.video.clip_files import clip_columns, is_clip_data
 
 CONLL_SUFFIXES = (".conllu", ".conll")
 COLUMN_SETTINGS: dict[TaskName, tuple[str, ...]] = {
-    "translate": ("source", "target"),
-    "transduce": ("source", "target"),
-    "classify": ("column", "label"),
-    "tag": ("tags",),
-    "language": ("column",),
-    "mask": ("column",),
-    "transcribe": ("column",),
-    "sounds": ("label",),
-    "series": (),
-    "steps": (),
-    "images": ("label",),
-    "glimpse": ("label",),
-    "draw": (),
-    "caption": ("column",),
-    "clips": ("label",),
-    "frames": (),
-    "narrate": ("column",),
-    "answer": ("question", "answer", "history"),
-    "reply": ("question", "answer", "history"),
-    "choose": ("question", "answer", "choices", "history"),
-    "navigate": (),
+    "translation": ("source", "target"),
+    "transduction": ("source", "target"),
+    "text-classification": ("text", "label"),
+    "tagging": ("tags",),
+    "language-model": ("text",),
+    "masked-lm": ("text",),
+    "speech-recognition": ("text",),
+    "audio-classification": ("label",),
+    "series-classification": (),
+    "series-tagging": (),
+    "image-classification": ("label",),
+    "glimpses": ("label",),
+    "image-generation": (),
+    "captioning": ("text",),
+    "video-classification": ("label",),
+    "frame-tagging": (),
+    "video-captioning": ("text",),
+    "vqa": ("question", "answer", "history"),
+    "vqa-generate": ("question", "answer", "history"),
+    "vqa-multiple-choice": ("question", "answer", "choices", "history"),
+    "navigation": (),
 }
 """The settings `data.*` that name the columns a task reads, those that decide for it first."""
 
@@ -54,7 +54,7 @@ def infer_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     if not path.exists():
         if data in dataset_names():
             return dataset_entry(data).task
-        return "translate" if "," in data else "language"
+        return "translation" if "," in data else "language-model"
     if is_clip_data(split_paths(data)["train"]):
         return _clip_task(data, given_settings)
     if is_image_data(data):
@@ -62,26 +62,26 @@ def infer_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     if is_audio_folder(split_paths(data)["train"]):
         return _audio_task(data, given_settings)
     if any((path / table).is_file() for table in METADATA_FILES):
-        return "transcribe"
+        return "speech-recognition"
     path = Path(split_paths(data)["train"])
     suffix = path.suffix.lower()
     if suffix in CONLL_SUFFIXES:
-        return "tag"
+        return "tagging"
     if path.is_file() and is_series(path):
         return _series_task(path)
     for task, settings in COLUMN_SETTINGS.items():
-        if any(name in given_settings for name in settings if name != "column"):
+        if any(name in given_settings for name in settings if name != "text"):
             return task
     if path.is_file() and suffix in TABLE_SUFFIXES:
         try:
             found = set(column_names(path))
         except UserError:
-            return "language"  # whose reader says what is wrong with the file
-        text = str(given_settings.get("column", "text"))
+            return "language-model"  # whose reader says what is wrong with the file
+        text = str(given_settings.get("text", "text"))
         return next(
             (task for task, columns in _columns_by_task(text).items() if columns <= found), "language"
         )
-    return "language"
+    return "language-model"
 
 
 def _image_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
@@ -89,19 +89,19 @@ def _image_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     path = Path(split_paths(data)["train"])
     single = image_column(path) is not None
     if path.is_file() and not is_zip(path) and not single:
-        return "images"
+        return "image-classification"
     table = path if single else metadata_table(open_folder(str(path)))
     try:
         found = set() if table is None else set(column_names(table))
     except UserError:
-        return "images"  # whose reader says what is wrong with the table
+        return "image-classification"  # whose reader says what is wrong with the table
     question, answer, choices = (
         str(given_settings.get(name, name)) for name in ("question", "answer", "choices")
     )
     if {question, answer} <= found:
-        return "choose" if choices in found else "answer"
-    text, label = str(given_settings.get("column", "text")), str(given_settings.get("label", "label"))
-    return "caption" if text in found and label not in found else "images"
+        return "vqa-multiple-choice" if choices in found else "vqa"
+    text, label = str(given_settings.get("text", "text")), str(given_settings.get("label", "label"))
+    return "captioning" if text in found and label not in found else "image-classification"
 
 
 def _audio_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
@@ -110,18 +110,22 @@ def _audio_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     try:
         found = set() if table is None else set(column_names(table))
     except UserError:
-        return "transcribe"  # whose reader says what is wrong with the table
-    text, label = str(given_settings.get("column", "text")), str(given_settings.get("label", "label"))
-    return "transcribe" if text in found or (table is not None and label not in found) else "sounds"
+        return "speech-recognition"  # whose reader says what is wrong with the table
+    text, label = str(given_settings.get("text", "text")), str(given_settings.get("label", "label"))
+    return (
+        "speech-recognition"
+        if text in found or (table is not None and label not in found)
+        else "audio-classification"
+    )
 
 
 def _clip_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
     """By what is said of clips: of each frame, in a text, or in a label; a setting that is given decides."""
     found = clip_columns(split_paths(data)["train"])
-    if "label" not in given_settings and "column" not in given_settings and "labels" in found:
-        return "frames"
-    text, label = str(given_settings.get("column", "text")), str(given_settings.get("label", "label"))
-    return "narrate" if text in found and label not in found else "clips"
+    if "label" not in given_settings and "text" not in given_settings and "labels" in found:
+        return "frame-tagging"
+    text, label = str(given_settings.get("text", "text")), str(given_settings.get("label", "label"))
+    return "video-captioning" if text in found and label not in found else "video-classification"
 
 
 def _columns_by_task(text: str) -> dict[TaskName, set[str]]:
@@ -141,5 +145,5 @@ def _series_task(path: Path) -> TaskName:
     try:
         first = next(row for row in read_series(path) if isinstance(row, Row))
     except UserError:
-        return "series"  # whose reader says what is wrong with the file
-    return "steps" if "labels" in first.fields else "series"
+        return "series-classification"  # whose reader says what is wrong with the file
+    return "series-tagging" if "labels" in first.fields else "series-classification"

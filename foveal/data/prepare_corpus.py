@@ -83,11 +83,11 @@ def prepare_corpus(
     Errors: UserError names the file, and where it can the line, and how to mend it.
     """
     given = {part: path for part, path in (("valid", valid), ("test", test)) if path is not None}
-    shares = {} if given else {"valid": config.valid, "test": config.test}
+    shares = {} if given else {"valid": config.valid_fraction, "test": config.test_fraction}
     corpus = Corpus(
-        to_split=_open_data(data, config.column, log),
+        to_split=_open_data(data, config.text, log),
         fractions={part: share for part, share in shares.items() if share},
-        provided={part: _open_data(path, config.column, log) for part, path in given.items()},
+        provided={part: _open_data(path, config.text, log) for part, path in given.items()},
     )
     store, skipped = _load_or_build_store(corpus, config, tokenizer, log)
     for part in ("train", *corpus.fractions, *corpus.provided):
@@ -130,7 +130,7 @@ def _load_or_build_store(
     Files that look unchanged are not read again. Else the text is read once to know it (its hash, its
     vocabulary) and, if the cache has no store of that text, a second time to write its tokens.
     """
-    recipe = tokenizer.digest if tokenizer else f"{config.tokenizer}-{config.vocabulary}"
+    recipe = tokenizer.digest if tokenizer else f"{config.tokenizer}-{config.vocab_size}"
     note = cache_folder() / "seen" / f"{corpus.fingerprint(recipe)}.json"
     seen = _read_cache_entry(note)
     if seen and (store := open_token_store(cache_folder() / "tokens" / seen["store"])):
@@ -138,7 +138,7 @@ def _load_or_build_store(
 
     reading = CorpusReader(corpus.documents(), "reading", log)
     training = (piece for part, piece in reading if part == "train")
-    tokenizer = tokenizer or make_tokenizer(config.tokenizer, config.vocabulary, training)
+    tokenizer = tokenizer or make_tokenizer(config.tokenizer, config.vocab_size, training)
     if tokenizer.size < 2:
         raise UserError(
             f"{corpus.to_split.path}: its training part has fewer than two different characters, "
@@ -179,7 +179,7 @@ def _empty_split_error(split: SplitName, data: str, provided: bool, hint: str) -
     if split == "train":
         return (
             f"{data}: no text to train on{hint}; give more text, or keep less of it back "
-            "(data.valid, data.test)"
+            "(data.valid_fraction, data.test_fraction)"
         )
     if provided:
         return f"{data}: none of its characters occur in the training text; give text of the same kind"

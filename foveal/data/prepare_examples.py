@@ -143,9 +143,7 @@ def empty_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
         else ""
     )
     if split == "train":
-        return (
-            f"{data}: no rows to train on{why}; give more, or keep less of them back (data.valid, data.test)"
-        )
+        return f"{data}: no rows to train on{why}; give more, or keep less of them back (data.valid_fraction, data.test_fraction)"
     return f"{data}: no rows for the {split} set{why}; give more, or set data.{split}=0"
 
 
@@ -185,17 +183,19 @@ def _read_splits(
 ) -> dict[str, list[Row]]:
     """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side. Or
     in groups, if the config has some."""
-    shares = {} if len(files) > 1 else {"valid": config.valid, "test": config.test}
+    shares = {} if len(files) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
     shares = {part: share for part, share in shares.items() if share}
     rows: dict[str, list[Row]] = {part: [] for part in SPLITS}
     found = form.read(files["train"], config, skipped)
-    for part, row in split_by_group([*found], config, shares) if config.group else split_rows(found, shares):
+    for part, row in (
+        split_by_group([*found], config, shares) if config.group_pattern else split_rows(found, shares)
+    ):
         rows[part].append(row)
     for part, path in files.items():
         if part != "train":
             rows[part] = list(form.read(path, config, skipped))
     for part in shares:
-        if not rows[part] and not config.group:  # few rows: one source is better than none
+        if not rows[part] and not config.group_pattern:  # few rows: one source is better than none
             sources = sorted({content_key(row) for row in rows["train"]})
             if len(sources) > 1:
                 rows[part] = [row for row in rows["train"] if content_key(row) == sources[0]]

@@ -30,7 +30,7 @@ class PyramidalLSTMEncoder(nn.Module):
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
         x, lengths = self.pyramid(frames, lengths)
-        return make_memory(x, lengths, "times", "ends"), {}
+        return make_memory(x, lengths, "times", "final-states"), {}
 
 
 class ConvSubsamplingEncoder(nn.Module):

@@ -36,16 +36,16 @@ class PatchEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling | Literal["class"] = "mean",
+        summary: EncoderPooling | Literal["cls"] = "mean",
     ):
         super().__init__()
         self.channels, self.patch, self.width = channels, patch, width
-        self.token = nn.Parameter(torch.empty(width)) if summary == "class" else None
+        self.token = nn.Parameter(torch.empty(width)) if summary == "cls" else None
         self.projection = Linear(channels * patch * patch, width)
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = "mean" if summary == "class" else summary
+        self.summary: EncoderPooling = "mean" if summary == "cls" else summary
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

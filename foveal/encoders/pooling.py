@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-EncoderPooling = Literal["mean", "last", "ends"]
+EncoderPooling = Literal["mean", "last", "final-states"]
 
 
 def pool_vectors(

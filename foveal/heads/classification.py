@@ -11,7 +11,7 @@ from foveal.core.tap import TappedModule
 from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.dropout import Dropout
 
-HeadPooling = Literal["mean", "last", "max", "attention", "summary"]
+HeadPooling = Literal["mean", "last", "max", "attention", "encoder"]
 
 
 class ClassificationHead(TappedModule):
@@ -47,7 +47,7 @@ class ClassificationHead(TappedModule):
         return self.projection(features)
 
     def _pool(self, memory: Memory) -> Float[Tensor, "B D"]:
-        if self.pooling == "summary":
+        if self.pooling == "encoder":
             return memory.summary
         vectors, mask = memory.vectors, memory.mask
         any_present = mask.any(1, keepdim=True)

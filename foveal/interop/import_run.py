@@ -58,7 +58,7 @@ def import_run(folder: Path, path: Path, log: Log) -> tuple[Run, ImportedTextMod
         _read_encoder(folder) if model_type == BERT_MODEL_TYPE else _read_language_model(folder)
     )
     files = {f"text/{TOKENIZER_FILE}": tokenizer.to_json().encode()}
-    tables = {"model": found.config.model_dump(), "optimizer": {"rate": TEXT_LR}, **tables}
+    tables = {"model": found.config.model_dump(), "optimizer": {"lr": TEXT_LR}, **tables}
     return _create_imported_run(path, source, found.model_type, found.tensors, files, tables), found
 
 
@@ -91,16 +91,16 @@ def _create_image_run(
     inputs: ImageClassificationProcessor,
 ) -> tuple[Run, ImportedImageNetwork]:
     tables = {
-        **read_preset("images"),
+        **read_preset("image-classification"),
         "data": {
-            "image": {"size": inputs.size, "channels": network.channels, "batch": IMAGE_BATCH},
+            "image": {"size": inputs.size, "channels": network.channels, "batch_size": IMAGE_BATCH},
             "augment": {"crop": "none", "flip": True},
         },
         "model": network.model.model_dump(),
     }
     if any(name.endswith("running_mean") for name in network.tensors):
         tables["training"] = tables["training"] | {"freeze": "norms"}
-    tables["optimizer"] = tables["optimizer"] | {"rate": IMAGE_LR}
+    tables["optimizer"] = tables["optimizer"] | {"lr": IMAGE_LR}
     tables["schedule"] = tables["schedule"] | {"warmup": IMAGE_WARMUP}
     return _create_imported_run(path, source, model_type, network.tensors, inputs.files(), tables), network
 
@@ -123,8 +123,8 @@ def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str,
     found = read_bert(folder, pieces)
     data = {
         "tokenizer": pieces.tokenizer.kind,
-        "context": min(TEXT_CONTEXT, found.context),
-        "longest": found.context,
+        "context_length": min(TEXT_CONTEXT, found.context),
+        "max_length": found.context,
         "batch_tokens": TEXT_BATCH_TOKENS,
     }
-    return found, pieces.tokenizer, {"data": data, "task": {"name": "mask"}}
+    return found, pieces.tokenizer, {"data": data, "task": {"name": "masked-lm"}}

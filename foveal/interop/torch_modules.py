@@ -123,7 +123,7 @@ def _make_cell(module: nn.RNNBase, d_in: int) -> RecurrentCell:
     if isinstance(module, nn.LSTM):
         return LSTM(d_in, module.hidden_size)
     if isinstance(module, nn.GRU):
-        return GRU(d_in, module.hidden_size, "after")
+        return GRU(d_in, module.hidden_size, reset_after=True)
     return Elman(d_in, module.hidden_size, "relu" if module.mode == "RNN_RELU" else "tanh")
 
 

@@ -19,7 +19,7 @@ def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
     where a gate means something by them), tables, norms, recurrent matrices and scans, experts, and frozen
     weights. Since `last` stays small, the first loss is near ln C where features are of size one.
     """
-    if rule == "own":
+    if rule == "default":
         return
     for module in model.modules():
         if isinstance(module, nn.Linear | _ConvNd) and module is not last and module.weight.requires_grad:

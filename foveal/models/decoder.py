@@ -9,7 +9,7 @@ from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.models.stack import MixerFactory, make_embedding, make_embedding_norm, make_last_norm, make_stack
 
-MEMORY_MIXERS = ("cross", "attentive")
+MEMORY_MIXERS = ("cross", "attention-rnn")
 """Mixers that read a memory."""
 
 
@@ -24,7 +24,7 @@ class DecoderMixerFactory(MixerFactory):
                 f"model.mixers={config.mixers} never reads the source: add cross (as in attention+cross), or "
                 "take attentive"
             )
-        self.memory, self.heads, self.attentive = memory, config.attention.heads, config.attentive
+        self.memory, self.heads, self.attention_rnn = memory, config.attention.heads, config.attention_rnn
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -33,9 +33,9 @@ class DecoderMixerFactory(MixerFactory):
     def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
         if kind == "cross":
             return CrossAttention(width, self.heads, self.memory)
-        if kind == "attentive":
-            cell, score, look = self.attentive.cell, self.attentive.score, self.attentive.look
-            return AttentionRNN(cell, d_in, width, self.memory, score, hard=look == "hard")
+        if kind == "attention-rnn":
+            sizes = self.attention_rnn
+            return AttentionRNN(sizes.cell, d_in, width, self.memory, sizes.score, hard=sizes.hard)
         return super().make(kind, d_in, width, layer)
 
 
@@ -63,4 +63,6 @@ def _decoder_lm(
         raise ConfigError("model.embedding_norm needs a norm: set model.norm=layer or model.norm=rms")
     stack = make_stack(mixers, embedding.width, context)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
-    return DecoderLM(embedding, stack, config.width, last, config.tied, first, config.projection_bias)
+    return DecoderLM(
+        embedding, stack, config.width, last, config.tie_embeddings, first, config.projection_bias
+    )

@@ -76,20 +76,22 @@ def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncod
 
     ConfigError for images that patches don't fill, and for a class token that sees nothing.
     """
-    if size % config.patch:
+    if size % config.patch_size:
         raise ConfigError(
-            f"images of {size}x{size} are not filled by patches of {config.patch} pixels: "
+            f"images of {size}x{size} are not filled by patches of {config.patch_size} pixels: "
             "set data.image.size to a multiple of it"
         )
-    token = config.summary == "class"
+    token = config.pooling == "cls"
     if token and (config.causal or (not config.bidirectional and "attention" not in config.mixers)):
         raise ConfigError(
-            "model.encoder.summary=class: the class token stands first, so that it sees no patch through "
+            "model.encoder.pooling=cls: the class token stands first, so that it sees no patch through "
             f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true, and causal=false"
         )
-    places = (size // config.patch) ** 2 + token
+    places = (size // config.patch_size) ** 2 + token
     stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, places)
-    return PatchEncoder(channels, config.patch, stack, config.width, make_last_norm(config), config.summary)
+    return PatchEncoder(
+        channels, config.patch_size, stack, config.width, make_last_norm(config), config.pooling
+    )
 
 
 def audio_encoder(config: EncoderConfig, bins: int) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
@@ -103,9 +105,9 @@ def audio_encoder(config: EncoderConfig, bins: int) -> PyramidalLSTMEncoder | Co
 
 
 def encoder_pooling_of(config: EncoderStackConfig) -> EncoderPooling:
-    if config.summary == "class":
-        raise ConfigError("model.encoder.summary=class: only patches have a class token")
-    return config.summary
+    if config.pooling == "cls":
+        raise ConfigError("model.encoder.pooling=cls: only patches have a class token")
+    return config.pooling
 
 
 class EncoderWithHead(nn.Module):

@@ -121,7 +121,7 @@ def image_encoder(
         encoder = recipe.encoder(channels, small)
     if normalization != "published" and not replace_batch_norm(encoder, normalization):
         raise ConfigError(
-            f"model.encoder.normalization={normalization}: {network} has no batch norms; set it to published"
+            f"model.encoder.network_norm={normalization}: {network} has no batch norms; set it to published"
         )
     return encoder
 
@@ -166,6 +166,6 @@ def _image_network(network: str, nonlinearity: Nonlinearity) -> ImageNetwork | V
         return recipe
     if not isinstance(recipe, SequentialNetwork | ResNet):
         raise ConfigError(
-            f"model.encoder.nonlinearity={nonlinearity}: {network} has its own; leave it as published"
+            f"model.encoder.network_activation={nonlinearity}: {network} has its own; leave it as published"
         )
     return replace(recipe, activation=nonlinearity)

@@ -38,24 +38,26 @@ class MixerFactory:
         config = self.config
         if kind == "rnn":
             return Recurrent(
-                Elman(d_in, width, config.recurrent.nonlinearity), config.recurrent.learned_start
+                Elman(d_in, width, config.recurrent.nonlinearity), config.recurrent.learned_initial_state
             )
         if kind == "lstm":
-            return Recurrent(LSTM(d_in, width), config.recurrent.learned_start)
+            return Recurrent(LSTM(d_in, width), config.recurrent.learned_initial_state)
         if kind == "gru":
-            return Recurrent(GRU(d_in, width, config.recurrent.reset), config.recurrent.learned_start)
+            return Recurrent(
+                GRU(d_in, width, config.recurrent.reset_after), config.recurrent.learned_initial_state
+            )
         if kind == "conv":
             dilations = config.convolution.dilations.split(",")
             return CausalConv1d(
-                d_in, width, config.convolution.kernel, int(dilations[layer % len(dilations)])
+                d_in, width, config.convolution.kernel_size, int(dilations[layer % len(dilations)])
             )
         if kind == "attention":
             rotary = config.positions.kind == "rotary"
             return SelfAttention(width, config.attention.heads, config.attention.window, rotary)
         if kind == "s5":
-            return S5(width, config.s5.states, config.s5.blocks)
+            return S5(width, config.s5.state_size, config.s5.blocks)
         if kind == "mamba":
-            return Mamba(width, config.mamba.expansion, config.mamba.states, config.mamba.kernel)
+            return Mamba(width, config.mamba.expand, config.mamba.state_size, config.mamba.conv_kernel)
         return TimeMixing(width, layer, config.layers)
 
 
@@ -72,7 +74,7 @@ def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stac
     for kind in (name for layer in pattern for name in layer):
         if kind not in mixers.names:
             raise ConfigError(f"{section}.mixers: unknown mixer '{kind}'{suggest(kind, mixers.names)}")
-    around = (config.norm, config.norm_place, config.residual, config.dropout, config.norm_epsilon)
+    around = (config.norm, config.norm_placement, config.residual, config.dropout, config.norm_epsilon)
     blocks: list[nn.Module] = []
     for layer in range(config.layers):
         kinds = pattern[layer % len(pattern)]
@@ -94,9 +96,9 @@ def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stac
 
 
 def make_embedding(config: StackConfig, vocabulary: int) -> Embedding | OneHot:
-    if config.embedding == -1:
+    if config.embedding_width == -1:
         return OneHot(vocabulary)
-    return Embedding(vocabulary, config.embedding or config.width)
+    return Embedding(vocabulary, config.embedding_width or config.width)
 
 
 def make_embedding_norm(config: StackConfig, width: int) -> nn.Module:
@@ -108,7 +110,9 @@ def make_embedding_norm(config: StackConfig, width: int) -> nn.Module:
 
 def make_last_norm(config: StackConfig) -> nn.Module:
     """The norm behind the last block, whose own come first."""
-    return make_norm(config.norm if config.norm_place == "pre" else "none", config.width, config.norm_epsilon)
+    return make_norm(
+        config.norm if config.norm_placement == "pre" else "none", config.width, config.norm_epsilon
+    )
 
 
 def make_stack_feedforward(config: StackConfig) -> nn.Module | None:
@@ -122,8 +126,8 @@ def make_stack_feedforward(config: StackConfig) -> nn.Module | None:
         config.expansion,
         config.activation,
         experts.count,
-        experts.active,
-        experts.balance,
+        experts.top_k,
+        experts.balance_coefficient,
     )
 
 
@@ -139,6 +143,8 @@ def make_positions(config: StackConfig, width: int, context: int) -> AddPosition
         return AddPositions(LearnedPosition(context, width), join, norm)
     if kind == "sinusoidal":
         if width % 2:
-            raise ConfigError(f"sinusoidal positions need an even width, not {width}: set model.embedding")
+            raise ConfigError(
+                f"sinusoidal positions need an even width, not {width}: set model.embedding_width"
+            )
         return AddPositions(SinusoidalPosition(width), join, norm)
     return None

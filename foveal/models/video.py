@@ -13,14 +13,14 @@ def video_encoder(config: EncoderConfig, image: ImageConfig, max_length: int) ->
 
     ConfigError for a network that is unknown, begins from images, or is too deep for such frames.
     """
-    if config.kind == "volume":
+    if config.kind == "conv3d":
         try:
             return Conv3dEncoder(image.channels, config.width, config.layers, image.size)
         except ValueError as error:
             raise ConfigError(f"{error}: lower model.encoder.layers, or raise data.image.size") from None
     name = config.network
     network = image_encoder(
-        name, image.channels, config.stem, config.nonlinearity, image.size, config.normalization
+        name, image.channels, config.stem, config.network_activation, image.size, config.network_norm
     )
     if any(isinstance(module, DataDependentInit) for module in network.modules()):
         raise ConfigError(f"model.encoder.network={name} begins from single images: take one such as lenet-5")

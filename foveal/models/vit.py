@@ -21,13 +21,13 @@ class VisionTransformer:
 
     width: int
     heads: int
-    summary: Literal["class", "mean"] = "class"
+    pooling: Literal["cls", "mean"] = "cls"
 
     def encoder(self, channels: int, small: bool, size: int) -> PatchEncoder:
         return patch_encoder(self.config(4 if small else 16), channels, size)
 
     def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
-        return ClassificationHead(width, classes, "summary", dropout)
+        return ClassificationHead(width, classes, "encoder", dropout)
 
     def config(self, patch: int) -> EncoderConfig:
         """The same as settings of an encoder of patches."""
@@ -44,6 +44,6 @@ class VisionTransformer:
                 "norm": "layer",
                 "norm_epsilon": 1e-6,
                 "residual": True,
-                "summary": self.summary,
+                "pooling": self.pooling,
             }
         )

@@ -78,7 +78,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         self, memory: Memory, targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
         """Features from which each token of the targets is to be told; the head's last state, and `aux`."""
-        inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.start)
+        inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.bos)
         return self.model.head(inputs, self.model.head.start(memory, len(targets)), lengths)
 
     def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
@@ -98,7 +98,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0
     ) -> list[list[Hypothesis]]:
         """The `best` targets of each source by beam search, likeliest first; a beam of 1 is greedy."""
-        prompts = [[self.special_tokens.start]] * len(batch.rows)
+        prompts = [[self.special_tokens.bos]] * len(batch.rows)
         return beam_search(
             self.model.head,
             prompts,
@@ -107,7 +107,7 @@ class SequenceToSequenceObjective(StatelessObjective):
             best=best,
             alpha=alpha,
             memory=self.memory(batch),
-            end_tokens={self.special_tokens.stop},
+            end_tokens={self.special_tokens.eos},
         )
 
     def sample_decode(
@@ -117,9 +117,9 @@ class SequenceToSequenceObjective(StatelessObjective):
         tokens: list[list[int]] = [[] for _ in range(len(texts) * samples)]
         totals, drawn = [0.0] * len(tokens), [Hypothesis((), 0.0, 0.0, "limit")] * len(tokens)
         prompts, memory, end = (
-            [[self.special_tokens.start]] * len(texts),
+            [[self.special_tokens.bos]] * len(texts),
             self.memory(batch),
-            {self.special_tokens.stop},
+            {self.special_tokens.eos},
         )
         for row, token, chance, reason in generate(
             self.model.head,
@@ -149,7 +149,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         targets, lengths = RaggedArray.from_rows([np.array(tokens) for tokens in written]).padded(
             np.arange(len(written))
         )
-        inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.special_tokens.start)
+        inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.special_tokens.bos)
         readers = [
             f"{path}/weights"
             for path, part in self.model.head.named_modules()

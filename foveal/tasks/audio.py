@@ -32,7 +32,9 @@ class SpeechRecognitionTask(SequenceToSequenceTask):
     def _model_for_vocab(self, config: Config, target: int) -> EncoderWithHead:
         encoder = audio_encoder(config.model.encoder, config.data.mel_bins)
         vocabulary = SpecialTokens(target).vocab_size
-        return EncoderWithHead(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
+        return EncoderWithHead(
+            encoder, decoder(config.model, vocabulary, config.data.max_length, encoder.width)
+        )
 
     def summarize(
         self, config: Config, data: PreparedData[SpeechProcessor, SplitData[Examples]]

@@ -95,7 +95,9 @@ class Task(Protocol):
     def model_of_default_size(self, config: Config) -> nn.Module:
         """The model with a vocabulary of the usual size, to be described."""
 
-    def task(self, config: Config, model: Any, processor: Any, preview_examples: Any = None) -> Objective:
+    def objective(
+        self, config: Config, model: Any, processor: Any, preview_examples: Any = None
+    ) -> Objective:
         """`preview_examples` is held-out data to take previews from."""
 
     def train_batches(self, config: Config, data: Any) -> Batches: ...

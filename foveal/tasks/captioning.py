@@ -27,7 +27,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         super().__init__(CaptioningFormat())
 
     def model_for_vocab(self, config: Config, target: int) -> EncoderWithHead:
-        encoder, longest = image_encoder_for(config), config.data.longest
+        encoder, longest = image_encoder_for(config), config.data.max_length
         output_grid(config.model.encoder.network, encoder, config.data.image.size)  # or it is refused
         return EncoderWithHead(
             encoder, decoder(config.model, SpecialTokens(target).vocab_size, longest, encoder.width)

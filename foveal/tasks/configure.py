@@ -24,34 +24,41 @@ from foveal.training.plan import parse_budget
 from foveal.ui.console import log
 
 DEFAULT_PRESETS: dict[TaskName, str] = {
-    "language": "demo",
-    "translate": "translate",
-    "transduce": "transduce",
-    "transcribe": "listen",
-    "sounds": "sounds",
-    "classify": "classify",
-    "tag": "tag",
-    "mask": "mask",
-    "series": "series",
-    "steps": "steps",
-    "images": "images",
-    "glimpse": "glimpse",
-    "draw": "draw",
-    "caption": "caption",
-    "clips": "clips",
-    "frames": "frames",
-    "narrate": "narrate",
-    "answer": "answer",
-    "reply": "reply",
-    "choose": "choose",
-    "navigate": "navigate",
+    "language-model": "demo",
+    "translation": "translation",
+    "transduction": "transduction",
+    "speech-recognition": "speech-recognition",
+    "audio-classification": "audio-classification",
+    "text-classification": "text-classification",
+    "tagging": "tagging",
+    "masked-lm": "masked-lm",
+    "series-classification": "series-classification",
+    "series-tagging": "series-tagging",
+    "image-classification": "image-classification",
+    "glimpses": "glimpses",
+    "image-generation": "draw",
+    "captioning": "captioning",
+    "video-classification": "video-classification",
+    "frame-tagging": "frame-tagging",
+    "video-captioning": "video-captioning",
+    "vqa": "vqa",
+    "vqa-generate": "vqa-generate",
+    "vqa-multiple-choice": "vqa-multiple-choice",
+    "navigation": "navigation",
 }
 """The preset of a task where none is given."""
-PROCESSOR_SETTINGS = ("tokenizer", "vocabulary", "target_tokenizer", "joint", "rate", "bins")
+PROCESSOR_SETTINGS = (
+    "tokenizer",
+    "vocab_size",
+    "target_tokenizer",
+    "shared_vocabulary",
+    "sample_rate",
+    "mel_bins",
+)
 """Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
 STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
 """Settings of any stack on which its weights depend."""
-IMAGE_ENCODERS = ("image", "patches", "frames", "volume")
+IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
 """Encoders of images."""
 
 
@@ -66,18 +73,20 @@ def load_training_config(
     """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
     else the task's, which is seen from DATA where none is said. A network's name is `images` with it."""
     named = _column_settings(overrides)
-    if task == "classify" and is_image_data(data):
-        task = "images"
-    elif task == "classify" and Path(data).is_dir() and is_audio_folder(split_paths(data)["train"]):
-        task = "sounds"
+    if task == "text-classification" and is_image_data(data):
+        task = "image-classification"
+    elif (
+        task == "text-classification" and Path(data).is_dir() and is_audio_folder(split_paths(data)["train"])
+    ):
+        task = "audio-classification"
     settings = [f"training.budget={budget}"] if budget else []
     settings += [f"task.name={task}"] if task else []
     if model in NETWORKS and model not in preset_names():
-        if task not in (None, "images"):
+        if task not in (None, "image-classification"):
             raise UserError(f"--model {model} labels images; to {task}, set model.encoder.network={model}")
-        preset, published = "images", network_overrides(model)
+        preset, published = "image-classification", network_overrides(model)
     elif base_run is not None and model is None and _reuses_language_model(base_run, task):
-        preset, published = DEFAULT_PRESETS[task or "classify"], encoder_overrides(base_run)
+        preset, published = DEFAULT_PRESETS[task or "text-classification"], encoder_overrides(base_run)
     else:
         begun = None if base_run is None else str(base_run.path / "config.toml")
         preset, published = model or begun or DEFAULT_PRESETS[task or infer_task(data, named)], []
@@ -101,7 +110,9 @@ def network_overrides(name: str) -> list[str]:
 
 def _reuses_language_model(base_run: Run, task: TaskName | None) -> bool:
     """Whether a language model is to read texts for another task."""
-    return base_run.config.task.name == "language" and task is not None and "text" in TASK_ENCODERS[task]
+    return (
+        base_run.config.task.name == "language-model" and task is not None and "text" in TASK_ENCODERS[task]
+    )
 
 
 def encoder_overrides(run: Run) -> list[str]:
@@ -111,20 +122,20 @@ def encoder_overrides(run: Run) -> list[str]:
     Raises `UserError` where tokens are one-hot.
     """
     config = run.config
-    if config.model.embedding == -1:
+    if config.model.embedding_width == -1:
         raise UserError(
             f"{run.path}: its tokens are one-hot, which leaves no room for the mark that ends a text: train "
-            "the language model with model.embedding=64, say"
+            "the language model with model.embedding_width=64, say"
         )
     learned = config.model.positions.kind == "learned"
-    longest = [f"data.longest={config.data.context}"] if learned else []
-    tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocabulary={config.data.vocabulary}"
+    longest = [f"data.max_length={config.data.context_length}"] if learned else []
+    tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocab_size={config.data.vocab_size}"
     reading = "kind=text", "causal=true", "bidirectional=false", "summary=last"
     stack = config.model.model_dump(include=STACK_WEIGHT_SETTINGS)
     return [
         *longest,
         *tokens,
-        "model.pooling=last",
+        "model.head_pooling=last",
         *(f"model.encoder.{setting}" for setting in (*reading, *_as_overrides(stack))),
     ]
 
@@ -151,7 +162,7 @@ def _check_architecture(base_run: Run, config: Config) -> None:
     """UserError if the weights of `base_run` do not fit: all of them for its own task, else the encoder's."""
     own, old = config.model, base_run.config.model
     same_task = config.task.name == base_run.config.task.name
-    if same_task or base_run.config.task.name != "language":
+    if same_task or base_run.config.task.name != "language-model":
         fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
             not same_task or _architecture_settings(own) == _architecture_settings(old)
         )
@@ -198,4 +209,4 @@ def _encoder_image_shape(config: Config) -> tuple[int, int]:
     """What of images the weights of an encoder depend on: convolutions and patches go over any size, but
     what is made of a frame are all places of its map."""
     image, kind = config.data.image, config.model.encoder.kind
-    return image.channels if kind in IMAGE_ENCODERS else 0, image.size if kind in ("frames", "volume") else 0
+    return image.channels if kind in IMAGE_ENCODERS else 0, image.size if kind in ("frames", "conv3d") else 0

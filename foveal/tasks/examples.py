@@ -30,7 +30,7 @@ def default_vocab_size(config: Config) -> int:
 def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
     """The encoder of a tokenizer's texts; of usual ones, if none is given."""
     size = default_vocab_size(config) if source is None else source.size
-    return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.longest)
+    return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.max_length)
 
 
 class ExampleTask(ABC):
@@ -83,7 +83,9 @@ class ExampleTask(ABC):
     def model_of_default_size(self, config: Config) -> nn.Module: ...
 
     @abstractmethod
-    def task(self, config: Config, model: Any, processor: Any, preview_examples: Any = None) -> Objective: ...
+    def objective(
+        self, config: Config, model: Any, processor: Any, preview_examples: Any = None
+    ) -> Objective: ...
 
     @abstractmethod
     def summarize(self, config: Config, data: PreparedData[Any, Any]) -> TaskSummary: ...

@@ -37,35 +37,37 @@ class ImageClassificationTask(ImageTask, ClassificationTask):
         reader, size = config.model.encoder, config.data.image.size
         if reader.kind == "patches":
             return super().head(config, encoder, classes)
-        return image_head(reader.network, encoder, size, classes, config.model.dropout, reader.nonlinearity)
+        return image_head(
+            reader.network, encoder, size, classes, config.model.dropout, reader.network_activation
+        )
 
     def model_for_classes(self, config: Config, encoder: Any, classes: int) -> EncoderWithHead:
         model = super().model_for_classes(config, encoder, classes)
-        if config.task.hardest == 1:
+        if config.task.select_fraction == 1:
             return model
         small, size = PROXY_NETWORK.encoder(config.data.image.channels, small=True), config.data.image.size
         if min(small.grid(size)) < 1:
             raise ConfigError(
-                f"task.hardest: images of {size}x{size} are too small for its proxy: "
-                "raise data.image.size, or leave task.hardest out"
+                f"task.select_fraction: images of {size}x{size} are too small for its proxy: "
+                "raise data.image.size, or leave task.select_fraction out"
             )
         return ModelWithProxy(
             model, EncoderWithHead(small, PROXY_NETWORK.head(small.width, (1, 1), classes, 0.0))
         )
 
-    def task(
+    def objective(
         self, config: Config, model: EncoderWithHead, processor: Any, preview_examples: Any = None
     ) -> ClassificationObjective:
         if isinstance(model, ModelWithProxy):
             return SelectiveObjective(
-                model, processor.labels, config.task.label_smoothing, config.task.hardest
+                model, processor.labels, config.task.label_smoothing, config.task.select_fraction
             )
-        return super().task(config, model, processor, preview_examples)
+        return super().objective(config, model, processor, preview_examples)
 
     def predict_with_probabilities(
         self, config: Config, model: Any, processor: Any, examples: Any, progress: ProgressCallback
     ) -> tuple[list[str], list[float] | None]:
-        work, order = self.task(config, model, processor), self.example_batches(config, examples)
+        work, order = self.objective(config, model, processor), self.example_batches(config, examples)
         names, sure = [], []
         for batch in iterate_batches(order, progress):
             highest = work.predict_batch(batch).max(1)

@@ -20,7 +20,7 @@ def image_encoder_for(config: Config) -> ImageEncoder | PatchEncoder:
         return patch_encoder(encoder, image.channels, image.size)
     network, stem = encoder.network, encoder.stem
     return image_encoder(
-        network, image.channels, stem, encoder.nonlinearity, image.size, encoder.normalization
+        network, image.channels, stem, encoder.network_activation, image.size, encoder.network_norm
     )
 
 
@@ -29,7 +29,7 @@ class ImageTask(ExampleTask, ABC):
 
     def train_batches(self, config: Config, data: Any) -> ImageTrainBatches:
         return ImageTrainBatches(
-            data.examples, config.data.image.batch, config.data.augment, config.training.seed
+            data.examples, config.data.image.batch_size, config.data.augment, config.training.seed
         )
 
     def example_batches(self, config: Config, examples: ImageExamples) -> ImageEvalBatches:

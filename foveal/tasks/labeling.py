@@ -40,7 +40,7 @@ class LabelingTask(ExampleTask, ABC):
         self, config: Config, model: Any, processor: Any, examples: Examples, progress: ProgressCallback
     ) -> list[list[str]]:
         """The labels of each source, in their order."""
-        work, order = self.task(config, model, processor), self.example_batches(config, examples)
+        work, order = self.objective(config, model, processor), self.example_batches(config, examples)
         outputs: list[list[str]] = [[]] * len(examples)
         for batch in iterate_batches(order, progress):
             for row, numbers in zip(batch.rows.tolist(), self.predicted_ids(work, batch), strict=True):
@@ -72,9 +72,9 @@ class ClassificationTask(LabelingTask, ABC):
     default_classes = 2
 
     def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
-        return ClassificationHead(encoder.width, classes, config.model.pooling, config.model.dropout)
+        return ClassificationHead(encoder.width, classes, config.model.head_pooling, config.model.dropout)
 
-    def task(
+    def objective(
         self, config: Config, model: EncoderWithHead, processor: Any, preview_examples: Any = None
     ) -> ClassificationObjective:
         return ClassificationObjective(model, processor.labels, config.task.label_smoothing)
@@ -106,7 +106,7 @@ class TaggingTask(LabelingTask, ABC):
     def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
         return TaggingHead(encoder.width, classes, config.model.dropout)
 
-    def task(
+    def objective(
         self, config: Config, model: EncoderWithHead, processor: Any, preview_examples: Any = None
     ) -> TaggingObjective:
         return TaggingObjective(model, processor.labels, config.task.label_smoothing)

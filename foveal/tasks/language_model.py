@@ -37,7 +37,7 @@ def prepare(
 def prepare_held_out(
     config: Config, data: str, processor: Tokenizer, log: Log
 ) -> tuple[TokenArray, dict[str, Any]]:
-    return text.prepare_eval_corpus(data, config.data.column, processor, log)
+    return text.prepare_eval_corpus(data, config.data.text, processor, log)
 
 
 def load_processor(folder: Path) -> Tokenizer:
@@ -49,11 +49,11 @@ def processor_files(processor: Tokenizer) -> dict[str, bytes]:
 
 
 def model(config: Config, processor: Tokenizer) -> DecoderLM:
-    return language_model(config.model, processor.size, config.data.context)
+    return language_model(config.model, processor.size, config.data.context_length)
 
 
 def model_of_default_size(config: Config) -> DecoderLM:
-    return language_model(config.model, DEFAULT_VOCAB_SIZE, config.data.context)
+    return language_model(config.model, DEFAULT_VOCAB_SIZE, config.data.context_length)
 
 
 def objective(
@@ -62,22 +62,24 @@ def objective(
     """Previews need no data: the model writes from nothing."""
     carry = config.data.order == "streams"
     return LanguageModelObjective(
-        model, processor, carry, config.task.loss, config.task.positions, config.training.seed
+        model, processor, carry, config.task.reduction, config.task.loss_positions, config.training.seed
     )
 
 
 def train_batches(config: Config, data: TokenArray) -> StreamBatches | WindowBatches:
     """The batches of training, micro-batches of the configured number of tokens."""
     sizes, training = config.data, config.training
-    rows = sizes.batch_tokens // sizes.context
+    rows = sizes.batch_tokens // sizes.context_length
     if sizes.order == "streams":
-        return StreamBatches(data, rows, sizes.context, training.seed, training.accumulate, sizes.restart)
-    return WindowBatches(data, rows, sizes.context, training.seed)
+        return StreamBatches(
+            data, rows, sizes.context_length, training.seed, training.grad_accumulation, sizes.restart
+        )
+    return WindowBatches(data, rows, sizes.context_length, training.seed)
 
 
 def eval_batches(config: Config, data: TokenArray) -> TokenEvalBatches:
     """The whole of a held-out text, chunk by chunk."""
-    return TokenEvalBatches(data, EVAL_ROWS, config.data.context)
+    return TokenEvalBatches(data, EVAL_ROWS, config.data.context_length)
 
 
 def summarize(config: Config, data: text.PreparedCorpus) -> TaskSummary:

@@ -60,12 +60,12 @@ def model_of_default_size(config: Config) -> EncoderWithHead:
 
 def _model_for_vocab(config: Config, tokens: int) -> EncoderWithHead:
     sizes, vocabulary = config.model.encoder, SpecialTokens(tokens).vocab_size
-    encoder = text_encoder(sizes, vocabulary, config.data.longest)
+    encoder = text_encoder(sizes, vocabulary, config.data.max_length)
     table = None
-    if config.model.tied:
+    if config.model.tie_embeddings:
         if not isinstance(encoder.embedding, Embedding) or encoder.embedding.width != encoder.width:
             raise ConfigError(
-                "model.tied needs an embedding as wide as the encoder: set model.encoder.embedding=0"
+                "model.tie_embeddings needs an embedding as wide as the encoder: set model.encoder.embedding_width=0"
             )
         table = encoder.embedding.table
     return EncoderWithHead(
@@ -82,24 +82,24 @@ def objective(
     """A preview fills the gaps of the first words that are `preview_examples`."""
     if preview_examples is None:
         return MaskedLMObjective(model, processor)
-    window = min(PREVIEW_TOKENS, config.data.context)
+    window = min(PREVIEW_TOKENS, config.data.context_length)
     return MaskedLMObjective(
         model, processor, MaskedBatches.for_evaluation(preview_examples, 1, window).batch(0, 0)
     )
 
 
 def train_batches(config: Config, data: TokenizedText) -> MaskedBatches:
-    """Windows of `data.context` tokens, the marks among them, with other gaps in each epoch."""
-    return MaskedBatches.for_training(data, _rows(config), config.data.context, config.training.seed)
+    """Windows of `data.context_length` tokens, the marks among them, with other gaps in each epoch."""
+    return MaskedBatches.for_training(data, _rows(config), config.data.context_length, config.training.seed)
 
 
 def eval_batches(config: Config, data: TokenizedText) -> MaskedBatches:
     """The whole of a held-out text, with the same gaps each time."""
-    return MaskedBatches.for_evaluation(data, _rows(config), config.data.context)
+    return MaskedBatches.for_evaluation(data, _rows(config), config.data.context_length)
 
 
 def _rows(config: Config) -> int:
-    return config.data.batch_tokens // config.data.context
+    return config.data.batch_tokens // config.data.context_length
 
 
 def summarize(config: Config, data: PreparedData[Tokenizer, TokenizedText]) -> TaskSummary:

@@ -85,10 +85,10 @@ def _generate_and_print(
         batch = order.batch(0, index)
         rows = batch.rows.tolist()
         if sampling_options == DEFAULT_SAMPLING:
-            hypotheses = task.write(batch, beam_options.beam or EVAL_BEAM, beam_options.best, alpha)
+            hypotheses = task.beam_decode(batch, beam_options.beam or EVAL_BEAM, beam_options.best, alpha)
         else:
             texts = [sources[row] for row in rows]
-            hypotheses = task.draw(batch, texts, sampling_options.sampling, sampling_options.samples)
+            hypotheses = task.sample_decode(batch, texts, sampling_options.sampling, sampling_options.samples)
         for row, ranked in zip(rows, hypotheses, strict=True):
             found[row] = ranked
     seconds = time.perf_counter() - began
@@ -106,7 +106,7 @@ def _generate_and_print(
 
 def _encode_sources(loaded: LoadedRun, sources: list[str]) -> Examples:
     rows = [loaded.processor.encode_source(source.strip()) for source in sources]
-    longest = loaded.config.data.longest
+    longest = loaded.config.data.max_length
     for number, (source, row) in enumerate(zip(sources, rows, strict=True), 1):
         if not source.strip():
             raise UserError(

@@ -25,7 +25,7 @@ class SeriesTask(LabelingTask, ABC):
 
     def encoder(self, config: Config, processor: SeriesProcessor | None = None) -> SeriesEncoder:
         channels = DEFAULT_CHANNELS if processor is None else processor.channels
-        return series_encoder(config.model.encoder, channels, config.data.longest)
+        return series_encoder(config.model.encoder, channels, config.data.max_length)
 
     def summarize(
         self, config: Config, data: PreparedData[SeriesProcessor, SplitData[Examples]]

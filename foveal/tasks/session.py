@@ -54,7 +54,7 @@ def build_objective(
     config: Config, model: nn.Module, processor: Any, preview_examples: Any = None
 ) -> Objective:
     """The task; previews are taken from `preview_examples`, held-out data."""
-    return task_of(config).task(config, model, processor, preview_examples)
+    return task_of(config).objective(config, model, processor, preview_examples)
 
 
 def train_batches(config: Config, data: Any) -> Batches:
@@ -127,7 +127,7 @@ def _absolute_paths(name: str | None) -> str | None:
 
 def prepare_run_data(run: Run, log: Callable[[str], None]) -> PreparedData[Any, Any]:
     """The data of a run as it was; UserError if it has changed since, or the run was imported."""
-    facts = run.facts["data"]
+    facts = run.manifest["data"]
     if facts["data"] is None:
         raise UserError(
             f"{run.path}: imported, so it has no data of its own: name some, or train a new run with "

@@ -36,12 +36,12 @@ TextTargetProcessor = TextPairProcessor | SpeechProcessor | CaptioningProcessor 
 Metric = Callable[[list[str], list[str]], MetricResult]
 """References and outputs to a score."""
 METRICS: dict[TaskName, tuple[Metric, ...]] = {
-    "translate": (bleu, chrf),
-    "caption": (chrf, bleu, exact_match),
-    "narrate": (chrf, bleu, exact_match),
-    "reply": (exact_match, chrf),
-    "transduce": (exact_match, wer, cer),
-    "transcribe": (exact_match, wer, cer),
+    "translation": (bleu, chrf),
+    "captioning": (chrf, bleu, exact_match),
+    "video-captioning": (chrf, bleu, exact_match),
+    "vqa-generate": (exact_match, chrf),
+    "transduction": (exact_match, wer, cer),
+    "speech-recognition": (exact_match, wer, cer),
 }
 """By the first of them the worst examples are found: BLEU says little of a caption of few words."""
 
@@ -49,7 +49,7 @@ METRICS: dict[TaskName, tuple[Metric, ...]] = {
 class SequenceToSequenceTask(ExampleTask, ABC):
     """An encoder, and a generator that reads its memory."""
 
-    def task(
+    def objective(
         self,
         config: Config,
         model: EncoderWithHead,
@@ -66,7 +66,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
                 processor.target.decode,
             )
         marks = SpecialTokens(processor.target.size)
-        drawn = "attentive" in config.model.mixers and config.model.attentive.look == "hard"
+        drawn = "attention-rnn" in config.model.mixers and config.model.attention_rnn.hard
         make = HardAttentionObjective if drawn else SequenceToSequenceObjective
         return make(model, marks, processor.length_limit, config.task.label_smoothing, previews)
 
@@ -102,7 +102,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         examples: Examples,
         progress: ProgressCallback,
     ) -> list[str]:
-        work = self.task(config, model, processor)
+        work = self.objective(config, model, processor)
         # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
         order = self.example_batches(config, examples)
         outputs = [""] * len(examples)

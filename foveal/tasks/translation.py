@@ -25,7 +25,7 @@ class TextToTextTask(SequenceToSequenceTask):
         return self._model_for_vocabs(config, *2 * [default_vocab_size(config)])
 
     def _model_for_vocabs(self, config: Config, source: int, target: int) -> EncoderWithHead:
-        longest = config.data.longest
+        longest = config.data.max_length
         encoder = text_encoder(config.model.encoder, SpecialTokens(source).vocab_size, longest)
         shared = encoder.embedding if config.data.shared_vocabulary else None
         head = decoder(config.model, SpecialTokens(target).vocab_size, longest, encoder.width, shared)

@@ -32,7 +32,7 @@ from foveal.tasks.labeling import ClassificationTask, LabelingTask, TaggingTask,
 
 
 def clip_encoder_for(config: Config) -> FrameEncoder | Conv3dEncoder:
-    return video_encoder(config.model.encoder, config.data.image, config.data.longest)
+    return video_encoder(config.model.encoder, config.data.image, config.data.max_length)
 
 
 class ClipTask(ExampleTask, ABC):
@@ -88,7 +88,9 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
 
     def model_for_vocab(self, config: Config, target: int) -> EncoderWithHead:
         encoder, vocabulary = clip_encoder_for(config), SpecialTokens(target).vocab_size
-        return EncoderWithHead(encoder, decoder(config.model, vocabulary, config.data.longest, encoder.width))
+        return EncoderWithHead(
+            encoder, decoder(config.model, vocabulary, config.data.max_length, encoder.width)
+        )
 
     def eval_batch(self, examples: ClipExamples, rows: NDArray[np.int64]) -> ExampleBatch:
         return load_clip_frames(collate_examples(examples, rows), examples)

@@ -60,7 +60,7 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
     if _has_no_head(tensors):
         raise UserError(
             f"{run.path}: an encoder without a head, so it can only be trained on: "
-            f"foveal train DATA --from {run.path} --task classify (or tag, mask)"
+            f"foveal train DATA --from {run.path} --task text-classification (or tag, mask)"
         )
     load_weights(model, _with_proxy(model, tensors), str(run.weights))
 
@@ -72,7 +72,7 @@ def load_encoder(run: Run, model: nn.Module) -> None:
     A language model is an encoder but for its projection; it knows no marks, which stay as they are.
     """
     encoder, tensors, prefix = model.get_submodule("encoder"), _weights(run), ENCODER_PREFIX
-    if run.config.task.name == "language":
+    if run.config.task.name == "language-model":
         tensors = {
             ENCODER_PREFIX + name: x for name, x in tensors.items() if not name.startswith(PROJECTION_PREFIX)
         }
@@ -93,7 +93,7 @@ def load_encoder(run: Run, model: nn.Module) -> None:
             )
         if wanted > len(own[POSITION_TABLE]):
             raise UserError(
-                f"data.longest={wanted}, but {run.path} knows {len(own[POSITION_TABLE])} positions: lower it"
+                f"data.max_length={wanted}, but {run.path} knows {len(own[POSITION_TABLE])} positions: lower it"
             )
         own[POSITION_TABLE] = own[POSITION_TABLE][:wanted]
     load_weights(encoder, own, str(run.weights))
@@ -121,12 +121,12 @@ def warm_start(run: Run, config: Config, processor: Any, model: nn.Module) -> bo
 
 def _language_model_as_encoder(run: Run, config: Config) -> bool:
     """Whether the run is a language model that is to read texts for another task."""
-    return run.config.task.name == "language" and config.model.encoder.kind == "text"
+    return run.config.task.name == "language-model" and config.model.encoder.kind == "text"
 
 
 def load_initial_weights(run: Run, model: nn.Module) -> None:
     """Fill a new `model` with the run's first weights, where they are not those of the seed."""
-    kept = run.processor / INITIAL_WEIGHTS_FILE
+    kept = run.processor_folder / INITIAL_WEIGHTS_FILE
     if kept.is_file():
         load_weights(model, open_tensors(kept.read_bytes(), str(kept))[0], str(kept))
 

@@ -98,6 +98,6 @@ class CheckpointAverage(WeightAverage):
 
 def make_average(model: nn.Module, config: TrainingConfig) -> WeightAverage | None:
     """As configured; None if the weights themselves are evaluated and kept."""
-    if config.average:
-        return ExponentialMovingAverage(model, config.average)
-    return CheckpointAverage(model, config.average_last) if config.average_last else None
+    if config.ema_decay:
+        return ExponentialMovingAverage(model, config.ema_decay)
+    return CheckpointAverage(model, config.average_checkpoints) if config.average_checkpoints else None

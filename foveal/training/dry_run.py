@@ -60,7 +60,7 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
     activations = sum(size for pointer, size in kept.items() if pointer not in weights)
     total, weight = metrics["loss"]
     # Weights, and what is averaged; of those that are trained a gradient and at most two moments.
-    averaged = config.training.average_last or config.training.average > 0
+    averaged = config.training.average_checkpoints or config.training.ema_decay > 0
     copies = (1 + averaged) * sum(weights.values())
     copies += 3 * sum({p.data_ptr(): p.nbytes for p in model.parameters() if p.requires_grad}.values())
     return DryRunResult(total / weight, seconds, update, copies + activations)
@@ -72,6 +72,6 @@ def _update_seconds(model: nn.Module, config: Config) -> float:
     for _ in range(2):
         started = time.perf_counter()
         norm, _ = optimizer.gradient_stats()
-        optimizer.step(config.optimizer.rate, norm)
+        optimizer.step(config.optimizer.lr, norm)
         seconds = time.perf_counter() - started
     return seconds

@@ -60,15 +60,15 @@ def parse_budget(text: str) -> Budget:
 def lr_at(step: int, plan: Plan | None, schedule: ScheduleConfig, peak_lr: float) -> float:
     """The rate of update number `step` (from 0): warmed up linearly, held, then falling to the end."""
     if schedule.name == "one-cycle":
-        return peak_lr * _one_cycle(step, plan, schedule.final)
-    held = peak_lr * min(1.0, (step + 1) / max(1, schedule.warmup))
+        return peak_lr * _one_cycle(step, plan, schedule.final_lr_fraction)
+    held = peak_lr * min(1.0, (step + 1) / max(1, schedule.warmup_steps))
     if schedule.name == "inverse-sqrt":  # Vaswani et al. 2017, 5.3: its peak is where the warm-up ends
-        return min(held, peak_lr * math.sqrt(max(1, schedule.warmup) / (step + 1)))
+        return min(held, peak_lr * math.sqrt(max(1, schedule.warmup_steps) / (step + 1)))
     if plan is None or step < plan.decay_start:
         return held
     share = (step - plan.decay_start) / (plan.total_steps - plan.decay_start)
     fall = 1 - share if schedule.name == "linear" else _cosine(share)
-    return held * (schedule.final + (1 - schedule.final) * fall)
+    return held * (schedule.final_lr_fraction + (1 - schedule.final_lr_fraction) * fall)
 
 
 def _one_cycle(step: int, plan: Plan | None, final: float) -> float:
@@ -97,7 +97,7 @@ def make_plan(total_steps: int, schedule: ScheduleConfig, decided_at: int = 0) -
         return Plan(total_steps, min(total_steps, decided_at + max(1, rising)), decided_at)
     independent = schedule.name in ("constant", "inverse-sqrt")
     start = total_steps if independent else round(schedule.decay_start * total_steps)
-    return Plan(total_steps, min(total_steps, max(start, schedule.warmup, decided_at)), decided_at)
+    return Plan(total_steps, min(total_steps, max(start, schedule.warmup_steps, decided_at)), decided_at)
 
 
 def budget_to_steps(budget: Budget, per_epoch: int, grad_accumulation: int, tokens_per_step: int) -> int:
@@ -118,7 +118,9 @@ class StepTimer:
         """The plan, if after `step` steps in `elapsed` seconds the rate is about to depend on it."""
         free = {"constant": 1.0, "inverse-sqrt": 1.0, "one-cycle": 0.0}
         share = free.get(self.schedule.name, self.schedule.decay_start)
-        settled = step >= max(self.schedule.warmup, CALIBRATION_STEPS) and elapsed >= share * self.seconds
+        settled = (
+            step >= max(self.schedule.warmup_steps, CALIBRATION_STEPS) and elapsed >= share * self.seconds
+        )
         if not settled and (elapsed < self.seconds or step == 0):
             return None
         left = max(0.0, self.seconds - elapsed)

@@ -26,7 +26,7 @@ class Batch(Protocol):
 class Batches(Protocol):
     """Micro-batches as a pure function of (seed, epoch, index).
 
-    With `training.accumulate = K`, micro-batch `index` belongs to slot `index % K` of a step: its rows
+    With `training.grad_accumulation = K`, micro-batch `index` belongs to slot `index % K` of a step: its rows
     continue those of `index - K`. Where streams begin anew at an epoch, `stream_starts` says so.
     """
 

@@ -63,7 +63,7 @@ class Trainer:
         self.state = snapshot.TrainingState(
             optimizer=Optimizer(model, folder.config.optimizer),
             average=make_average(model, self.config),
-            carries=[None] * self.config.accumulate,
+            carries=[None] * self.config.grad_accumulation,
             metrics=JsonlLog(folder.metrics),
             samples=JsonlLog(folder.samples),
         )
@@ -110,7 +110,7 @@ class Trainer:
         began = time.perf_counter()
         state, progress, config = self.state, self.state.counters, self.config
         step = progress.step
-        micros = range(step * config.accumulate, (step + 1) * config.accumulate)
+        micros = range(step * config.grad_accumulation, (step + 1) * config.grad_accumulation)
         batches = [self.batches.batch(*divmod(micro, self.batches.per_epoch)) for micro in micros]
         rate = lr_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.lr)
         done, state.carries = train_step(
@@ -137,7 +137,7 @@ class Trainer:
         record = {
             "kind": "refused" if done.first_nonfinite else "step",
             "step": progress.step,
-            "epoch": progress.step * config.accumulate / self.batches.per_epoch,
+            "epoch": progress.step * config.grad_accumulation / self.batches.per_epoch,
             "tokens": progress.tokens,
             **done.metrics,
             "objective": done.loss,
@@ -153,11 +153,11 @@ class Trainer:
             return
         record |= {"culprit": done.first_nonfinite, "in_a_row": progress.skipped_steps}
         state.metrics.write(record)
-        self.reporter.skipped_steps(record)
-        if progress.skipped_steps >= config.bad_steps:
+        self.reporter.step_skipped(record)
+        if progress.skipped_steps >= config.max_nonfinite_steps:
             raise RunFailed(
                 f"{progress.skipped_steps} steps in a row gave numbers that are not finite, the last one step "
-                f"{progress.step} in {done.first_nonfinite}; try a lower optimizer.rate"
+                f"{progress.step} in {done.first_nonfinite}; try a lower optimizer.lr"
             )
 
     def _look(self, signals: SignalHandler) -> None:
@@ -252,6 +252,6 @@ class Trainer:
     def _plan_now(self) -> Plan | None:
         if self.budget.unit == "seconds":
             return self.step_timer.plan(self.state.counters.step, self.state.counters.seconds)
-        tokens = self.batches.batch(0, 0).tokens * self.config.accumulate
-        steps = budget_to_steps(self.budget, self.batches.per_epoch, self.config.accumulate, tokens)
+        tokens = self.batches.batch(0, 0).tokens * self.config.grad_accumulation
+        steps = budget_to_steps(self.budget, self.batches.per_epoch, self.config.grad_accumulation, tokens)
         return make_plan(steps, self.folder.config.schedule)

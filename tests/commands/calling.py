@@ -15,8 +15,8 @@ TINY = (
     "model.width=16",
     "model.layers=1",
     "model.attention.heads=2",
-    "model.embedding=0",
-    "data.context=16",
+    "model.embedding_width=0",
+    "data.context_length=16",
     "data.batch_tokens=64",
     "training.evaluate_every=10",
 )

@@ -12,7 +12,7 @@ def test_a_collapse_is_told() -> None:
     write_shapes(count=100)
     rows = "".join(f"{n}.png,picture {n} of many\n" for n in range(100))
     Path("shapes/metadata.csv").write_text(f"file_name,text\n{rows}")
-    told = succeed("train", "shapes", *SMALL, "data.test=0.6", "--budget", "8steps", "--run", "run")
+    told = succeed("train", "shapes", *SMALL, "data.test_fraction=0.6", "--budget", "8steps", "--run", "run")
     assert "collapsed: only " in told.err
     assert "collapsed: only " in succeed("evaluate", "run").out
     assert "alarm" in json.loads(succeed("evaluate", "run", "--json").out)
@@ -22,13 +22,13 @@ def test_what_can_not_be_learned() -> None:
     write_shapes(count=40)
     two = (*SMALL, "--budget", "2steps")
     assert "a caption is of one view" in refuse("train", "shapes", *two, "data.augment.mixup=0.2")
-    assert "a caption is of one view" in refuse("train", "shapes", *two, "data.image.views=ten")
+    assert "a caption is of one view" in refuse("train", "shapes", *two, "data.image.tta=ten-crop")
     assert "too small for model.encoder.network=vgg-16" in refuse(
         "train", "shapes", *two, "model.encoder.network=vgg-16"
     )
     assert "model.encoder.kind=image or patches" in refuse("train", "shapes", *two, "model.encoder.kind=text")
     assert "never reads the source" in refuse("train", "shapes", *two, "model.mixers=gru")
-    assert "no column 'words'" in refuse("train", "shapes", *two, "--task", "caption", "data.column=words")
+    assert "no column 'words'" in refuse("train", "shapes", *two, "--task", "captioning", "data.text=words")
     Path("shapes/metadata.csv").write_text("file_name,text\n" + "".join(f"{n}.png,\n" for n in range(9)))
     assert "'text' is empty; fill it in or leave the row out" in refuse("train", "shapes", *two)
     assert not Path("runs").exists()

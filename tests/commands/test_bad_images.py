@@ -109,7 +109,7 @@ UNLEARNT: dict[Callable[[], None], str] = {
 def test_nothing_to_learn_from(made: Callable[[], None]) -> None:
     made()
     (data,) = Path().glob("data*")
-    assert UNLEARNT[made] in refuse("train", data, "--task", "images", *TWO, "--run", "run")
+    assert UNLEARNT[made] in refuse("train", data, "--task", "image-classification", *TWO, "--run", "run")
     refuse("train", data, *TWO, "--run", "run")  # whatever is seen in it
 
 

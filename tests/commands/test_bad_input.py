@@ -21,10 +21,10 @@ FILES: dict[str, tuple[bytes, list[str]]] = {
     "cut.txt": ("é".encode() * 2000 + b"\xc3", ["cut.txt: cut off", "byte 4000", "get the whole file"]),
     "wide.txt": (ENGLISH.encode("utf-16"), ["wide.txt: UTF-16", "iconv -f UTF-16 -t UTF-8"]),
     "latin.txt": ("é".encode("latin1") * 99, ["latin.txt: not UTF-8 at byte 0", "iconv -f LATIN1"]),
-    "short.txt": (b"abcdefghij\n", ["short.txt: too little text", "set data.valid=0"]),
+    "short.txt": (b"abcdefghij\n", ["short.txt: too little text", "set data.valid_fraction=0"]),
     "rows.jsonl": (
         b'{"text": "hello"}\n{"txet": "world"}\n',
-        ["rows.jsonl, line 2: no column 'text'", "among 'txet'", "data.column=NAME"],
+        ["rows.jsonl, line 2: no column 'text'", "among 'txet'", "data.text=NAME"],
     ),
     "broken.jsonl": (b'{"text": "hello"}\n{"text"\n', ["broken.jsonl, line 2: not JSON"]),
     "rows.csv": (
@@ -75,11 +75,13 @@ def test_folders_with_no_text() -> None:
 
 def test_a_file_shorter_than_the_context() -> None:
     Path("short.txt").write_text("abcdefghij\n")
-    line = train("short.txt", "data.valid=0", "data.test=0")
+    line = train("short.txt", "data.valid_fraction=0", "data.test_fraction=0")
     assert "11 tokens" in line
-    assert "data.context=16 needs at least 17" in line
-    assert "set data.context=5" in line
-    assert "set data.context=" in train("text.txt", "data.context=8000", "data.batch_tokens=8000")
+    assert "data.context_length=16 needs at least 17" in line
+    assert "set data.context_length=5" in line
+    assert "set data.context_length=" in train(
+        "text.txt", "data.context_length=8000", "data.batch_tokens=8000"
+    )
 
 
 def test_held_out_files() -> None:
@@ -88,8 +90,8 @@ def test_held_out_files() -> None:
     Path("digits.txt").write_text("0123456789" * 50)
     line = train("text.txt", "--valid", "digits.txt")
     assert "digits.txt: none of its characters occur in the training text" in line
-    line = train("text.txt", "data.valid=0.6", "data.test=0.5")
-    assert "data.valid=0.6 + data.test=0.5 leaves nothing to train on" in line
+    line = train("text.txt", "data.valid_fraction=0.6", "data.test_fraction=0.5")
+    assert "data.valid_fraction=0.6 + data.test_fraction=0.5 leaves nothing to train on" in line
 
 
 @pytest.mark.parametrize("columns", ["text,label", "text"])
@@ -104,11 +106,11 @@ def test_rows_that_are_all_equal(columns: str) -> None:
 SETTINGS = {
     "modle.width=3": ["unknown key 'modle'", "did you mean 'model'"],
     "model.widht=3": ["unknown key 'model.widht'", "did you mean 'model.width'?"],
-    "data.x=3": ["unknown key 'data.x'", "known: data.", ", data.bins, data.choices"],
+    "data.x=3": ["unknown key 'data.x'", "known: data.", ", data.mel_bins, data.choices"],
     "model.width=wide": ["model.width=wide: expected a whole number"],
     "model.width=1.5": ["model.width=1.5: expected a whole number"],
     "model.dropout=much": ["model.dropout=much: expected a number"],
-    "model.tied=maybe": ["model.tied=maybe: expected true or false"],
+    "model.tie_embeddings=maybe": ["model.tie_embeddings=maybe: expected true or false"],
     "model=lstm": ["model=lstm: expected settings below it, as key.sub=value"],
     "model.width=-1": ["model.width=-1", "greater than 0"],
     "model.width": ["'model.width'", "expected key.sub=value", "model.width=256"],
@@ -116,8 +118,8 @@ SETTINGS = {
     "data.tokenizer=wrod": ["data.tokenizer=wrod", "'character', 'byte', 'bpe', 'word'"],
     "training.budget=3": ["budget '3'", "90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens"],
     "training.budget=soon": ["budget 'soon'", "90s, 3m, 2h"],
-    "optimizer.rate=0": ["optimizer.rate=0", "greater than 0"],
-    "data.batch_tokens=8": ["data.batch_tokens=8", "less than one row", "data.context=16"],
+    "optimizer.lr=0": ["optimizer.lr=0", "greater than 0"],
+    "data.batch_tokens=8": ["data.batch_tokens=8", "less than one row", "data.context_length=16"],
 }
 
 

@@ -25,7 +25,11 @@ MODELS = {
     "feedforward=experts experts.active=0": ["active=0", "greater than 0"],
     "feedforward=mlp expansion=0.01": ["expansion=0.01", "width=16", "no hidden unit"],
     "feedforward=channel-mixing expansion=1e30": ["expansion=1e+30", "less than or equal to 1024"],
-    "feedforward=channel-mixing mixers=rwkv embedding=8": ["of width 8", "width=16", "set model.embedding"],
+    "feedforward=channel-mixing mixers=rwkv embedding=8": [
+        "of width 8",
+        "width=16",
+        "set model.embedding_width",
+    ],
     "mixers=lstm residual=true embedding=8": ["of width 8", "width=16", "a residual"],
     "mixers=mamba positions.kind=learned positions.join=concatenate": ["of width 32", "width=16", "half"],
     "width=15 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 15"],
@@ -64,17 +68,17 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch, error: Except
 
 
 IGNORED = {
-    "task.smoothing=0.1": "task.smoothing: the score of a language model is its loss",
+    "task.label_smoothing=0.1": "task.label_smoothing: the score of a language model is its loss",
     "data.order=windows data.restart=0.1": "data.restart is of streams of text",
     "model.encoder.network=lenet-5": "with model.encoder.kind=none there is none: leave it out",
-    "--task mask model.encoder.stem=small": "stem=small is of networks for images",
-    "--task mask task.positions=last": "task.loss, task.positions: not of mask",
+    "--task masked-lm model.encoder.stem=small": "stem=small is of networks for images",
+    "--task masked-lm task.loss_positions=last": "task.reduction, task.loss_positions: not of mask",
 }
 
 
 @pytest.mark.parametrize("given", IGNORED)
 def test_settings_that_would_do_nothing(given: str) -> None:
-    model = ("--model", "mask") if "mask" in given else TINY
+    model = ("--model", "masked-lm") if "mask" in given else TINY
     assert IGNORED[given] in refuse("train", "text.txt", *model, *given.split())
 
 

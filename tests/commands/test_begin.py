@@ -11,22 +11,22 @@ from tests.commands.test_images import SMALL, write_images
 from tests.commands.test_vqa import SMALL as ASKED
 from tests.commands.test_vqa import check_same_eyes, weights, write_questions
 
-GLIMPSE = (*SMALL, "--model", "glimpse", "model.width=24", "model.glimpse.side=4")
+GLIMPSE = (*SMALL, "--model", "glimpses", "model.width=24", "model.glimpse.side=4")
 
 
 def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     """The network and the statistics of the channels: not what reads the questions."""
     write_questions("shapes", count=20)
-    trained("shapes", *ASKED, "--task", "answer", run="answers", steps=2)
-    more = ("data.label=answer", "model.encoder.network=resnet-20", "optimizer.rate=1e-20")
-    given = ("data.image.size=12", "data.image.batch=20", "--budget", "1steps", "--run", "labels")
-    told = succeed("train", "shapes", "--task", "images", "--from", "answers", *more, *given)
+    trained("shapes", *ASKED, "--task", "vqa", run="answers", steps=2)
+    more = ("data.label=answer", "model.encoder.network=resnet-20", "optimizer.lr=1e-20")
+    given = ("data.image.size=12", "data.image.batch_size=20", "--budget", "1steps", "--run", "labels")
+    told = succeed("train", "shapes", "--task", "image-classification", "--from", "answers", *more, *given)
     assert "the encoder of answers; the head is new" in told.err
     check_same_eyes("labels", "answers")
     captions = (
         "--model",
         "caption-bottleneck",
-        "data.column=answer",
+        "data.text=answer",
         "data.tokenizer=word",
         *more[1:],
         *given[:4],
@@ -41,11 +41,11 @@ def test_a_run_of_captions_goes_on_with_larger_pictures() -> None:
     model = (
         "--model",
         "caption-bottleneck",
-        "data.column=answer",
+        "data.text=answer",
         "data.tokenizer=word",
-        "data.image.batch=20",
+        "data.image.batch_size=20",
     )
-    small = (*model, "model.width=16", "model.embedding=16")
+    small = (*model, "model.width=16", "model.embedding_width=16")
     succeed("train", "shapes", *small, "data.image.size=8", "--budget", "1steps", "--run", "first")
     larger = ("--from", "first", "data.image.size=16", "--budget", "1steps", "--run", "second")
     told = succeed("train", "shapes", *larger)
@@ -57,14 +57,14 @@ def test_a_run_of_captions_goes_on_with_larger_pictures() -> None:
 def test_a_run_without_an_encoder_goes_on_with_its_own_labels_alone() -> None:
     write_images()
     trained("squares", *GLIMPSE, run="first", steps=2)
-    more = ("--from", "first", "--budget", "1steps", "optimizer.rate=1e-20", "--run", "second")
+    more = ("--from", "first", "--budget", "1steps", "optimizer.lr=1e-20", "--run", "second")
     assert "all weights of first" in succeed("train", "squares", *more).err
     first, second = weights("first"), weights("second")
     assert all(torch.allclose(first[name], second[name]) for name in first)
     Path("squares/red").rename("squares/scarlet")
     line = refuse("train", "squares", "--from", "first", "--budget", "1steps")
     assert "first: its labels are not those of the data" in line
-    other = ("--from", "first", "--task", "images", "--model", "images", *SMALL)
+    other = ("--from", "first", "--task", "image-classification", "--model", "image-classification", *SMALL)
     assert "leave out --model" in refuse("train", "squares", *other)
 
 

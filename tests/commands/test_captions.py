@@ -39,30 +39,30 @@ COLOURS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (50, 70, 220)}
 SHAPES = ("bar", "post")
 SMALL = (
     "data.image.size=12",
-    "data.image.batch=20",
+    "data.image.batch_size=20",
     "data.augment.crop=none",
     "data.tokenizer=word",
-    "data.valid=0.1",
-    "data.test=0.1",
+    "data.valid_fraction=0.1",
+    "data.test_fraction=0.1",
     "model.width=64",
-    "model.embedding=0",
+    "model.embedding_width=0",
     "model.layers=1",
     "model.dropout=0",
     "model.attention.heads=2",
-    "task.smoothing=0",
+    "task.label_smoothing=0",
     "optimizer.name=muon",
-    "optimizer.rate=1e-2",
-    "schedule.warmup=5",
-    "training.average=0",
+    "optimizer.lr=1e-2",
+    "schedule.warmup_steps=5",
+    "training.ema_decay=0",
     "training.evaluate_every=20",
 )
 PATCHES = tuple(f"model.encoder.{one}" for one in ("patch=4", "layers=1", "width=32", "attention.heads=2"))
 FORMS = {
-    "bottleneck": ("--model", "caption-bottleneck"),
+    "bottleneck": ("--model", "captioning-bottleneck"),
     "attention": (),
-    "hard": ("--model", "caption-hard"),
-    "transformer": ("--model", "caption-transformer"),
-    "patches": ("--model", "caption-patches", *PATCHES),
+    "hard": ("--model", "captioning-hard-attention"),
+    "transformer": ("--model", "captioning-transformer"),
+    "patches": ("--model", "captioning-patches", *PATCHES),
 }
 
 
@@ -163,7 +163,7 @@ def test_texts_are_written_for_pictures(attending: Path) -> None:
         assert "reads pictures: give --input PATH" in refuse("generate", "run", *wrong)
     assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
     assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
-    assert "for runs of images" in refuse("evaluate", "run", "--views", "ten")
+    assert "for runs of images" in refuse("evaluate", "run", "--tta", "ten")
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "bottleneck"])
@@ -261,7 +261,7 @@ def test_all_texts_of_a_picture_are_references_together() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(form: str) -> None:
     write_shapes(count=60)
-    given = (*FORMS[form], "data.augment.crop=shift", "data.augment.flip=true", "training.average=0.9")
+    given = (*FORMS[form], "data.augment.crop=pad", "data.augment.flip=true", "training.ema_decay=0.9")
     given = (*given, "model.dropout=0.1", "training.evaluate_every=4")
     train("shapes", *given, run="whole", steps=8)
     with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
@@ -278,10 +278,14 @@ def test_an_encoder_that_has_learnt_labels(learnt: Callable[[str], Learnt]) -> N
         colour = [*COLOURS][number % 3]
         Path("labelled", colour).mkdir(parents=True, exist_ok=True)
         shutil.copy(shapes / f"{number}.png", f"labelled/{colour}")
-    images = [one for one in SMALL if one.startswith(("data.image", "data.valid", "data.test", "schedule"))]
+    images = [
+        one
+        for one in SMALL
+        if one.startswith(("data.image", "data.valid_fraction", "data.test_fraction", "schedule"))
+    ]
     trained("labelled", *images, run="labels", steps=4)
     told = succeed(
-        *("train", shapes, *SMALL, "--model", "caption", "--from", "labels", "training.freeze=encoder"),
+        *("train", shapes, *SMALL, "--model", "captioning", "--from", "labels", "training.freeze=encoder"),
         *("--budget", "4steps", "--run", "run"),
     )
     assert "the encoder of labels; the head is new" in told.err

@@ -48,7 +48,7 @@ def encoder_of(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def test_other_classes_of_images(seen: dict[str, torch.Tensor]) -> None:
     """The frozen encoder stays bit for bit, with its running statistics; the labels are the data's."""
-    told = go_on("others", "training.freeze=encoder", "optimizer.rate=0.1", steps=12)
+    told = go_on("others", "training.freeze=encoder", "optimizer.lr=0.1", steps=12)
     assert ENCODER in told
     for name, tensor in encoder_of(tensors("more")).items():
         assert torch.equal(tensor, seen[name]), name
@@ -78,7 +78,7 @@ def test_all_layers_learn_other_classes(seen: dict[str, torch.Tensor]) -> None:
 def test_the_same_classes(seen: dict[str, torch.Tensor]) -> None:
     """All weights are taken, but not for a size that the head was not made for."""
     write_images("again", 40, seed=2)
-    told = go_on("again", "optimizer.rate=1e-9")
+    told = go_on("again", "optimizer.lr=1e-9")
     assert WHOLE in told
     torch.testing.assert_close(
         tensors("more")["head.projection.weight"], seen["head.projection.weight"], rtol=0, atol=1e-6
@@ -101,7 +101,7 @@ def test_images_that_the_encoder_does_not_see(seen: dict[str, torch.Tensor]) -> 
 
 
 def test_images_of_another_size_have_positions_between_those_of_the_patches(here: Path) -> None:
-    token = ("model.encoder.summary=class", "model.pooling=summary")
+    token = ("model.encoder.pooling=cls", "model.head_pooling=encoder")
     train(write_images(), *PATCHES, *token, steps=2)
     go_on("squares", "data.image.size=32", "training.freeze=encoder", steps=1)
     name = "encoder.stack.positioned.position.table"
@@ -121,7 +121,7 @@ def test_other_labels_of_series_and_of_their_steps() -> None:
     draw = np.random.default_rng(0)
     x = draw.normal(size=(300, 2)) + 30
     np.savez("steps.npz", x=x, y=np.where(x[:, 0] > 30, "in", "out"), lengths=np.full(60, 5))
-    told = go_on("steps.npz", "--task", "steps", run="steps")
+    told = go_on("steps.npz", "--task", "series-tagging", run="steps")
     assert ENCODER in told
     why = refuse("train", write_steps(), "--from", "steps")
     assert "1 channels, and the model reads 2" in why

@@ -17,7 +17,16 @@ from tests.commands.test_finetune import SMALL as WORDS
 from tests.commands.test_images import train, write_images
 
 WAYS = ["head", "last-block", "all", "scratch"]
-GIVEN = ("squares", "--from", "first", "data.valid=0.2", "data.test=0.2", "--budget", "3steps", "--run")
+GIVEN = (
+    "squares",
+    "--from",
+    "first",
+    "data.valid_fraction=0.2",
+    "data.test_fraction=0.2",
+    "--budget",
+    "3steps",
+    "--run",
+)
 
 
 @pytest.fixture
@@ -54,7 +63,7 @@ def test_from_one_command_to_a_table() -> None:
     assert [line.split()[0] for line in table.out.splitlines()[:5]] == ["way", *WAYS]
     assert "33 images to train on, 16 a class: little" in table.out
     assert "refuted if" in table.out
-    assert "ways was made with other settings" in refuse("transfer", *GIVEN, "ways", "optimizer.rate=1")
+    assert "ways was made with other settings" in refuse("transfer", *GIVEN, "ways", "optimizer.lr=1")
     _stopped_and_gone_on(kept)
 
 
@@ -65,8 +74,8 @@ def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
         told = call("transfer", *GIVEN, "parts")
     assert told.code == 130
     assert told.last.endswith(
-        "what is finished is kept; go on with: foveal transfer squares data.valid=0.2 "
-        "data.test=0.2 --from first --budget 3steps --run parts"
+        "what is finished is kept; go on with: foveal compare-finetuning squares data.valid_fraction=0.2 "
+        "data.test_fraction=0.2 --from first --budget 3steps --run parts"
     )
     assert sorted(path.name for path in Path("parts").iterdir()) == ["head", "last-block", "transfer.json"]
     head = Path("parts/head/model.safetensors").stat().st_mtime_ns
@@ -80,8 +89,17 @@ def test_what_can_not_be_compared() -> None:
     shutil.copytree("squares", "ways")
     assert "ways exists" in refuse("transfer", *GIVEN, "ways")
     assert "budget 'long'" in refuse("transfer", *GIVEN[:-3], "--budget", "long", "--run", "more")
-    why = refuse("transfer", "squares", "--from", "first", "data.valid=0", "data.test=0", "--run", "more")
+    why = refuse(
+        "transfer",
+        "squares",
+        "--from",
+        "first",
+        "data.valid_fraction=0",
+        "data.test_fraction=0",
+        "--run",
+        "more",
+    )
     assert "no held-out images" in why
-    succeed("train", "text.txt", "--task", "mask", *WORDS, "--budget", "2steps", "--run", "words")
+    succeed("train", "text.txt", "--task", "masked-lm", *WORDS, "--budget", "2steps", "--run", "words")
     assert "a run of task mask" in refuse("transfer", "squares", "--from", "words", "--run", "more")
     assert not Path("more").exists()

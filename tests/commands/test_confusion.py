@@ -14,7 +14,15 @@ from tests.commands.test_images import SMALL, write_images
 
 
 def test_of_images() -> None:
-    trained(write_images(), *SMALL, "--task", "images", "model.encoder.network=linear", run="run", steps=3)
+    trained(
+        write_images(),
+        *SMALL,
+        "--task",
+        "image-classification",
+        "model.encoder.network=linear",
+        run="run",
+        steps=3,
+    )
     told = succeed("inspect", "run", "confusion", "--out", "confusion.png", "--json")
     found, scores = json.loads(told.out), json.loads(succeed("evaluate", "run", "--json").out)
     counts = np.array(found["counts"])
@@ -33,7 +41,7 @@ def test_of_images() -> None:
 
 
 def test_of_frames_each_counts() -> None:
-    trained(write_films(), "--model", "frames", *FILM, run="run", steps=2)
+    trained(write_films(), "--model", "frame-tagging", *FILM, run="run", steps=2)
     found = json.loads(succeed("inspect", "run", "confusion", "--json").out)
     scores = json.loads(succeed("evaluate", "run", "--json").out)
     counts = np.array(found["counts"])
@@ -43,5 +51,5 @@ def test_of_frames_each_counts() -> None:
 
 def test_a_run_that_writes_has_no_classes() -> None:
     write_shapes(count=30)
-    trained("shapes", "--model", "caption-bottleneck", *CAPTION, run="run", steps=1)
+    trained("shapes", "--model", "captioning-bottleneck", *CAPTION, run="run", steps=1)
     assert "a run without classes of its own (task caption)" in refuse("inspect", "run", "confusion")

@@ -20,14 +20,14 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("network", ["colour-histogram", "visual-words"])
 def test_colours_are_told_from_one_another(network: str) -> None:
-    given = ("--model", "features", f"model.encoder.network={network}", "schedule.warmup=0")
+    given = ("--model", "hog", f"model.encoder.network={network}", "schedule.warmup_steps=0")
     assert train(write_images(count=120), *given, steps=60)["accuracy"] == 1
     assert predictions("run", "squares/red/1.png")[0]["output"] == "red"
 
 
 def test_edges_need_a_cell() -> None:
     write_images()
-    why = refuse("train", "squares", *SMALL, "--model", "features", "data.image.size=6")
+    why = refuse("train", "squares", *SMALL, "--model", "hog", "data.image.size=6")
     assert "6x6 are too small for model.encoder.network=hog" in why
 
 
@@ -35,7 +35,7 @@ def test_a_codebook_outlasts_a_kill_before_the_first_checkpoint() -> None:
     def die() -> None:
         raise Killed
 
-    given = ("squares", "--model", "features", "model.encoder.network=visual-words")
+    given = ("squares", "--model", "hog", "model.encoder.network=visual-words")
     write_images()
     train(*given, run="whole")
     with at("run made", die), pytest.raises(Killed):
@@ -45,7 +45,7 @@ def test_a_codebook_outlasts_a_kill_before_the_first_checkpoint() -> None:
 
 
 def test_another_run_takes_the_codebook() -> None:
-    train(write_images(), "--model", "features", "model.encoder.network=visual-words", steps=2)
+    train(write_images(), "--model", "hog", "model.encoder.network=visual-words", steps=2)
     write_images("others", 40, seed=1)
     Path("others/red").rename("others/rose")
     assert "the encoder of run; the head is new" in go_on("others")
@@ -54,7 +54,7 @@ def test_another_run_takes_the_codebook() -> None:
 
 def test_too_few_images_for_a_codebook() -> None:
     why = refuse(
-        "train", write_images(count=20), *SMALL, "--model", "features", "model.encoder.network=visual-words"
+        "train", write_images(count=20), *SMALL, "--model", "hog", "model.encoder.network=visual-words"
     )
     assert "400 words can't be made of" in why
 

@@ -48,7 +48,7 @@ def test_what_has_no_filters(finished: Path) -> None:
     assert "filters are of an encoder of pictures, and this run has none" in refuse(
         "inspect", finished, "filters"
     )
-    train(write_images(), "--model", "features", "data.image.size=16", steps=1)
+    train(write_images(), "--model", "hog", "data.image.size=16", steps=1)
     assert "no layer of it meets pixels: model.encoder.network=" in refuse("inspect", "run", "filters")
     assert "ends in .png" in refuse("inspect", "run", "filters", "--out", "filters.html")
     assert "is of a run" in refuse("inspect", "run", "filters", "model.width=3")

@@ -14,7 +14,12 @@ from tests.commands.calling import refuse, succeed
 
 SMALL = (
     *("model.encoder.width=16", "model.encoder.layers=2", "model.encoder.attention.heads=2"),
-    *("data.tokenizer=character", "data.context=32", "data.batch_tokens=256", "training.evaluate_every=30"),
+    *(
+        "data.tokenizer=character",
+        "data.context_length=32",
+        "data.batch_tokens=256",
+        "training.evaluate_every=30",
+    ),
 )
 
 
@@ -28,7 +33,7 @@ def reviews(path: str = "reviews.csv", labels: tuple[str, ...] = ("mat", "rat"))
 
 def pretrained(*more: str) -> str:
     short = ("--budget", "10steps", "--run", "first", "--json")
-    told = succeed("train", "text.txt", "--task", "mask", *SMALL, *more, *short)
+    told = succeed("train", "text.txt", "--task", "masked-lm", *SMALL, *more, *short)
     result = json.loads(told.out)
     assert 0 <= result["accuracy"] <= 1
     return "first"
@@ -39,7 +44,7 @@ def tensors(run: str) -> dict[str, torch.Tensor]:
 
 
 def finetune(*more: str) -> dict[str, object]:
-    told = succeed("train", reviews(), "--from", "first", "--task", "classify", "--json", *more)
+    told = succeed("train", reviews(), "--from", "first", "--task", "text-classification", "--json", *more)
     return json.loads(told.out)
 
 
@@ -49,7 +54,7 @@ def test_mask_then_classify() -> None:
     samples = Path("first/samples.jsonl").read_text().splitlines()
     assert "_" in json.loads(samples[0])["text"]
     before = tensors("first")
-    finetune("--run", "head", "training.freeze=encoder", "--budget", "6steps", "optimizer.rate=0.1")
+    finetune("--run", "head", "training.freeze=encoder", "--budget", "6steps", "optimizer.lr=0.1")
     after = tensors("head")
     encoder = {name for name in after if name.startswith("encoder.")}
     assert encoder == {name for name in before if name.startswith("encoder.")}
@@ -57,7 +62,7 @@ def test_mask_then_classify() -> None:
     head = build_model(foveal.load("head").config, foveal.load("head").processor, torch.device("cpu")).head
     assert not torch.equal(after["head.projection.weight"], head.projection.weight)
     assert foveal.load("head").processor.source.digest == foveal.load("first").processor.digest
-    result = finetune("--run", "all", "--budget", "60steps", "optimizer.rate=6e-3", "optimizer.name=adamw")
+    result = finetune("--run", "all", "--budget", "60steps", "optimizer.lr=6e-3", "optimizer.name=adamw")
     assert result["accuracy"] > 0.9
     assert not torch.equal(tensors("all")["encoder.embedding.table"], before["encoder.embedding.table"])
     assert json.loads(succeed("evaluate", "all", "--json").out)["loss"] == result["loss"]
@@ -65,7 +70,9 @@ def test_mask_then_classify() -> None:
 
 def test_what_is_said() -> None:
     pretrained()
-    told = succeed("train", reviews(), "--from", "first", "--task", "classify", "--budget", "2steps")
+    told = succeed(
+        "train", reviews(), "--from", "first", "--task", "text-classification", "--budget", "2steps"
+    )
     assert "the encoder of first; the head is new" in told.err
     told = succeed("train", "text.txt", "--from", "first", "--budget", "2steps", "training.freeze=encoder")
     assert "all weights of first" in told.err
@@ -74,25 +81,27 @@ def test_what_is_said() -> None:
 
 def test_fewer_positions() -> None:
     """A run of learned positions goes on with the first of them."""
-    pretrained("model.encoder.positions.kind=learned", "data.longest=48")
-    finetune("--run", "on", "--budget", "1steps", "data.longest=40", "optimizer.rate=1e-9")
+    pretrained("model.encoder.positions.kind=learned", "data.max_length=48")
+    finetune("--run", "on", "--budget", "1steps", "data.max_length=40", "optimizer.lr=1e-9")
     table = "encoder.stack.positioned.position.table"
     torch.testing.assert_close(tensors("on")[table], tensors("first")[table][:40], rtol=0, atol=1e-6)
-    why = refuse("train", reviews(), "--from", "first", "--task", "classify", "data.longest=49")
-    assert "data.longest=49" in why
+    why = refuse("train", reviews(), "--from", "first", "--task", "text-classification", "data.max_length=49")
+    assert "data.max_length=49" in why
 
 
 def test_refusals() -> None:
     pretrained()
     data = reviews()
-    changed = refuse("train", data, "--from", "first", "--task", "classify", "model.encoder.width=32")
+    changed = refuse(
+        "train", data, "--from", "first", "--task", "text-classification", "model.encoder.width=32"
+    )
     assert "first: its encoder is not the one asked for" in changed
     assert "training.freeze=encoder" in refuse("train", "text.txt", "training.freeze=encoder")
 
 
 LANGUAGE = {
-    "gru": ("model.mixers=gru", "model.embedding=8"),
-    "positions": ("model.mixers=attention", "model.positions.kind=learned", "model.tied=true"),
+    "gru": ("model.mixers=gru", "model.embedding_width=8"),
+    "positions": ("model.mixers=attention", "model.positions.kind=learned", "model.tie_embeddings=true"),
     "window": ("model.mixers=attention", "model.attention.window=4", "model.positions.kind=rotary"),
     "mamba": ("model.mixers=mamba",),
     "rwkv": ("model.mixers=rwkv", "model.feedforward=channel-mixing", "model.embedding_norm=true"),
@@ -102,8 +111,8 @@ LANGUAGE = {
 def written(mixer: str, *more: str) -> str:
     """A run of a language model."""
     residual = () if mixer == "gru" else ("model.residual=true", "model.norm=layer")
-    small = ("model.width=16", "model.layers=2", "model.embedding=0", "model.attention.heads=2")
-    text = ("data.tokenizer=character", "data.context=32", "data.batch_tokens=256")
+    small = ("model.width=16", "model.layers=2", "model.embedding_width=0", "model.attention.heads=2")
+    text = ("data.tokenizer=character", "data.context_length=32", "data.batch_tokens=256")
     order = ("data.order=windows", "data.restart=0")
     given = (*small, *text, *order, *residual, *LANGUAGE.get(mixer, ()), *more)
     succeed("train", "text.txt", *given, "--budget", "10steps", "--run", "first")
@@ -115,8 +124,19 @@ def test_a_language_model_reads(mixer: str) -> None:
     """As an encoder it makes of a text what it made as a language model; then it learns one's labels."""
     written(mixer)
     told = succeed(
-        *("train", reviews(), "--from", "first", "--task", "classify", "--run", "read", "--budget", "1steps"),
-        "optimizer.rate=1e-12",
+        *(
+            "train",
+            reviews(),
+            "--from",
+            "first",
+            "--task",
+            "text-classification",
+            "--run",
+            "read",
+            "--budget",
+            "1steps",
+        ),
+        "optimizer.lr=1e-12",
     )
     assert "the encoder of first; the head is new" in told.err
     first, read = foveal.load("first"), foveal.load("read")
@@ -126,7 +146,7 @@ def test_a_language_model_reads(mixer: str) -> None:
     memory, _ = read.model.eval().encoder(tokens)
     torch.testing.assert_close(memory.vectors, features, rtol=1e-4, atol=1e-5)
     if mixer in ("gru", "positions"):
-        result = finetune("--run", "on", "--budget", "80steps", "optimizer.rate=1e-2", "optimizer.name=adamw")
+        result = finetune("--run", "on", "--budget", "80steps", "optimizer.lr=1e-2", "optimizer.name=adamw")
         assert result["accuracy"] > 0.9
 
 
@@ -135,14 +155,14 @@ def test_a_language_model_looks_both_ways_if_told() -> None:
     both = ("model.encoder.causal=false", "--budget", "1steps", "--run", "both")
     assert (
         "the encoder of first"
-        in succeed("train", reviews(), "--from", "first", "--task", "classify", *both).err
+        in succeed("train", reviews(), "--from", "first", "--task", "text-classification", *both).err
     )
     assert not foveal.load("both").config.model.encoder.causal
 
 
 def test_what_a_language_model_can_not_be() -> None:
-    written("gru", "model.embedding=-1")
-    classify = ("train", reviews(), "--from", "first", "--task", "classify")
+    written("gru", "model.embedding_width=-1")
+    classify = ("train", reviews(), "--from", "first", "--task", "text-classification")
     assert "first: its tokens are one-hot" in refuse(*classify)
     Path("first").rename("letters")
     written("gru")
@@ -159,13 +179,23 @@ def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = small_bert(tmp_path_factory.mktemp("bert"), with_head=False)
     told = succeed("import", folder, "--run", "first")
     assert "none: give it one by training" in told.err
-    assert "foveal train DATA --from first --task classify" in told.err
+    assert "foveal train DATA --from first --task text-classification" in told.err
     for command in (("evaluate", "first", "text.txt"), ("evaluate", "first")):
         why = refuse(*command)
         assert "first: an encoder without a head" in why or "imported, so it has no data" in why
-    result = finetune("--run", "on", "--budget", "30steps", "optimizer.rate=3e-3", "data.longest=40")
+    result = finetune("--run", "on", "--budget", "30steps", "optimizer.lr=3e-3", "data.max_length=40")
     assert result["accuracy"] > 0.6
-    succeed("train", "text.txt", "--from", "first", "--run", "mask", "--budget", "2steps", "data.context=24")
+    succeed(
+        "train",
+        "text.txt",
+        "--from",
+        "first",
+        "--run",
+        "mask",
+        "--budget",
+        "2steps",
+        "data.context_length=24",
+    )
     assert json.loads(succeed("evaluate", "mask", "text.txt", "--json").out)["loss"] > 0
 
 

@@ -56,7 +56,7 @@ def squares(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_images()
 
 
-TOY = ("model.encoder.network=toy", "data.augment.flip=true", "optimizer.rate=1e-2")
+TOY = ("model.encoder.network=toy", "data.augment.flip=true", "optimizer.lr=1e-2")
 
 
 def test_it_is_given_images_to_train_on_as_they_are_seen_in_evaluation() -> None:
@@ -120,5 +120,5 @@ def test_what_is_taken_from_a_run_is_not_made_anew() -> None:
 
 @pytest.mark.parametrize("network", ["linear", "mlp"])
 def test_without_a_block_nothing_is_fitted(network: str) -> None:
-    train("squares", f"model.encoder.network={network}", "optimizer.rate=1e-3", steps=2)
+    train("squares", f"model.encoder.network={network}", "optimizer.lr=1e-3", steps=2)
     assert not Path("run/inputs/start.safetensors").exists()

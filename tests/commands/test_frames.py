@@ -21,19 +21,19 @@ SIDE = 16
 SMALL = (
     f"data.image.size={SIDE}",
     "data.batch_tokens=240",
-    "data.valid=0.15",
-    "data.test=0.15",
+    "data.valid_fraction=0.15",
+    "data.test_fraction=0.15",
     "model.encoder.width=16",
     "model.dropout=0",
     "training.evaluate_every=20",
     "optimizer.name=adamw",
-    "optimizer.rate=1e-2",
-    "schedule.warmup=5",
-    "training.average=0",
+    "optimizer.lr=1e-2",
+    "schedule.warmup_steps=5",
+    "training.ema_decay=0",
 )
 FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
 VOLUME = ("model.encoder.layers=2",)
-NARRATE = ("--task", "narrate", *FRAMES, "model.width=16", "model.embedding=8")
+NARRATE = ("--task", "video-captioning", *FRAMES, "model.width=16", "model.embedding_width=8")
 
 
 def film(number: int) -> tuple[np.ndarray, list[str]]:
@@ -134,7 +134,7 @@ def test_videos() -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(video(film(number)[0][..., None].repeat(3, -1)))
     Path("films/down/none.mp4").write_bytes(b"")
-    train("films", *VOLUME, "data.test=0.3", steps=2)
+    train("films", *VOLUME, "data.test_fraction=0.3", steps=2)
     assert json.loads(Path("run/set_aside.jsonl").read_text())["place"] == "films, down/none.mp4"
     (found,) = predictions("run", "films/across/1.mp4")
     assert found["source"] == "films/across/1.mp4"
@@ -183,7 +183,7 @@ def test_any_mixer_goes_over_frames(mixers: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "way", [FRAMES, ("--task", "clips", *VOLUME), NARRATE], ids=["frames", "volume", "text"]
+    "way", [FRAMES, ("--task", "video-classification", *VOLUME), NARRATE], ids=["frames", "volume", "text"]
 )
 def test_stopped_and_resumed_it_ends_alike(way: tuple[str, ...]) -> None:
     data = write_films()
@@ -199,7 +199,7 @@ def test_stopped_and_resumed_it_ends_alike(way: tuple[str, ...]) -> None:
 def test_the_encoder_goes_on_with_another_head() -> None:
     data = write_films()
     train(data, *FRAMES, steps=4)
-    more = ("--from", "run", "--task", "clips", "--budget", "2steps", "--run", "second")
+    more = ("--from", "run", "--task", "video-classification", "--budget", "2steps", "--run", "second")
     assert "the encoder of run; the head is new" in succeed("train", data, *SMALL, *FRAMES, *more).err
     larger = ("--from", "run", "--budget", "2steps", "--run", "third", "data.image.size=20")
     assert "sees other images" in refuse("train", data, *larger)
@@ -210,16 +210,25 @@ def test_bad_input() -> None:
     data = write_films(count=30)
     assert "give --input" not in refuse("generate", "none")
     assert "no array 'digit' among clips" in refuse(
-        "train", data, *SMALL, *VOLUME, "--run", "run", "--task", "clips", "data.label=digit"
+        "train", data, *SMALL, *VOLUME, "--run", "run", "--task", "video-classification", "data.label=digit"
     )
     alone = write_films("alone.npz", count=30, lengths=np.ones(30, np.int64))
     line = refuse("train", alone, *small)
     assert "no rows to train on (30 can't be used, the first: alone.npz, clip 1: 1 frame, and" in line
-    deep = ("--model", "clips", "--task", "frames", *SMALL, "model.encoder.layers=5", "--run", "run")
+    deep = (
+        "--model",
+        "video-classification",
+        "--task",
+        "frame-tagging",
+        *SMALL,
+        "model.encoder.layers=5",
+        "--run",
+        "run",
+    )
     line = refuse("train", data, *deep)
     assert "5 layers halve 16 pixels, or 16 maps, to nothing: lower model.encoder.layers" in line
     line = refuse(
-        "train", data, *small, "model.encoder.network=airbench", "model.encoder.nonlinearity=published"
+        "train", data, *small, "model.encoder.network=airbench", "model.encoder.network_activation=published"
     )
     assert "model.encoder.network=airbench begins from single images" in line
     Path("film.mp4").write_bytes(b"")

@@ -15,8 +15,8 @@ from tests.commands.calling import refuse, succeed
 
 SMALL = (
     *("model.encoder.width=16", "model.encoder.layers=1", "model.encoder.attention.heads=2"),
-    *("data.tokenizer=character", "data.context=32", "data.batch_tokens=256", "data.longest=40"),
-    *("model.encoder.positions.kind=learned", "optimizer.rate=3e-2", "training.evaluate_every=30"),
+    *("data.tokenizer=character", "data.context_length=32", "data.batch_tokens=256", "data.max_length=40"),
+    *("model.encoder.positions.kind=learned", "optimizer.lr=3e-2", "training.evaluate_every=30"),
 )
 
 
@@ -25,7 +25,7 @@ def filler(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A run of task `mask`, not to be changed."""
     run = tmp_path_factory.mktemp("filler") / "run"
     text = finished.parent / "text.txt"
-    succeed("train", text, "--task", "mask", *SMALL, "--budget", "30steps", "--run", run)
+    succeed("train", text, "--task", "masked-lm", *SMALL, "--budget", "30steps", "--run", run)
     yield run
     shutil.rmtree(run)
 

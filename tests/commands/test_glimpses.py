@@ -13,7 +13,7 @@ from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 from tests.commands.test_images import SMALL, write_images
 
-TINY = (*SMALL, "--model", "glimpse", "model.width=24", "model.glimpse.side=4", "optimizer.rate=0.1")
+TINY = (*SMALL, "--model", "glimpses", "model.width=24", "model.glimpse.side=4", "optimizer.lr=0.1")
 
 
 def test_a_folder_by_class_is_learnt_and_used() -> None:
@@ -49,7 +49,7 @@ def test_a_path_ends_with_the_answer() -> None:
 @pytest.mark.parametrize("mixer", ["lstm", "gru"])
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(mixer: str) -> None:
     """The places that are drawn are a function of (seed, step)."""
-    given = (*TINY, f"model.mixers={mixer}", "data.augment.crop=shift")
+    given = (*TINY, f"model.mixers={mixer}", "data.augment.crop=pad")
     trained(write_images(), *given, run="whole", steps=20)
     with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
         told = call("train", "squares", *given, "--budget", "20steps", "--run", "parts")
@@ -75,9 +75,9 @@ def test_the_paths_are_drawn() -> None:
 def test_what_does_not_fit_is_a_line() -> None:
     write_images()
     assert "a glimpse is of one view" in refuse("train", "squares", *TINY, "data.augment.mixup=0.2")
-    assert "task.smoothing: what counts" in refuse(
-        "train", "squares", *TINY, "--task", "glimpse", "task.smoothing=0.1"
+    assert "task.label_smoothing: what counts" in refuse(
+        "train", "squares", *TINY, "--task", "glimpses", "task.label_smoothing=0.1"
     )
-    assert "no encoder" in refuse("train", "squares", "--task", "glimpse", "--model", "images")
+    assert "no encoder" in refuse("train", "squares", "--task", "glimpses", "--model", "image-classification")
     trained("squares", *SMALL, run="plain", steps=1)
     assert "of no glimpses" in refuse("inspect", "plain", "glimpses")

@@ -50,7 +50,7 @@ def canvas(run: str) -> NDArray[np.float32]:
 def test_it_is_learnt_measured_and_draws() -> None:
     """No labels are needed; the images' mean alone costs more than twice as much."""
     given = (write_patterns(), *TINY)
-    mean = trained(*given, "optimizer.rate=1e-20", run="mean", steps=2)
+    mean = trained(*given, "optimizer.lr=1e-20", run="mean", steps=2)
     edge = np.ones((12, 12), bool)
     edge[1:-1, 1:-1] = False
     first = canvas("mean")
@@ -58,7 +58,7 @@ def test_it_is_learnt_measured_and_draws() -> None:
     assert first[1:6, 1:6] == pytest.approx(np.log(0.99 / 0.01), abs=1e-4)
     assert (abs(first[1:6, 6:-1]) < 1).all()
 
-    told = succeed("train", *given, "optimizer.rate=2e-2", "--budget", "60steps", "--run", "run", "--json")
+    told = succeed("train", *given, "optimizer.lr=2e-2", "--budget", "60steps", "--run", "run", "--json")
     assert "nats measured\n" in told.err
     result = json.loads(told.out)
     assert result["loss"] < mean["loss"] / 2
@@ -72,7 +72,7 @@ def test_it_is_learnt_measured_and_draws() -> None:
 
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
     """Latent vectors are drawn as a function of (seed, step)."""
-    given = (*TINY, "data.augment.crop=shift")
+    given = (*TINY, "data.augment.crop=pad")
     trained(write_images(), *given, run="whole", steps=20)
     with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
         told = call("train", "squares", *given, "--budget", "20steps", "--run", "parts")
@@ -117,8 +117,10 @@ def test_a_sheet_and_the_steps(run: Path) -> None:
 
 def test_what_does_not_fit_is_a_line(run: Path) -> None:
     assert "set data.image.channels=1" in refuse("train", "squares", *TINY, "data.image.channels=3")
-    assert "task.smoothing: there is no label" in refuse("train", "squares", *TINY, "task.smoothing=0.1")
-    assert "balances no experts" in refuse("train", "squares", *TINY, "model.feedforward=experts")
+    assert "task.label_smoothing: there is no label" in refuse(
+        "train", "squares", *TINY, "task.label_smoothing=0.1"
+    )
+    assert "balances no experts" in refuse("train", "squares", *TINY, "model.feedforward=moe")
     assert "say where to" in refuse("generate", run)
     assert "there already" in refuse("generate", run, "--out", "squares")
     assert "leave out all but" in refuse("generate", run, "--out", "a.png", "--prompt", "a seven")

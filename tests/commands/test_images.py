@@ -20,10 +20,10 @@ from tests.commands.strike import at
 
 SMALL = (
     "data.image.size=12",
-    "data.image.batch=16",
-    "data.valid=0.2",
-    "data.test=0.2",
-    "schedule.warmup=5",
+    "data.image.batch_size=16",
+    "data.valid_fraction=0.2",
+    "data.test_fraction=0.2",
+    "schedule.warmup_steps=5",
     "training.evaluate_every=10",
 )
 PATCHES = (
@@ -68,7 +68,7 @@ def test_a_folder_by_class(model: tuple[str, ...]) -> None:
 
 
 def test_how_probable_a_label_is_and_how_many_are_sure() -> None:
-    train(write_images(), "--model", "glimpse", "model.width=16", "optimizer.rate=0.1")
+    train(write_images(), "--model", "glimpses", "model.width=16", "optimizer.lr=0.1")
     told = succeed("predict", "run", "squares", "--json")
     found = json.loads(told.out)
     chances = [one["probability"] for one in found["predictions"]]
@@ -102,7 +102,7 @@ def test_a_zip_in_parts_and_a_table_give_the_same() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        ("data.augment.cutout=3", "data.augment.flip=true", "training.average=0.9"),
+        ("data.augment.cutout=3", "data.augment.flip=true", "training.ema_decay=0.9"),
         ("--model", "airbench", "data.augment.mixup=0.4", "data.image.size=16"),
     ],
     ids=["residual", "whitened"],
@@ -130,7 +130,9 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
     Path("squares/red/cut.png").write_bytes(Path("squares/red/1.png").read_bytes()[:60])
     Path("squares/red/empty.jpg").write_bytes(b"")
     Path("squares/red/text.png").write_text("no image")
-    told = succeed("train", "squares", *SMALL, "--task", "classify", "--budget", "2steps", "--run", "run")
+    told = succeed(
+        "train", "squares", *SMALL, "--task", "text-classification", "--budget", "2steps", "--run", "run"
+    )
     assert "set aside   3 rows" in told.err
     listed = Path("run/set_aside.jsonl").read_text()
     assert all(name in listed for name in ("cut.png", "empty.jpg", "text.png"))
@@ -139,13 +141,15 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
 def test_what_can_not_be_learned() -> None:
     write_images()
     assert "data.image.size=12 is not a multiple" in refuse(
-        "train", "squares", *SMALL, *PATCHES, "model.encoder.patch=5"
+        "train", "squares", *SMALL, *PATCHES, "model.encoder.patch_size=5"
     )
     assert "did you mean 'resnet-18'" in refuse("train", "squares", *SMALL, "model.encoder.network=resnet18")
     shutil.rmtree("squares/red")
-    assert "all of the 30 images" in refuse("train", "squares", *SMALL, "data.valid=0", "data.test=0")
+    assert "all of the 30 images" in refuse(
+        "train", "squares", *SMALL, "data.valid_fraction=0", "data.test_fraction=0"
+    )
     Path("nothing").mkdir()
-    refuse("train", "nothing", "--task", "images")
+    refuse("train", "nothing", "--task", "image-classification")
 
 
 def test_a_network_is_described() -> None:
@@ -186,25 +190,32 @@ def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda task, batch: shapes.append(batch.columns["source"].shape) or plain(task, batch),
     )
     once = json.loads(succeed("evaluate", "run", "--json").out)
-    asked = ("--views", "ten", "--scales", "1,1.5", "--json")
+    asked = ("--tta", "ten", "--tta-scales", "1,1.5", "--json")
     often = json.loads(succeed("evaluate", "run", *asked).out)
     assert [shape[0] for shape in shapes] == [once["examples"], *[20] * once["examples"]]
     assert often["loss"] != once["loss"]
     succeed("predict", "run", "squares/red/1.png", *asked)
     assert shapes[-1] == (20, 3, 12, 12)
-    assert "'centre', 'mirrored', 'moved' or 'ten'" in refuse("evaluate", "run", "--views", "all")
-    assert "such as 1,1.125" in refuse("predict", "run", "squares", "--scales", "none")
+    assert "'centre', 'mirrored', 'moved' or 'ten'" in refuse("evaluate", "run", "--tta", "all")
+    assert "such as 1,1.125" in refuse("predict", "run", "squares", "--tta-scales", "none")
     Path("text.txt").write_text("to be or not to be " * 200)
     succeed(
-        "train", "text.txt", "--budget", "1steps", "--run", "writer", "data.context=8", "data.batch_tokens=64"
+        "train",
+        "text.txt",
+        "--budget",
+        "1steps",
+        "--run",
+        "writer",
+        "data.context_length=8",
+        "data.batch_tokens=64",
     )
-    assert "--views is for runs of images" in refuse("evaluate", "writer", "--views", "ten")
+    assert "--tta is for runs of images" in refuse("evaluate", "writer", "--tta", "ten")
 
 
 def test_a_network_by_its_name() -> None:
     """Of images as it was published for, if nothing else is said."""
     told = succeed(
-        "train", write_images(count=20), "--model", "lenet-5", "data.image.batch=4", "--budget", "1steps"
+        "train", write_images(count=20), "--model", "lenet-5", "data.image.batch_size=4", "--budget", "1steps"
     )
     assert "runs/squares-lenet-5-1" in told.err
     config = foveal.load("runs/squares-lenet-5-1").config
@@ -212,7 +223,7 @@ def test_a_network_by_its_name() -> None:
     assert (config.data.image.size, config.data.image.channels) == (32, 1)
     succeed("train", "squares", "--model", "resnet-20", *SMALL, "--budget", "1steps", "--run", "small")
     assert foveal.load("small").config.data.image.size == 12
-    told = refuse("train", "squares", "--task", "caption", "--model", "resnet-18")
+    told = refuse("train", "squares", "--task", "captioning", "--model", "resnet-18")
     assert "labels images; to caption, set model.encoder.network=resnet-18" in told
 
 
@@ -235,7 +246,13 @@ def test_loss_and_scores_are_of_one_pass_in_the_precision_of_the_training(monkey
     assert asked == {False}
 
 
-HARDEST = ("--model", "airbench", "task.hardest=0.5", "data.augment.shift=1", "training.average=0")
+HARDEST = (
+    "--model",
+    "airbench",
+    "task.select_fraction=0.5",
+    "data.augment.padding=1",
+    "training.ema_decay=0",
+)
 
 
 def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> None:
@@ -247,21 +264,25 @@ def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> No
     assert any(name.startswith("proxy.") for name in weights)
     for share in (1, 0.5):  # without a proxy, and from there with a new one
         before = "run" if share == 1 else "run-1"
-        again = [*HARDEST[3:], f"task.hardest={share}"]
+        again = [*HARDEST[3:], f"task.select_fraction={share}"]
         train(data, "--from", before, *again, run=f"run-{share}", steps=1)
         found = foveal.load(f"run-{share}").model
         assert any(name.startswith("proxy.") for name in found.state_dict()) == (share < 1)
     whitening = found.proxy.encoder.blocks[0].weight
     torch.testing.assert_close(whitening, weights["encoder.blocks.0.weight"])
-    assert "task.hardest: of labelled images alone" in refuse(
-        "train", data, "--task", "glimpse", "task.hardest=0.5"
+    assert "task.select_fraction: of labelled images alone" in refuse(
+        "train", data, "--task", "glimpses", "task.select_fraction=0.5"
     )
-    assert "6x6 are too small for its proxy" in refuse("train", data, "data.image.size=6", "task.hardest=0.5")
+    assert "6x6 are too small for its proxy" in refuse(
+        "train", data, "data.image.size=6", "task.select_fraction=0.5"
+    )
 
 
 def test_no_more_of_a_border_is_mirrored_than_there_is() -> None:
-    data, crop = write_images(), ("data.image.size=8", "data.augment.crop=reflect")
-    told = refuse("train", data, *crop, "data.augment.shift=8")
-    assert "data.augment.shift=8: the mirror image of a border of 8 pixels is at most 7 wide" in told
-    succeed("train", data, *crop, "data.augment.shift=7", "--budget", "1steps", "--run", "run")
-    assert "one pixel has none aside" in refuse("train", data, "data.image.size=1", "data.image.views=moved")
+    data, crop = write_images(), ("data.image.size=8", "data.augment.crop=reflect-pad")
+    told = refuse("train", data, *crop, "data.augment.padding=8")
+    assert "data.augment.padding=8: the mirror image of a border of 8 pixels is at most 7 wide" in told
+    succeed("train", data, *crop, "data.augment.padding=7", "--budget", "1steps", "--run", "run")
+    assert "one pixel has none aside" in refuse(
+        "train", data, "data.image.size=1", "data.image.tta=flip-shift"
+    )

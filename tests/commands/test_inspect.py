@@ -11,7 +11,7 @@ from foveal.inspection.activations import view
 from tests.commands.calling import TINY, refuse, succeed
 from tests.commands.test_images import train, write_images
 
-SMALL = ("data.image.size=8", "data.image.batch=32")
+SMALL = ("data.image.size=8", "data.image.batch_size=32")
 
 
 def looked(*arguments: object) -> dict[str, list[dict[str, Any]]]:
@@ -21,7 +21,7 @@ def looked(*arguments: object) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_first_weights_beside_each_other() -> None:
-    arguments = ("lenet-5", "activations", "data.image.batch=32", "--initialization", "0.01,0.9,kaiming")
+    arguments = ("lenet-5", "activations", "data.image.batch_size=32", "--initialization", "0.01,0.9,kaiming")
     found = looked(*arguments, "--out", "first.png")
     assert list(found) == ["0.01", "0.9", "kaiming"]
     assert all([layer["function"] for layer in layers] == ["tanh"] * 4 for layers in found.values())
@@ -34,7 +34,7 @@ def test_first_weights_beside_each_other() -> None:
 
 
 def test_settings_are_of_the_model() -> None:
-    settings = ("model.encoder.nonlinearity=tanh", "model.initialization=0.5")
+    settings = ("model.encoder.network_activation=tanh", "model.initialization=0.5")
     (found,) = looked("mlp", "activations", *SMALL, *settings).values()
     assert [layer["function"] for layer in found] == ["tanh"]
     assert found[0]["saturated"] > 0.5
@@ -61,7 +61,7 @@ def test_a_run_and_other_data() -> None:
 def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, usual = [], view.fit_first
     monkeypatch.setattr(view, "fit_first", lambda *given, reused: begun.append(usual(*given, reused)))
-    small = ("data.image.size=16", "data.image.batch=16", "--initialization", "own,kaiming")
+    small = ("data.image.size=16", "data.image.batch_size=16", "--initialization", "own,kaiming")
     looked("airbench", "activations", *small, "--data", write_images())
     assert begun == [True, True]
 

@@ -14,7 +14,7 @@ from tests.commands.calling import TINY, refuse, succeed, tree
 
 GPT2 = (
     *("model.positions.kind=learned", "model.activation=gelu-tanh"),
-    *("model.projection_bias=false", "model.tied=true"),
+    *("model.projection_bias=false", "model.tie_embeddings=true"),
 )
 MODELS = {"gpt2": ("attention", *GPT2), "mamba": ("mamba",), "rwkv": ("rwkv", "model.layers=2")}
 families = pytest.mark.parametrize("family", list(MODELS))
@@ -58,7 +58,16 @@ def test_a_run_comes_back(family: str) -> None:
     shutil.rmtree("out")
     assert len(json.loads(succeed("generate", "back", "--tokens", "5", "--json").out)["samples"]) == 1
     assert json.loads(succeed("evaluate", "back", "text.txt", "--json").out)["loss"] > 0
-    go_on = ("--from", "back", "--run", "on", "--budget", "3steps", "data.context=16", "data.batch_tokens=64")
+    go_on = (
+        "--from",
+        "back",
+        "--run",
+        "on",
+        "--budget",
+        "3steps",
+        "data.context_length=16",
+        "data.batch_tokens=64",
+    )
     succeed("train", "text.txt", *go_on)
     assert foveal.load("on").config.optimizer.rate == 1e-4
     succeed("export", "on", "again")
@@ -68,7 +77,7 @@ def test_a_run_comes_back(family: str) -> None:
 
 @pytest.mark.parametrize("tokenizer", ["byte", "bpe"])
 def test_bytes_and_pairs_come_back(tokenizer: str) -> None:
-    settings = (f"data.tokenizer={tokenizer}", "data.vocabulary=300")
+    settings = (f"data.tokenizer={tokenizer}", "data.vocab_size=300")
     succeed("import", exported("mamba", *settings), "--run", "back")
     ours, back = foveal.load("own").inputs, foveal.load("back").inputs
     assert isinstance(back, BPETokenizer)

@@ -75,7 +75,7 @@ def test_a_part_that_is_gone_is_noticed(here: Path) -> None:
     assert "what is for test has changed since run was made" in refuse("evaluate", "run")
 
 
-@pytest.mark.parametrize("setting", ["data.tokenizer=byte", "data.vocabulary=300"])
+@pytest.mark.parametrize("setting", ["data.tokenizer=byte", "data.vocab_size=300"])
 def test_the_tokens_of_a_run_to_begin_from_stay(finished: Path, setting: str) -> None:
     line = refuse("train", "text.txt", "--from", finished, setting, "--budget", "2steps")
     name = setting.partition("=")[0]
@@ -99,7 +99,7 @@ def test_words_are_not_exported(here: Path) -> None:
         "model.width=16",
         "model.layers=1",
         "model.projection_bias=false",
-        "data.context=16",
+        "data.context_length=16",
     )
     succeed("train", "text.txt", *tiny, "data.tokenizer=word", "--budget", "2steps", "--run", "words")
     assert "data.tokenizer=word has no form of Hugging Face's" in refuse("export", "words", "folder")

@@ -35,24 +35,24 @@ OFTEN = (
     "--run",
     "run",
 )
-CAPTION = (*test_captions.SMALL, "model.dropout=0.2", "data.augment.crop=shift", "training.average=0.9")
-ASK = (*test_vqa.SMALL, "model.dropout=0.1", "data.augment.crop=shift")
+CAPTION = (*test_captions.SMALL, "model.dropout=0.2", "data.augment.crop=pad", "training.ema_decay=0.9")
+ASK = (*test_vqa.SMALL, "model.dropout=0.1", "data.augment.crop=pad")
 KINDS: dict[str, tuple[Callable[[], object], str, tuple[str, ...]]] = {
     "images": (test_images.write_images, "squares", (*test_images.SMALL, "data.augment.mixup=0.5")),
     "glimpse": (
         test_images.write_images,
         "squares",
-        (*test_images.SMALL, "--model", "glimpse", "model.width=24"),
+        (*test_images.SMALL, "--model", "glimpses", "model.width=24"),
     ),
     "draw": (test_images.write_images, "squares", test_image_generation.TINY),
-    "caption": (shapes, "shapes", ("--model", "caption", *CAPTION)),
-    "caption-hard": (shapes, "shapes", ("--model", "caption-hard", *CAPTION)),
-    "frames": (test_frames.write_films, "films.npz", ("--model", "frames", *test_frames.SMALL)),
-    "answer": (questions, "shapes", ("--task", "answer", *ASK)),
+    "caption": (shapes, "shapes", ("--model", "captioning", *CAPTION)),
+    "caption-hard": (shapes, "shapes", ("--model", "captioning-hard-attention", *CAPTION)),
+    "frames": (test_frames.write_films, "films.npz", ("--model", "frame-tagging", *test_frames.SMALL)),
+    "answer": (questions, "shapes", ("--task", "vqa", *ASK)),
     "navigate": (
         test_navigation.write_corridors,
         "corridors.jsonl",
-        (*test_navigation.SMALL, "task.signal=reinforce"),
+        (*test_navigation.SMALL, "task.supervision=reinforce"),
     ),
 }
 """How data are written, where, and the settings."""

@@ -20,12 +20,12 @@ SMALL = (
     "model.encoder.width=16",
     "model.encoder.layers=1",
     "model.encoder.attention.heads=2",
-    "model.embedding=0",
-    "model.encoder.embedding=0",
-    "data.vocabulary=300",
+    "model.embedding_width=0",
+    "model.encoder.embedding_width=0",
+    "data.vocab_size=300",
     "data.batch_tokens=400",
     "training.evaluate_every=10",
-    "training.average=0.0",
+    "training.ema_decay=0.0",
 )
 
 
@@ -112,8 +112,8 @@ def test_translate(preset: str) -> None:
 
 def test_attention_is_of_those_layers_that_attend() -> None:
     write_pairs()
-    mixed = ("model.mixers=attentive,cross", "model.layers=2", "model.attentive.score=first")
-    train("pairs.tsv", "--model", "translate-gru", *mixed, steps=2)
+    mixed = ("model.mixers=attention-rnn,cross", "model.layers=2", "model.attention_rnn.score=initial-state")
+    train("pairs.tsv", "--model", "translation-gru", *mixed, steps=2)
     succeed("generate", "run", "--prompt", "the cat", "--attention", "a.json")
     assert len(json.loads(Path("a.json").read_text())) > 0
 
@@ -121,7 +121,7 @@ def test_attention_is_of_those_layers_that_attend() -> None:
 def test_spaces_between_the_words_of_a_target_are_all_alike() -> None:
     rows = "".join(f"{row}\t{row.replace(' ', '  ')}\n" for row in sentences(30))
     Path("pairs.tsv").write_text("source\ttarget\n" + rows)
-    word = ("--model", "transduce", "data.tokenizer=word", "data.target_tokenizer=word")
+    word = ("--model", "transduction", "data.tokenizer=word", "data.target_tokenizer=word")
     train("pairs.tsv", *word, "--test", "pairs.tsv", steps=2)
     told = json.loads(succeed("evaluate", "run", "--json").out)
     assert all("  " not in row["reference"] for row in told["worst"])
@@ -132,7 +132,7 @@ def test_previews_are_of_what_chooses_the_weights() -> None:
     rows = [f"{row}\t{row[::-1]}\n" for row in sentences(40)]
     for name, some in (("train", rows[:30]), ("valid", rows[30:35]), ("test", rows[35:])):
         Path(f"{name}.tsv").write_text("source\ttarget\n" + "".join(some))
-    train("train.tsv", "--model", "transduce", "--valid", "valid.tsv", "--test", "test.tsv", steps=2)
+    train("train.tsv", "--model", "transduction", "--valid", "valid.tsv", "--test", "test.tsv", steps=2)
     samples = Path("run/samples.jsonl").read_text()
     assert rows[30].split("\t")[0] in samples
     assert rows[35].split("\t")[0] not in samples
@@ -141,12 +141,14 @@ def test_previews_are_of_what_chooses_the_weights() -> None:
 def test_an_encoder_has_no_window() -> None:
     write_pairs()
     window = "model.encoder.attention.window=3"
-    assert "an encoder sees all; leave it out" in refuse("train", "pairs.tsv", "--model", "translate", window)
+    assert "an encoder sees all; leave it out" in refuse(
+        "train", "pairs.tsv", "--model", "translation", window
+    )
 
 
 def test_the_bottleneck_has_no_attention_to_draw() -> None:
     write_pairs()
-    train("pairs.tsv", "--model", "translate-gru", "model.attentive.score=summary", steps=2)
+    train("pairs.tsv", "--model", "translation-gru", "model.attention_rnn.score=every-step", steps=2)
     line = call("generate", "run", "--prompt", "the cat", "--attention", "a.png")
     assert line.code == 2
     assert "reads one summary of the source" in line.err
@@ -157,7 +159,7 @@ def test_aligned_files_and_resume(here: Path) -> None:
     for name, part in (("train", rows[:50]), ("valid", rows[50:])):
         Path(f"{name}.a").write_text("".join(f"{row}\n" for row in part))
         Path(f"{name}.b").write_text("".join(f"{row[::-1]}\n" for row in part))
-    given = ("train.a,train.b", "--valid", "valid.a,valid.b", "--model", "translate")
+    given = ("train.a,train.b", "--valid", "valid.a,valid.b", "--model", "translation")
     result = train(*given, steps=6)
     assert result["split"] == "valid"
     assert "run exists" in refuse("train", *given, "--run", "run")
@@ -172,13 +174,13 @@ def test_transduce_words() -> None:
     Path("moves.tsv").write_text(
         "source\ttarget\n" + "".join(f"{row}\t{' '.join(row.upper().split()[::-1])}\n" for row in sentences())
     )
-    result = train("moves.tsv", "--task", "transduce", "--model", "transduce")
+    result = train("moves.tsv", "--task", "transduction", "--model", "transduction")
     assert {"exact", "wer", "cer"} <= result.keys()
 
 
 def test_classify() -> None:
     write_labels()
-    result = train("labels.csv", "data.longest=8", steps=60)
+    result = train("labels.csv", "data.max_length=8", steps=60)
     assert {"accuracy", "macro_f1", "accuracy_interval", "worst", "by_length"} <= result.keys()
     Path("more.txt").write_text("the red cat\n\nthe dog\n")
     told = succeed("predict", "run", "more.txt")
@@ -202,7 +204,7 @@ def test_a_training_ends_with_commands_that_work(task: str) -> None:
     write_labels()
     Path("text.txt").write_text("\n".join(sentences()))
     data = {"translate": "pairs.tsv", "mask": "text.txt", "classify": "labels.csv"}[task]
-    small = (*SMALL, "data.context=16", "--budget", "3steps", "--task", task)
+    small = (*SMALL, "data.context_length=16", "--budget", "3steps", "--task", task)
     told = succeed("train", data, *small, "--run", "a run")
     commands = last_lines(told)
     uses = {"translate": "generate", "mask": "generate", "classify": "predict"}
@@ -227,9 +229,7 @@ def test_a_label_has_no_perplexity() -> None:
 
 def test_tag() -> None:
     write_tags()
-    result = train(
-        "tags.conllu", "optimizer.rate=1e-2", "model.dropout=0", "model.encoder.dropout=0", steps=80
-    )
+    result = train("tags.conllu", "optimizer.lr=1e-2", "model.dropout=0", "model.encoder.dropout=0", steps=80)
     assert result["accuracy"] > 0.5
     predictions = json.loads(succeed("predict", "run", "tags.conllu", "--json").out)["predictions"]
     for row in predictions:
@@ -249,7 +249,12 @@ def test_transcribe() -> None:
     Path("tones/text.wav").write_text("no sound")
     with Path("tones/metadata.csv").open("a") as file:
         file.write("silent.wav,low\ntext.wav,low\nmissing.wav,low\n")
-    settings = ("model.encoder.layers=2", "data.batch_tokens=2000", "data.valid=0.2", "data.test=0.2")
+    settings = (
+        "model.encoder.layers=2",
+        "data.batch_tokens=2000",
+        "data.valid_fraction=0.2",
+        "data.test_fraction=0.2",
+    )
     result = train("tones", *settings, steps=4)
     assert {"exact", "wer", "cer", "by_length"} <= result.keys()
     aside = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
@@ -284,7 +289,7 @@ def test_settings_that_name_columns_say_the_task() -> None:
     write_labels()
     rows = Path("labels.csv").read_text()
     Path("reviews.csv").write_text(rows.replace("text,label", "review;mood").replace(",", ";"))
-    named = ("data.column=review", "data.label=mood")
+    named = ("data.text=review", "data.label=mood")
     assert "accuracy" in train("reviews.csv", *named, steps=2)
     assert "no column 'mod' among 'review', 'mood'" in refuse(
         "train", "reviews.csv", named[0], "data.label=mod"
@@ -297,7 +302,9 @@ def test_rows_that_cannot_be_used_are_listed() -> None:
     write_pairs()
     with Path("pairs.tsv").open("a") as file:
         file.write("\tnothing before\nnothing after\t\none column\n")
-    told = succeed("train", "pairs.tsv", *SMALL, "--budget", "2steps", "--run", "run", "--model", "translate")
+    told = succeed(
+        "train", "pairs.tsv", *SMALL, "--budget", "2steps", "--run", "run", "--model", "translation"
+    )
     assert "set aside" in told.err
     rows = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
     assert len(rows) == 3
@@ -309,19 +316,19 @@ def test_bad_input() -> None:
     small = (*SMALL, "--budget", "2steps", "--run", "run")
     Path("a").write_text("one\ntwo\n")
     Path("b").write_text("one\n")
-    line = refuse("train", "a,b", *small, "--model", "translate")
+    line = refuse("train", "a,b", *small, "--model", "translation")
     assert "2" in line
     assert "1" in line
-    assert "nothing.tsv" in refuse("train", "nothing.tsv", *small, "--model", "translate")
-    assert "'source'" in refuse("train", "pairs.tsv", *small, "--model", "translate", "data.source=sorce")
+    assert "nothing.tsv" in refuse("train", "nothing.tsv", *small, "--model", "translation")
+    assert "'source'" in refuse("train", "pairs.tsv", *small, "--model", "translation", "data.source=sorce")
     Path("one.csv").write_text("text,label\n" + "".join(f"a {n},x\n" for n in range(20)))
     assert "at least two classes" in refuse("train", "one.csv", *small)
     assert "never reads the source" in refuse(
-        "train", "pairs.tsv", *small, "--model", "translate", "model.mixers=attention"
+        "train", "pairs.tsv", *small, "--model", "translation", "model.mixers=attention"
     )
-    assert "needs an encoder" in refuse("train", "text.txt", "--task", "translate", "--model", "lstm")
+    assert "needs an encoder" in refuse("train", "text.txt", "--task", "translation", "--model", "lstm")
     assert "does not read a source" not in refuse(
-        "train", "pairs.tsv", *small, "--model", "translate", "model.mixers=x"
+        "train", "pairs.tsv", *small, "--model", "translation", "model.mixers=x"
     )
 
 

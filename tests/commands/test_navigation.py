@@ -18,10 +18,10 @@ from tests.commands.strike import at
 SMALL = (
     "model.width=16",
     "model.encoder.width=16",
-    "model.encoder.embedding=8",
+    "model.encoder.embedding_width=8",
     "data.batch_tokens=400",
     "training.evaluate_every=10",
-    "schedule.warmup=2",
+    "schedule.warmup_steps=2",
 )
 
 
@@ -93,13 +93,13 @@ def test_reinforce_goes_on_from_imitation() -> None:
         "corridors.jsonl",
         "--from",
         "first",
-        "task.signal=reinforce",
+        "task.supervision=reinforce",
         "--run",
         "second",
         "--budget",
         "6steps",
     )
-    told = succeed("train", *given, "optimizer.rate=1e-3", "--json")
+    told = succeed("train", *given, "optimizer.lr=1e-3", "--json")
     result = json.loads(told.out)
     assert 0 < result["spl"] <= result["success"]
     assert result["reward"] == pytest.approx(result["spl"], abs=1e-6)
@@ -117,7 +117,7 @@ def test_reinforce_goes_on_from_imitation() -> None:
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(way: str) -> None:
     """The moves that are drawn are a function of (seed, step)."""
     write_corridors()
-    given = (*SMALL, f"task.signal={way}")
+    given = (*SMALL, f"task.supervision={way}")
     trained("corridors.jsonl", *given, run="whole", steps=14)
     with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
         told = call("train", "corridors.jsonl", *given, "--budget", "14steps", "--run", "parts")
@@ -146,9 +146,11 @@ def test_what_can_not_be_used_is_a_line() -> None:
     assert "some.jsonl, line 21" in aside[0]
     assert "no column 'path'" in aside[0]
     assert "never reads the source" in refuse("train", "maps.jsonl", *SMALL, "model.mixers=gru")
-    assert "task.smoothing: the moves are" in refuse("train", "maps.jsonl", *SMALL, "task.smoothing=0.1")
+    assert "task.label_smoothing: the moves are" in refuse(
+        "train", "maps.jsonl", *SMALL, "task.label_smoothing=0.1"
+    )
     assert "leave out data.augment" in refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
-    assert "language walks nowhere" in refuse("train", "maps.txt", "task.signal=reinforce")
+    assert "language walks nowhere" in refuse("train", "maps.txt", "task.supervision=reinforce")
     Path("text.txt").write_text("hello there\n" * 80)
     trained("text.txt", *TINY, "--model", "rnn", run="text", steps=1)
     assert "a run of no walks (task language)" in refuse("inspect", "text", "walks")

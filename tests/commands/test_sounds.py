@@ -12,13 +12,13 @@ from tests.commands.calling import predictions, refuse, succeed, trained
 from tests.commands.test_kinds import write_tones
 
 SMALL = (
-    "data.rate=8000",
-    "data.bins=20",
-    "data.valid=0.2",
-    "data.test=0.2",
+    "data.sample_rate=8000",
+    "data.mel_bins=20",
+    "data.valid_fraction=0.2",
+    "data.test_fraction=0.2",
     "model.encoder.width=16",
     "model.encoder.layers=1",
-    "schedule.warmup=5",
+    "schedule.warmup_steps=5",
 )
 
 
@@ -60,7 +60,7 @@ def test_a_table_with_labels_and_parts() -> None:
     assert trained("tones", *SMALL, run="table", steps=2)["split"] == "test"
     assert foveal.load("table").config.task.name == "sounds"
     Path("tones/metadata.csv").write_text(table)
-    trained("tones", "--task", "classify", "data.label=text", *SMALL, run="named", steps=2)
+    trained("tones", "--task", "text-classification", "data.label=text", *SMALL, run="named", steps=2)
     assert foveal.load("named").config.task.name == "sounds"
     shutil.rmtree("tones")
     write_sounds("parts/train")
@@ -77,8 +77,8 @@ def test_what_has_learnt_to_write_lends_its_ears() -> None:
         "model.encoder.layers=2",
         "model.encoder.width=16",
         "model.width=16",
-        "data.rate=8000",
-        "data.bins=20",
+        "data.sample_rate=8000",
+        "data.mel_bins=20",
     )
     trained("tones", *ears, run="heard", steps=2)
     told = succeed(
@@ -101,7 +101,9 @@ def test_what_has_learnt_to_write_lends_its_ears() -> None:
 def test_what_can_not_be_learnt() -> None:
     write_sounds()
     shutil.rmtree("sounds/low")
-    line = refuse("train", "sounds", "--task", "sounds", *SMALL)
+    line = refuse("train", "sounds", "--task", "audio-classification", *SMALL)
     assert "all of the" in line
     assert "at least two classes are needed" in line
-    assert "not a folder of recordings" in refuse("train", "text.txt", "--task", "sounds", *SMALL)
+    assert "not a folder of recordings" in refuse(
+        "train", "text.txt", "--task", "audio-classification", *SMALL
+    )

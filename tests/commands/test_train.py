@@ -93,7 +93,7 @@ def test_given_parts_leave_the_data_whole() -> None:
     assert result["split"] == "test"
     assert set(parts("two")) == {"train", "test"}
     assert parts("two")["train"]["characters"] == len(story())
-    result = train("text.txt", "data.valid=0", "data.test=0", "--run", "three")
+    result = train("text.txt", "data.valid_fraction=0", "data.test_fraction=0", "--run", "three")
     assert "loss" not in result
     assert succeed("generate", "three", "--tokens", "5").out
 
@@ -121,7 +121,7 @@ def test_tables() -> None:
 
 def test_a_column_of_another_name() -> None:
     Path("t.jsonl").write_text("".join(json.dumps({"body": row}) + "\n" for row in rows()))
-    train("t.jsonl", "data.column=body", "--run", "own")
+    train("t.jsonl", "data.text=body", "--run", "own")
     assert sum(facts["documents"] for facts in parts("own").values()) == 120
 
 
@@ -138,7 +138,7 @@ def test_a_folder() -> None:
 
 @pytest.mark.parametrize("tokenizer", ["byte", "bpe"])
 def test_tokenizers(tokenizer: str) -> None:
-    train("text.txt", f"data.tokenizer={tokenizer}", "data.vocabulary=300", "--run", "own")
+    train("text.txt", f"data.tokenizer={tokenizer}", "data.vocab_size=300", "--run", "own")
     assert succeed("generate", "own", "--prompt", "été", "--tokens", "3").out.startswith("été")
 
 

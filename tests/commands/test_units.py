@@ -65,7 +65,7 @@ def test_what_is_no_layer_of_maps(finished: Path) -> None:
     assert without in refuse("inspect", finished, "units")
     train("squares", "model.encoder.network=linear", run="linear", steps=1)
     assert without in refuse("inspect", "linear", "units")
-    train("squares", "--model", "features", run="features", steps=1)
+    train("squares", "--model", "hog", run="features", steps=1)
     assert without in refuse("inspect", "features", "units")
     train("squares", *PATCHES, run="vit", steps=1)
     assert without in refuse("inspect", "vit", "units")

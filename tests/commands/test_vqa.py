@@ -23,16 +23,16 @@ from tests.commands.test_captions import COLOURS, SHAPES, caption, write_shapes
 
 SMALL = (
     "data.image.size=12",
-    "data.image.batch=20",
-    "data.valid=0.1",
-    "data.test=0.1",
+    "data.image.batch_size=20",
+    "data.valid_fraction=0.1",
+    "data.test_fraction=0.1",
     "model.width=32",
     "model.attention.heads=2",
     "model.question.width=32",
-    "model.joint.width=32",
-    "model.joint.layers=1",
-    "optimizer.rate=1e-2",
-    "schedule.warmup=5",
+    "model.fusion.width=32",
+    "model.fusion.layers=1",
+    "optimizer.lr=1e-2",
+    "schedule.warmup_steps=5",
     "training.evaluate_every=20",
 )
 WAYS = {"answer": "accuracy", "reply": "exact", "choose": "accuracy"}
@@ -113,7 +113,7 @@ def test_a_talk_about_one_picture() -> None:
     """Each question is answered as that row of a table whose history are the ones before it, answered."""
     write_questions("shapes", "history", count=40)
     train("shapes", steps=20)
-    train("shapes", "--task", "reply", run="replies", steps=4)
+    train("shapes", "--task", "vqa-generate", run="replies", steps=4)
     questions = ["what colour is it?", "which one was it?", "what  shape is it?"]
     asking = [part for question in questions for part in ("--question", question)]
     for run in ("run", "replies"):
@@ -140,9 +140,17 @@ def test_a_talk_about_one_picture() -> None:
 
 def test_questions_are_for_runs_that_answer_them() -> None:
     write_questions("shapes", "choices", count=40)
-    trained("shapes", "--task", "images", "data.image.size=12", "data.label=answer", run="labels", steps=1)
-    train("shapes", "--task", "choose", steps=1)
-    train("shapes", "--task", "answer", run="answers", steps=1)
+    trained(
+        "shapes",
+        "--task",
+        "image-classification",
+        "data.image.size=12",
+        "data.label=answer",
+        run="labels",
+        steps=1,
+    )
+    train("shapes", "--task", "vqa-multiple-choice", steps=1)
+    train("shapes", "--task", "vqa", run="answers", steps=1)
     asking = ("shapes/7.png", "--question", "what colour is it?")
     assert "a run of no questions (task images); leave out --question" in refuse("predict", "labels", *asking)
     assert "say what among, two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
@@ -155,10 +163,10 @@ def test_questions_are_for_runs_that_answer_them() -> None:
 def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:
     write_questions("shapes", "choices", "history", count=40)
     for way in WAYS:
-        train("shapes", "--task", way, "data.augment.crop=shift", run=way, steps=8)
+        train("shapes", "--task", way, "data.augment.crop=pad", run=way, steps=8)
         with at("first steps", lambda: os.kill(os.getpid(), signal.SIGINT)):
             stopped = call(
-                *("train", "shapes", *SMALL, "--task", way, "data.augment.crop=shift"),
+                *("train", "shapes", *SMALL, "--task", way, "data.augment.crop=pad"),
                 *("--budget", "8steps", "--run", f"{way}-2"),
             )
         assert stopped.code == 130
@@ -191,7 +199,7 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
     for answer in (*COLOURS, *SHAPES):
         text = text.replace(f",{answer}\n", f",{answer.title()}\n")
     Path("others/metadata.csv").write_text(text)
-    told = call("train", "shapes", *SMALL, "--task", "answer", "--valid", "others", "--budget", "2steps")
+    told = call("train", "shapes", *SMALL, "--task", "vqa", "--valid", "others", "--budget", "2steps")
     assert told.code == 2
     assert "foveal: others: no answer is one of training (5 (bar, blue, green, post, red))" in told.err
     assert "the first is Red: write them alike" in told.err
@@ -209,7 +217,7 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
 def test_experts_that_read_the_choices_are_balanced_too() -> None:
     """A row's sums are those of its question and of each of its own choices."""
     write_questions("shapes", "choices", count=20)
-    train("shapes", "--task", "choose", "model.question.feedforward=experts", steps=1)
+    train("shapes", "--task", "vqa-multiple-choice", "model.question.feedforward=moe", steps=1)
     run = load("run")
     part, _ = task_of(run.config).prepare_held_out(run.config, "shapes", run.processor, print)
     batch = task_of(run.config).once(run.config, part.examples).batch(0, 0)
@@ -245,8 +253,8 @@ def test_a_run_is_where_another_begins() -> None:
     told = succeed("train", "shapes", "--from", "run", "--budget", "2steps", "--run", "more")
     assert "all weights of run" in told.err
     few = ("data.image.size=12", "data.label=answer", "training.evaluate_every=20")
-    trained("shapes", "--task", "images", *few, run="labels", steps=2)
-    ask = ("--model", "answer", *SMALL, "--budget", "1steps", "optimizer.rate=1e-20", "--run", "lent")
+    trained("shapes", "--task", "image-classification", *few, run="labels", steps=2)
+    ask = ("--model", "vqa", *SMALL, "--budget", "1steps", "optimizer.lr=1e-20", "--run", "lent")
     told = succeed("train", "shapes", "--from", "labels", *ask)
     assert "the encoder of labels; the head is new" in told.err
     check_same_eyes("labels", "lent")
@@ -268,7 +276,7 @@ def test_what_can_not_be_is_said_in_a_line() -> None:
     write_questions("shapes", "choices", count=40)
     few = ("train", "shapes", *SMALL, "--budget", "2steps", "--run", "run")
     assert "of one view of one image" in refuse(*few, "data.augment.mixup=0.2")
-    assert "no column 'q' among" in refuse(*few, "data.question=q", "--task", "answer")
-    assert "task.smoothing" in refuse(*few, "task.smoothing=0.1")
-    for wrong in ("model.joint.attention.heads=5", "model.question.mixers=attention,nothing"):
+    assert "no column 'q' among" in refuse(*few, "data.question=q", "--task", "vqa")
+    assert "task.label_smoothing" in refuse(*few, "task.label_smoothing=0.1")
+    for wrong in ("model.fusion.attention.heads=5", "model.question.mixers=attention,nothing"):
         assert refuse(*few, wrong)

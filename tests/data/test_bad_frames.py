@@ -136,9 +136,9 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
     assert found == {
         "a/film.mp4": "empty; get the file anew",
-        "a/long": "13 frames, and data.longest=12: train with more, or cut the clip",
+        "a/long": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "a/one": "1 frame, and a clip needs 2; give all of its frames",
-        "a/many.gif": "13 frames, and data.longest=12: train with more, or cut the clip",
+        "a/many.gif": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "b": alone,
         "pictures beside the folders": alone,
     }
@@ -205,7 +205,7 @@ def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
 
 
 def test_changes_of_images_are_refused() -> None:
-    for setting in ("data.augment.flip=true", "data.augment.crop=shift", "data.image.views=ten"):
+    for setting in ("data.augment.flip=true", "data.augment.crop=pad", "data.image.tta=ten-crop"):
         with pytest.raises(ConfigError, match="clips sees the frames of a clip as they are"):
-            load_config("clips", [setting])
-    assert isinstance(load_config("clips"), Config)
+            load_config("video-classification", [setting])
+    assert isinstance(load_config("video-classification"), Config)

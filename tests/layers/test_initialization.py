@@ -69,7 +69,7 @@ INPUTS = ImageClassificationProcessor(Statistics((0.0,) * 3, (1.0,) * 3), tuple(
 
 def first(rule: str, seed: int = 0, network: str = "mlp-10") -> nn.Module:
     settings = [f"model.encoder.network={network}", f"model.initialization={rule}", f"training.seed={seed}"]
-    return build_model(load_config("images", settings), INPUTS, torch.device("cpu"))
+    return build_model(load_config("image-classification", settings), INPUTS, torch.device("cpu"))
 
 
 def test_a_function_of_the_seed():
@@ -106,5 +106,5 @@ def test_every_model_has_a_last_layer_and_hidden_ones(preset):
 def test_nonsense_is_told():
     for rule in ("xavir", "-1", "0", "nan", "inf"):
         with pytest.raises(ConfigError, match=r"model\.initialization=.*: expected own, xavier, kaiming or"):
-            load_config("images", [f"model.initialization={rule}"])
-    assert load_config("images", ["model.initialization=0.01"]).model.initialization == "0.01"
+            load_config("image-classification", [f"model.initialization={rule}"])
+    assert load_config("image-classification", ["model.initialization=0.01"]).model.initialization == "0.01"

@@ -63,4 +63,4 @@ def test_networks_with_activations_of_their_own_say_so():
     with pytest.raises(ConfigError, match=r"nonlinearity=tanh: convnext-t has its own; leave it"):
         image_encoder("convnext-t", 3, "small", "tanh")
     with pytest.raises(ConfigError, match=r"model\.encoder\.nonlinearity"):
-        load_config("images", ["model.encoder.nonlinearity=tahn"])
+        load_config("image-classification", ["model.encoder.network_activation=tahn"])

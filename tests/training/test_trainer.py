@@ -275,7 +275,7 @@ def test_too_many_refused_steps_in_a_row_end_the_run(tmp_path: Path) -> None:
         trainer.run(SignalHandler())
     assert "3 steps in a row" in str(error.value)
     assert "step 8 in gradient of projection.bias" in str(error.value)
-    assert "lower optimizer.rate" in str(error.value)
+    assert "lower optimizer.lr" in str(error.value)
 
 
 def test_tied_weights_are_saved_once_and_loaded_into_both(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[R
     """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `target`."""
     if not Path(data).is_dir():
         raise UserError(f"{data}: not a folder of recordings with metadata.csv or metadata.jsonl")
-    return audio_rows(read_folder(Path(data), (config.column,)), config.column, "target", skipped)
+    return audio_rows(read_folder(Path(data), (config.text,)), config.text, "target", skipped)
 
 
 def audio_rows(
@@ -102,7 +102,7 @@ def make_processor(
 ) -> SpeechProcessor:
     audio, frames = load_features(data, rows, config, reused)
     texts = [row.fields["target"] for row in rows]
-    target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    target = make_tokenizer(config.tokenizer, config.vocab_size, texts)
     used = [(text, found) for text, found in zip(texts, frames, strict=True) if not isinstance(found, str)]
     ratio = sum(len(target.encode(text)) for text, _ in used) / sum(len(found) for _, found in used)
     return SpeechProcessor(audio, target, LengthLimit.from_texts(target, texts, config.max_length, ratio))
@@ -116,7 +116,7 @@ def encode(
     def encoded(row: Row) -> tuple[FloatArray, TokenIds] | str:
         target = processor.encode_target(row.fields["target"])
         if len(target) > config.max_length:
-            return f"{len(target)} tokens, and data.longest={config.max_length}: raise it to use the row"
+            return f"{len(target)} tokens, and data.max_length={config.max_length}: raise it to use the row"
         values = standardized_features(processor.audio, row)
         return values if isinstance(values, str) else (values, target)
 

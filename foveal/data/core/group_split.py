@@ -34,7 +34,7 @@ def split_by_group(
     if not fractions:
         yield from (("train", row) for row in rows)
         return
-    groups = row_groups(rows, config.group, config.group_of)
+    groups = row_groups(rows, config.group_pattern, config.group_by)
     if config.hold_out == "groups":
         yield from ((split_of_text(group, fractions), row) for group, row in zip(groups, rows, strict=True))
         return
@@ -55,7 +55,9 @@ def _held_out_split(row: Row, fractions: Fractions) -> SplitName:
     return last if part == "train" else part
 
 
-def row_groups(rows: Sequence[Row], pattern: str, group_by: Literal["text", "name"] = "text") -> list[str]:
+def row_groups(
+    rows: Sequence[Row], pattern: str, group_by: Literal["text", "file-name"] = "text"
+) -> list[str]:
     """The group of each row, called by the smallest of its rows' contents.
 
     Rows belong together if their texts, or the names of their files, are alike but for what `pattern`
@@ -64,13 +66,17 @@ def row_groups(rows: Sequence[Row], pattern: str, group_by: Literal["text", "nam
     """
     texts = [row.fields.get("target" if group_by == "text" else "name") for row in rows]
     if not all(isinstance(text, str) for text in texts):
-        what = "of texts to be written" if group_by == "text" else "of names of files (data.group_of=name)"
-        raise UserError(f"data.group is {what}, and this task has none: leave it out")
-    if group_by == "name":
+        what = (
+            "of texts to be written" if group_by == "text" else "of names of files (data.group_by=file-name)"
+        )
+        raise UserError(f"data.group_pattern is {what}, and this task has none: leave it out")
+    if group_by == "file-name":
         texts = [PurePath(str(text)).name for text in texts]
     stems = [re.sub(pattern, "", str(text)) for text in texts]
     if stems == texts:
-        raise UserError(f"data.group={pattern} matches no {group_by}: mend the pattern, or leave it out")
+        raise UserError(
+            f"data.group_pattern={pattern} matches no {group_by}: mend the pattern, or leave it out"
+        )
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:

@@ -99,7 +99,9 @@ def column_lengths(examples: Examples) -> RowIndices:
 def bucket_by_length(lengths: RowIndices, max_tokens: int) -> tuple[RowIndices, list[slice]]:
     """Each row's place in the order of `lengths` (rows, K), equal ones in the same; and the batches in it."""
     if not len(lengths):
-        raise UserError("no examples: give more rows, or keep less of them back (data.valid, data.test)")
+        raise UserError(
+            "no examples: give more rows, or keep less of them back (data.valid_fraction, data.test_fraction)"
+        )
     ways = [_sort_ranks(lengths, run) for run in BUCKET_WIDTHS]
     places = min(ways, key=lambda places: _padded_tokens(lengths[np.argsort(places)], max_tokens))
     return places, fewest_cuts(lengths[np.argsort(places)], max_tokens)

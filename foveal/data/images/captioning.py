@@ -66,7 +66,7 @@ class CaptioningFormat(ImageFormat):
     def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The images at a path with their texts: fields `source` (the sha256 of the pixels), `picture`
         (H, W, C), the `name` of the file and `target`."""
-        for row in load_row_images(captioned_images(data, config.column), config.image, skipped):
+        for row in load_row_images(captioned_images(data, config.text), config.image, skipped):
             source, picture, name, text = (
                 row.fields[field] for field in ("content", "picture", "name", "label")
             )
@@ -78,7 +78,7 @@ class CaptioningFormat(ImageFormat):
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
     ) -> CaptioningProcessor:
         texts = [row.fields["target"] for row in rows]
-        target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
+        target = make_tokenizer(config.tokenizer, config.vocab_size, texts)
         room = LengthLimit.from_texts(target, texts, config.max_length)
         return CaptioningProcessor(reused.source or image_statistics(rows), config.image.size, target, room)
 
@@ -90,7 +90,9 @@ class CaptioningFormat(ImageFormat):
         def encoded(row: Row) -> TokenIds | str:
             target = processor.encode_target(row.fields["target"])
             if len(target) > config.max_length:
-                return f"{len(target)} tokens, and data.longest={config.max_length}: raise it to use the row"
+                return (
+                    f"{len(target)} tokens, and data.max_length={config.max_length}: raise it to use the row"
+                )
             return target
 
         kept, targets = encode_or_skip(rows, encoded, skipped)

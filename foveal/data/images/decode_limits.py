@@ -85,7 +85,7 @@ def video_size_error(size: tuple[int, int]) -> str:
 def frame_count_error(size: tuple[int, int], frames: int, max_frames: int) -> str:
     """Why an animation, or a video, of so many frames is not to be decoded; empty if it is."""
     if frames > max_frames:
-        return f"{frames:,} frames, and data.longest={max_frames}: train with more, or cut the clip"
+        return f"{frames:,} frames, and data.max_length={max_frames}: train with more, or cut the clip"
     width, height = size
     over = frames * width * height > MAX_TOTAL_PIXELS
     return f"{frames:,} frames of {width:,} x {height:,} pixels are too many; make it smaller" if over else ""

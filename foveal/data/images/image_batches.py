@@ -41,8 +41,8 @@ class ImageEvalBatches:
 
     def __init__(self, examples: ImageExamples, image: ImageConfig):
         self._examples, self._image = examples, image
-        self._scales = [float(scale) for scale in image.scales.split(",")]
-        self._rows = max(1, image.batch // (VIEW_COUNTS[image.views] * len(self._scales)))
+        self._scales = [float(scale) for scale in image.tta_scales.split(",")]
+        self._rows = max(1, image.batch_size // (VIEW_COUNTS[image.tta] * len(self._scales)))
         self.per_epoch = -(-len(examples) // self._rows)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
@@ -55,7 +55,7 @@ class ImageEvalBatches:
         """Levels of 0 to 255."""
         size, image = self._examples.processor.size, self._image
         pixels = (torch.from_numpy(self._examples[row]).permute(2, 0, 1) for row in rows.tolist())
-        return torch.cat([make_views(picture, size, image.views, self._scales) for picture in pixels]).float()
+        return torch.cat([make_views(picture, size, image.tta, self._scales) for picture in pixels]).float()
 
 
 class ImageTrainBatches:
@@ -67,7 +67,9 @@ class ImageTrainBatches:
 
     def __init__(self, examples: ImageExamples, batch: int, augment: AugmentConfig, seed: int):
         if not len(examples):
-            raise UserError("no images: give more, or keep less of them back (data.valid, data.test)")
+            raise UserError(
+                "no images: give more, or keep less of them back (data.valid_fraction, data.test_fraction)"
+            )
         self._examples, self._augment, self._seed = examples, augment, seed
         self.per_epoch = -(-len(examples) // batch)
 
@@ -99,7 +101,7 @@ class ImageTrainBatches:
             """Two whole numbers below `count` for each row (2, B)."""
             return (chances(name, 2) * count).long()
 
-        if augment.crop == "resized":
+        if augment.crop == "random-resized":
             shapes = torch.from_numpy(self._examples.shapes(rows))
             area, ratio = chances("size", 2 * CROP_TRIES).chunk(2)
             found = random_crop_boxes(shapes, area, ratio, *chances("place", 2)).tolist()
@@ -109,10 +111,10 @@ class ImageTrainBatches:
         elif augment.crop == "none":
             levels = center_crops(self._examples, rows)
         else:
-            aside = places("shift", 2 * augment.shift + 1) - augment.shift
-            levels = _shifted_crops(self._examples, rows, aside, augment.crop == "reflect")
-        if augment.jitter:
-            factors = 1 + augment.jitter * (2 * chances("jitter", 3) - 1)
+            aside = places("shift", 2 * augment.padding + 1) - augment.padding
+            levels = _shifted_crops(self._examples, rows, aside, augment.crop == "reflect-pad")
+        if augment.color_jitter:
+            factors = 1 + augment.color_jitter * (2 * chances("jitter", 3) - 1)
             levels = color_jitter(levels, *factors.float())
         images = standardize_images(levels, self._examples)
         if augment.flip:

@@ -8,8 +8,8 @@ from jaxtyping import UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
-ViewName = Literal["centre", "mirrored", "moved", "ten"]
-VIEW_COUNTS: dict[ViewName, int] = {"centre": 1, "mirrored": 2, "moved": 6, "ten": 10}
+ViewName = Literal["none", "flip", "flip-shift", "ten-crop"]
+VIEW_COUNTS: dict[ViewName, int] = {"none": 1, "flip": 2, "flip-shift": 6, "ten-crop": 10}
 """Views at each scale."""
 
 
@@ -36,11 +36,11 @@ def _crops(image: Tensor, size: int, crops: ViewName) -> Tensor:
     spare = [side - size for side in image.shape[1:]]
     top, left = spare[0] // 2, spare[1] // 2
     places = [(top, left)]
-    if crops == "ten":
+    if crops == "ten-crop":
         places += [(top, left) for top in (0, spare[0]) for left in (0, spare[1])]
-    elif crops == "moved":
+    elif crops == "flip-shift":
         image = F.pad(image[None], (1, 1, 1, 1), mode="reflect")[0]
         places = [(top + by, left + by) for by in (1, 0, 2)]
     cut = [image[:, top : top + size, left : left + size] for top, left in places]
     seen = torch.stack(cut)
-    return seen if crops == "centre" else torch.cat([seen, seen.flip(3)])
+    return seen if crops == "none" else torch.cat([seen, seen.flip(3)])

@@ -28,8 +28,8 @@ from foveal.data.series.series_files import read_series
 
 LABELS_FILE = "labels.json"
 LABEL_FIELDS = {
-    "label": "one label for the whole series (--task series)",
-    "labels": "a label for each step (--task steps)",
+    "label": "one label for the whole series (--task series-classification)",
+    "labels": "a label for each step (--task series-tagging)",
 }
 """By its fields, how a series is labelled, and the task for that."""
 
@@ -181,4 +181,4 @@ def _too_long(values: FloatArray, max_length: int) -> str:
     """Why a series is left out; empty if it is not."""
     if len(values) <= max_length:
         return ""
-    return f"{len(values):,} steps, and data.longest={max_length}: train with more, or cut the series"
+    return f"{len(values):,} steps, and data.max_length={max_length}: train with more, or cut the series"

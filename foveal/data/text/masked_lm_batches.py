@@ -121,5 +121,5 @@ def _text_tokens(text: TokenizedText, context: int) -> int:
     """Tokens of the text in a window."""
     room = context - 1 - int(text.tokenizer.add_bos)
     if room < 2:
-        raise UserError(f"data.context={context} leaves no room for text between the marks: raise it")
+        raise UserError(f"data.context_length={context} leaves no room for text between the marks: raise it")
     return room

@@ -85,7 +85,7 @@ def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> 
             else:
                 yield Row(found.location, {"source": found.fields["tokens"]})
         return
-    for row in unlabeled_texts.read_unlabeled(path, config.column, skipped):
+    for row in unlabeled_texts.read_unlabeled(path, config.text, skipped):
         yield Row(row.location, {"source": row.fields["source"].split()})
 
 
@@ -107,7 +107,7 @@ def make_processor(
     found = (tag for row in rows for tag in row.fields["target"])
     tags = class_names(data, found, "all words have the tag", " (data.tags=NAME)", reused.labels)
     texts = (" " + " ".join(row.fields["source"]) for row in rows)
-    source = reused.source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    source = reused.source or make_tokenizer(config.tokenizer, config.vocab_size, texts)
     return TaggingProcessor(source, tags)
 
 
@@ -123,7 +123,7 @@ def encode(
             return target
         source, places = processor.encode(row.fields["source"])
         if len(source) > longest:
-            return f"{len(source)} tokens, and data.longest={longest}: raise it to use the row"
+            return f"{len(source)} tokens, and data.max_length={longest}: raise it to use the row"
         return source, places, target
 
     kept, found = encode_or_skip(rows, encoded, skipped)

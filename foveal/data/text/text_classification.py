@@ -47,17 +47,17 @@ def load_processor(folder: Path) -> TextClassificationProcessor:
 
 def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The rows of a table as fields `source` and `label`."""
-    for row in read_rows(Path(data), (config.column, config.label)):
+    for row in read_rows(Path(data), (config.text, config.label)):
         if isinstance(row, SkippedRow):
             skipped.append(row)
         else:
-            text, label = (row.fields[name].strip() for name in (config.column, config.label))
+            text, label = (row.fields[name].strip() for name in (config.text, config.label))
             yield Row(row.location, {"source": text, "label": label})
 
 
 def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Texts without labels."""
-    return unlabeled_texts.read_unlabeled(Path(data), config.column, skipped)
+    return unlabeled_texts.read_unlabeled(Path(data), config.text, skipped)
 
 
 def encode_unlabeled(
@@ -84,7 +84,7 @@ def make_processor(
             "classes? (data.label=NAME)"
         )
     texts = (row.fields["source"] for row in rows)
-    source = reused.source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    source = reused.source or make_tokenizer(config.tokenizer, config.vocab_size, texts)
     return TextClassificationProcessor(source, labels)
 
 

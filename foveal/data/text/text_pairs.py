@@ -100,7 +100,7 @@ def make_processor(
     data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
 ) -> TextPairProcessor:
     sources, targets = ([row.fields[side] for row in rows] for side in ("source", "target"))
-    kind, size = config.tokenizer, config.vocabulary
+    kind, size = config.tokenizer, config.vocab_size
     if config.shared_vocabulary:
         source = target = reused.source or make_tokenizer(kind, size, [*sources, *targets])
     else:
@@ -129,7 +129,7 @@ def encode(
         target = processor.encode_target(row.fields["target"])
         if max(len(source), len(target)) > longest:
             sizes = f"{len(source)} and {len(target)} tokens"
-            return f"{sizes}, and data.longest={longest}: raise it to use the row"
+            return f"{sizes}, and data.max_length={longest}: raise it to use the row"
         return source, target
 
     kept, found = encode_or_skip(rows, encoded, skipped)

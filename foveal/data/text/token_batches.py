@@ -42,7 +42,7 @@ class StreamBatches:
         if len(tokens) <= unit:
             raise UserError(
                 f"the training text has {len(tokens)} tokens: too few for {micro_batches} micro-batches of "
-                f"data.context={context}; lower training.accumulate or data.context"
+                f"data.context_length={context}; lower training.grad_accumulation or data.context_length"
             )
         self._chunks, self._slack = _count_units(len(tokens), unit, context)
         self.per_epoch = self._chunks * micro_batches
@@ -98,7 +98,7 @@ class TokenEvalBatches:
         if scored < 1:
             raise UserError(
                 f"the held-out text has {len(tokens)} token(s), and at least 2 are needed: "
-                "give more text, or hold out a larger share (data.valid, data.test)"
+                "give more text, or hold out a larger share (data.valid_fraction, data.test_fraction)"
             )
         self.rows = max(1, min(rows, scored // context))
         ends = np.arange(self.rows + 1) * scored // self.rows
@@ -175,9 +175,9 @@ def _token_windows(
 
 def _check_length(tokens: TokenArray, context: int) -> None:
     if len(tokens) <= context:
-        smaller = f", or set data.context={len(tokens) // 2}" if len(tokens) > 1 else ""
+        smaller = f", or set data.context_length={len(tokens) // 2}" if len(tokens) > 1 else ""
         raise UserError(
-            f"the training text has {len(tokens)} tokens, and data.context={context} needs at least "
+            f"the training text has {len(tokens)} tokens, and data.context_length={context} needs at least "
             f"{context + 1}: give more text{smaller}"
         )
 

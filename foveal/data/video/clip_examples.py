@@ -155,7 +155,7 @@ class VideoCaptioningFormat(ClipFormat):
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
     ) -> CaptioningProcessor:
         texts = [row.fields["target"] for row in rows]
-        target = make_tokenizer(config.tokenizer, config.vocabulary, texts)
+        target = make_tokenizer(config.tokenizer, config.vocab_size, texts)
         room = LengthLimit.from_texts(target, texts, config.max_length)
         return CaptioningProcessor(reused.source or _statistics(rows), config.image.size, target, room)
 
@@ -165,12 +165,12 @@ class VideoCaptioningFormat(ClipFormat):
         )
 
     def column(self, config: DataConfig) -> str:
-        return config.column
+        return config.text
 
     def numbers(self, row: Row, processor: CaptioningProcessor, config: DataConfig) -> ClassIds | str:
         target = processor.encode_target(row.fields["target"])
         if len(target) > config.max_length:
-            return f"{len(target)} tokens, and data.longest={config.max_length}: raise it to use the row"
+            return f"{len(target)} tokens, and data.max_length={config.max_length}: raise it to use the row"
         return target
 
     def columns(self, source: RaggedArray, numbers: list[ClassIds]) -> dict[str, Column]:

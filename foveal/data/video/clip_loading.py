@@ -69,7 +69,7 @@ def _frame_count_error(count: int, max_length: int) -> str:
     if count < MIN_FRAMES:
         return f"{_frame_count(count)}, and a clip needs {MIN_FRAMES}; give all of its frames"
     if count > max_length:
-        return f"{count:,} frames, and data.longest={max_length}: train with more, or cut the clip"
+        return f"{count:,} frames, and data.max_length={max_length}: train with more, or cut the clip"
     return ""
 
 

@@ -110,7 +110,7 @@ def _frames(
         if packet.size:  # the last has none, and brings the frames that were held back
             count += 1
             if count > max_frames:
-                return f"more than {max_frames} frames, and data.longest={max_frames}: train with more, or cut the clip"
+                return f"more than {max_frames} frames, and data.max_length={max_frames}: train with more, or cut the clip"
             if too_many := frame_count_error(shape, count, max_frames):
                 return too_many
             time = time if packet.pts is None else packet.pts

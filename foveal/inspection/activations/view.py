@@ -79,7 +79,7 @@ def _config(run_or_model: str, settings: tuple[str, ...]) -> Config:
         return load_config(run_or_model, settings)
     large = run_or_model in NETWORKS and published_input(run_or_model)[1] > LARGE_IMAGE_SIZE
     return network_config(
-        run_or_model, (f"data.image.batch={LARGE_IMAGE_BATCH}", *settings) if large else settings
+        run_or_model, (f"data.image.batch_size={LARGE_IMAGE_BATCH}", *settings) if large else settings
     )
 
 
@@ -116,7 +116,7 @@ def _activations_by_initialization(
 
 def _random_image_batch(config: Config) -> tuple[ImageClassificationProcessor, Batch]:
     """Standard normal pixels, as those of standardised images are on the whole, and random labels."""
-    if config.task.name != "images":
+    if config.task.name != "image-classification":
         raise UserError(f"a model of task {config.task.name} reads no random images: name data with --data")
     image = config.data.image
     names = tuple(str(number) for number in range(RANDOM_CLASSES))
@@ -125,10 +125,10 @@ def _random_image_batch(config: Config) -> tuple[ImageClassificationProcessor, B
     )
     seed_everything(config.training.seed, "inspected images")
     columns = {
-        "source": torch.randn(image.batch, image.channels, image.size, image.size),
-        "label": torch.randint(RANDOM_CLASSES, (image.batch,)),
+        "source": torch.randn(image.batch_size, image.channels, image.size, image.size),
+        "label": torch.randint(RANDOM_CLASSES, (image.batch_size,)),
     }
-    return inputs, ExampleBatch(torch.arange(image.batch), columns, {}, image.batch)
+    return inputs, ExampleBatch(torch.arange(image.batch_size), columns, {}, image.batch_size)
 
 
 def _shuffled_batch(config: Config, data: Any) -> Batch:

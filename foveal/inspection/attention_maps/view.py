@@ -31,10 +31,10 @@ def check_attention_options(loaded: LoadedRun, attention_options: AttentionMapOp
     task, file = loaded.config.task.name, attention_options.attention
     if file is None:
         return
-    if task in ("narrate", "reply"):
-        read = "clips" if task == "narrate" else "pictures with questions"
+    if task in ("video-captioning", "vqa-generate"):
+        read = "clips" if task == "video-captioning" else "pictures with questions"
         raise UserError(f"--attention: {loaded.run.path} reads {read}, of which there is no such picture")
-    if task == "caption" and file.suffix != ".png":
+    if task == "captioning" and file.suffix != ".png":
         raise UserError(f"{file}: where a model looked in a picture is drawn as .png; choose that")
 
 
@@ -46,7 +46,7 @@ def write_attention_of_run(
     if file is None:
         return
     best = enumerate(several[0] for several in found)
-    if task == "caption":
+    if task == "captioning":
         atomic_write(
             file,
             plot_image_attention(
@@ -54,7 +54,7 @@ def write_attention_of_run(
             ),
         )
     else:
-        of = _speech_attention if task == "transcribe" else _text_attention
+        of = _speech_attention if task == "speech-recognition" else _text_attention
         write_word_attention(
             file, [of(loaded, examples, row, one) for row, one in best], attention_options.head
         )

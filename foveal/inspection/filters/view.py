@@ -12,7 +12,7 @@ from foveal.store.durable import atomic_write
 from foveal.tasks.session import LoadedRun
 from foveal.ui.console import STDOUT, check_png_path, print_facts, print_json
 
-IMAGE_ENCODERS = ("image", "patches", "frames", "volume")
+IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
 """Encoders that are given pixels."""
 
 

@@ -28,7 +28,7 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
     if name not in NETWORKS:
         known = suggest(name, sorted({*preset_names(), *NETWORKS}))
         raise UserError(f"unknown preset or network '{name}'{known}")
-    return load_config("images", [*network_overrides(name), *settings])
+    return load_config("image-classification", [*network_overrides(name), *settings])
 
 
 def describe_layers(config: Config, input_shape: str | None, classes: int | None, json: bool) -> None:

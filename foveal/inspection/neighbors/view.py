@@ -32,7 +32,7 @@ QUERIES_SHOWN, MAX_LABEL_LENGTH = 5, 16
 
 def with_center_crop(config: Config, **fractions: float) -> Config:
     """With one view of each image; and other `fractions` of the data, `valid` and `test`."""
-    image = config.data.image.model_copy(update={"views": "centre", "scales": "1"})
+    image = config.data.image.model_copy(update={"tta": "none", "tta_scales": "1"})
     return config.model_copy(update={"data": config.data.model_copy(update={"image": image, **fractions})})
 
 

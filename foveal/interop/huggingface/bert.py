@@ -57,7 +57,7 @@ def read_bert(folder: Path, wordpieces: WordPieceVocabulary) -> ImportedTextMode
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
     encoder, longest = from_hf_config(settings)
-    config = validate_model_config({"encoder": encoder, "tied": True}, path)
+    config = validate_model_config({"encoder": encoder, "tie_embeddings": True}, path)
     theirs = _normalize_names(read_weights(folder))
     size, vocabulary = wordpieces.tokenizer.size, settings.size("vocab_size", 0)
     if size > vocabulary:
@@ -109,7 +109,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
         "expansion": settings.size("intermediate_size", 3072) / width,
         "activation": settings.choice("hidden_act", "gelu", ACTIVATIONS),
         "norm": "layer",
-        "norm_place": "post",
+        "norm_placement": "post",
         "norm_epsilon": settings.fraction("layer_norm_eps", 1e-12),
         "residual": True,
         "dropout": settings.fraction("hidden_dropout_prob", 0.1),
@@ -145,5 +145,5 @@ def _normalize_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _meta_weights(config: EncoderConfig, size: int, longest: int) -> dict[str, Tensor]:
     """Our model's weights on no device."""
     with torch.device("meta"):
-        encoder = text_encoder(config, SpecialTokens(size).vocabulary, longest)
+        encoder = text_encoder(config, SpecialTokens(size).vocab_size, longest)
         return unique_state_dict(EncoderWithHead(encoder, MaskedLMHead(config.width, encoder.vocabulary)))

@@ -33,7 +33,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
         "norm": "layer",
         "residual": True,
         "dropout": settings.fraction("resid_pdrop", 0.1),
-        "tied": settings.boolean("tie_word_embeddings", True),
+        "tie_embeddings": settings.boolean("tie_word_embeddings", True),
         "projection_bias": False,
     }, settings.size("n_positions", 1024)
 

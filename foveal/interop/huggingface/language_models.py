@@ -66,12 +66,12 @@ def read_language_model(folder: Path) -> ImportedTextModel:
             shapes = unique_state_dict(language_model(config, vocabulary, context))
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
-    expected = family.to_hf_weights(shapes, config.layers, config.tied)
-    if config.tied:
+    expected = family.to_hf_weights(shapes, config.layers, config.tie_embeddings)
+    if config.tie_embeddings:
         _drop_tied_head(family, tensors, folder)
     check_tensors(expected, tensors, folder)
     tensors = {name: tensor.float() for name, tensor in tensors.items()}
-    ours = family.from_hf_weights(tensors, config.layers, config.tied)
+    ours = family.from_hf_weights(tensors, config.layers, config.tie_embeddings)
     return ImportedTextModel(kind, config, vocabulary, context, ours)
 
 
@@ -95,7 +95,7 @@ def write_language_model(
         "architectures": [family.architecture],
         "vocab_size": model.vocabulary,
         **family.to_hf_config(config, context),
-        "tie_word_embeddings": config.tied,
+        "tie_word_embeddings": config.tie_embeddings,
         "bos_token_id": None,
         "eos_token_id": None,
         "pad_token_id": None,
@@ -108,7 +108,7 @@ def write_language_model(
             "is not zero; train with model.projection_bias=false"
         )
     tensors = family.to_hf_weights(
-        {name: tensor.cpu() for name, tensor in ours.items()}, config.layers, config.tied
+        {name: tensor.cpu() for name, tensor in ours.items()}, config.layers, config.tie_embeddings
     )
     with durable.atomic_folder(folder) as part:
         durable.write_synced(part / HF_CONFIG_FILE, json.dumps(settings, indent=2).encode() + b"\n")
@@ -199,7 +199,7 @@ def _check_representable(family: ModelFamily, config: ModelConfig, settings: HFC
 def _is_relevant(key: str, family: ModelFamily) -> bool:
     """Whether a setting is for this family's models: those of other mixers and layers are not."""
     section, dot, _ = key.partition(".")
-    if key in ("projection_bias", "initialization", "pooling"):
+    if key in ("projection_bias", "initialization", "head_pooling"):
         return False
     return not dot or section in (family.mixer, "positions")
 
@@ -209,7 +209,7 @@ def _normalized(config: ModelConfig) -> ModelConfig:
     return config.model_copy(
         update={
             "mixers": _distinct_mixers(config),
-            "embedding": 0 if config.embedding == config.width else config.embedding,
+            "embedding_width": 0 if config.embedding_width == config.width else config.embedding_width,
             "expansion": round(config.expansion * config.width) / config.width,
         }
     )

@@ -16,7 +16,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
     width = settings.size("hidden_size", 768)
     if settings.get("time_step_rank", "auto") != "auto":
         settings.require("time_step_rank", -(-width // 16))
-    mamba = {"expansion": ("expand", 2), "states": ("state_size", 16), "kernel": ("conv_kernel", 4)}
+    mamba = {"expand": ("expand", 2), "state_size": ("state_size", 16), "conv_kernel": ("conv_kernel", 4)}
     return {
         "mixers": "mamba",
         "layers": settings.size("num_hidden_layers", 32),
@@ -24,18 +24,18 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
         "mamba": {ours: settings.size(*theirs) for ours, theirs in mamba.items()},
         "norm": "rms",
         "residual": True,
-        "tied": settings.boolean("tie_word_embeddings", True),
+        "tie_embeddings": settings.boolean("tie_word_embeddings", True),
         "projection_bias": False,
-    }, DataConfig().context
+    }, DataConfig().context_length
 
 
 def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
     return {
         "num_hidden_layers": config.layers,
         "hidden_size": config.width,
-        "state_size": config.mamba.states,
-        "expand": config.mamba.expansion,
-        "conv_kernel": config.mamba.kernel,
+        "state_size": config.mamba.state_size,
+        "expand": config.mamba.expand,
+        "conv_kernel": config.mamba.conv_kernel,
         "time_step_rank": -(-config.width // 16),
         "layer_norm_epsilon": NORM_EPSILON,
     }

@@ -22,7 +22,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
         "norm": "layer",
         "residual": True,
         "embedding_norm": True,
-        "tied": settings.boolean("tie_word_embeddings", False),
+        "tie_embeddings": settings.boolean("tie_word_embeddings", False),
         "projection_bias": False,
     }, settings.size("context_length", 1024)
 

@@ -54,7 +54,7 @@ def read_vit(folder: Path) -> ImportedImageNetwork:
         ours = _meta_weights(config, channels, size, len(labels))
     except (ConfigError, ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
-    width, patch = config.encoder.width, config.encoder.patch
+    width, patch = config.encoder.width, config.encoder.patch_size
     # Of a convolution whose stride is its kernel, and of a batch of one.
     there = {
         PROJECTION: (width, channels, patch, patch),
@@ -72,7 +72,7 @@ def from_hf_config(settings: HFConfig) -> ModelConfig:
     width = settings.size("hidden_size", 768)
     encoder = {
         "kind": "patches",
-        "patch": settings.size("patch_size", 16),
+        "patch_size": settings.size("patch_size", 16),
         "mixers": "attention",
         "layers": settings.size("num_hidden_layers", 12),
         "width": width,
@@ -85,9 +85,9 @@ def from_hf_config(settings: HFConfig) -> ModelConfig:
         "norm_epsilon": settings.fraction("layer_norm_eps", 1e-12),
         "residual": True,
         "dropout": settings.fraction("hidden_dropout_prob", 0.0),
-        "summary": "class",
+        "pooling": "cls",
     }
-    return validate_model_config({"encoder": encoder, "pooling": "summary"}, settings.path)
+    return validate_model_config({"encoder": encoder, "head_pooling": "encoder"}, settings.path)
 
 
 def hf_name(name: str) -> str:
@@ -104,5 +104,5 @@ def _meta_weights(config: ModelConfig, channels: int, size: int, classes: int) -
     with torch.device("meta"):
         encoder = patch_encoder(config.encoder, channels, size)
         return unique_state_dict(
-            EncoderWithHead(encoder, ClassificationHead(encoder.width, classes, config.pooling))
+            EncoderWithHead(encoder, ClassificationHead(encoder.width, classes, config.head_pooling))
         )

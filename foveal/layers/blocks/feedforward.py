@@ -10,7 +10,7 @@ from foveal.layers.blocks.moe import Experts
 from foveal.layers.linear import Linear
 from foveal.ops.activation import ACTIVATIONS, Activation
 
-Feedforward = Literal["none", "mlp", "swiglu", "highway", "experts"]
+Feedforward = Literal["none", "mlp", "swiglu", "highway", "moe"]
 
 
 class MLP(nn.Module):
@@ -99,6 +99,6 @@ def make_feedforward(
         return SwiGLU(width, round(expansion * width * 2 / 3))
     if kind == "highway":
         return Highway(width)
-    if kind == "experts":
+    if kind == "moe":
         return Experts(width, hidden, experts, active, balance, activation)
     return None

@@ -32,7 +32,7 @@ from foveal.ops.recurrent.cells import run_recurrence
 MEMORY_KEYS = ("memory_keys", "memory_values", "memory_mask")
 SUMMARY_KEY, SAMPLED_KEY = "memory_summary", "drawn"
 CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
-AttentionScore = Literal["first", "summary", "additive", "dot", "scaled", "general"]
+AttentionScore = Literal["initial-state", "every-step", "additive", "dot", "scaled-dot", "general"]
 AttendFunction = Callable[[Tensor], Tensor]
 """A cell's h (B, D) to the context (B, M)."""
 
@@ -130,11 +130,11 @@ class AttentionRNN(TappedModule):
     ):
         super().__init__()
         self.d_in, self.d_out, self.hard = d_in, width, hard
-        joined = 0 if score == "first" else memory_width
+        joined = 0 if score == "initial-state" else memory_width
         self.recurrent = Recurrent(CELLS[cell](d_in + joined, width))
         self.first = Linear(memory_width, width)
         self.score = _make_score(score, width, memory_width)
-        given: StateShapes = {} if score == "first" else {SUMMARY_KEY: (memory_width,)}
+        given: StateShapes = {} if score == "initial-state" else {SUMMARY_KEY: (memory_width,)}
         if self.score is not None:
             sizes = (-1, width), (-1, memory_width), (-1,)
             given = dict(zip(MEMORY_KEYS, sizes, strict=True)) | ({SAMPLED_KEY: (2,)} if hard else {})
@@ -229,7 +229,7 @@ class AttentionRNN(TappedModule):
 def _make_score(
     score: AttentionScore, width: int, memory_width: int
 ) -> AdditiveScore | DotProductScore | None:
-    if score in ("first", "summary"):
+    if score in ("initial-state", "every-step"):
         return None
     if score == "additive":
         return AdditiveScore(width, memory_width)
@@ -239,7 +239,7 @@ def _make_score(
             raise ValueError(f"score=dot needs a decoder as wide as the memory, {widths}: take general")
         return DotProductScore(nn.Identity(), dot_scores)
     key = Linear(memory_width, width, bias=False)
-    return DotProductScore(key, scaled_dot_scores if score == "scaled" else dot_scores)
+    return DotProductScore(key, scaled_dot_scores if score == "scaled-dot" else dot_scores)
 
 
 def _init_linear(*parts: nn.Module) -> None:

@@ -188,9 +188,9 @@ class GRU(_GatedCell):
     inside the product. Their weights are not interchangeable.
     """
 
-    def __init__(self, d_in: int, width: int, reset: Literal["before", "after"] = "after"):
+    def __init__(self, d_in: int, width: int, reset_after: bool = True):
         super().__init__(d_in, width, gates=3)
-        self.bias_new = nn.Parameter(torch.empty(width)) if reset == "after" else None
+        self.bias_new = nn.Parameter(torch.empty(width)) if reset_after else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -28,7 +28,7 @@ class ImageGenerationTask(ImageTask):
     def model_of_default_size(self, config: Config) -> nn.Module:
         return DrawModel(config.model, config.data.image.size, config.data.image.size)
 
-    def task(
+    def objective(
         self, config: Config, model: Any, processor: UnlabeledImageProcessor, preview_examples: Any = None
     ) -> DrawObjective:
         return DrawObjective(model)

@@ -22,7 +22,7 @@ class GlimpsesTask(ImageClassificationTask):
     def model_of_default_size(self, config: Config) -> Any:
         return RecurrentAttentionModel(config.model, config.data.image.channels, self.default_classes)
 
-    def task(
+    def objective(
         self,
         config: Config,
         model: Any,

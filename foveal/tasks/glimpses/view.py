@@ -27,7 +27,7 @@ def show_glimpses(loaded: LoadedRun, query: str | None, out: Path | None, json: 
     kind = task_of(loaded.config)
     if not isinstance(kind, GlimpsesTask):
         raise UserError(
-            f"{loaded.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpse"
+            f"{loaded.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpses"
         )
     check_png_path(out)
     held_out = None if query is not None else prepare_run_data(loaded.run, log)

@@ -57,7 +57,7 @@ def make_processor(
     data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
 ) -> NavigationProcessor:
     texts = (row.fields["source"] for row in rows)
-    source = reused.source or make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    source = reused.source or make_tokenizer(config.tokenizer, config.vocab_size, texts)
     longest = max(len(row.fields["path"]) for row in rows)
     return NavigationProcessor(source, LengthLimit.from_lengths(longest, 0.0, config.max_length))
 
@@ -72,9 +72,7 @@ def encode(
     def encoded(row: Row) -> TokenIds | str:
         source, moves = processor.encode(row.fields["source"]), len(row.fields["path"])
         if max(len(source), moves) > longest:
-            return (
-                f"{len(source)} tokens and {moves} moves, and data.longest={longest}: raise it to use the row"
-            )
+            return f"{len(source)} tokens and {moves} moves, and data.max_length={longest}: raise it to use the row"
         return source
 
     kept, found = encode_or_skip(rows, encoded, skipped)

@@ -45,10 +45,10 @@ class NavigationTask(ExampleTask):
     def _model_for_vocab(self, config: Config, size: int) -> NavigationAgent:
         vocabulary = SpecialTokens(size).vocab_size
         return navigation_agent(
-            config.model, vocabulary, config.data.longest, VIEW_SIDE, TILE_PIXELS, len(MOVES)
+            config.model, vocabulary, config.data.max_length, VIEW_SIDE, TILE_PIXELS, len(MOVES)
         )
 
-    def task(
+    def objective(
         self,
         config: Config,
         model: NavigationAgent,
@@ -60,14 +60,14 @@ class NavigationTask(ExampleTask):
             rows = np.arange(min(NUM_PREVIEWS, len(preview_examples)))
             batch = collate_examples(preview_examples.examples, rows)
             previews = PreviewExamples(batch, [preview_examples.sources[row] for row in rows], moves_to_text)
-        make = ReinforceNavigationObjective if config.task.signal == "reinforce" else NavigationObjective
+        make = ReinforceNavigationObjective if config.task.supervision == "reinforce" else NavigationObjective
         return make(model, processor.length_limit, previews)
 
     def summarize(
         self, config: Config, data: PreparedData[NavigationProcessor, SplitData[Examples]]
     ) -> TaskSummary:
         tokens, limit = data.processor.source.size, data.processor.length_limit.for_source(0)
-        learnt = config.task.signal == "imitation"
+        learnt = config.task.supervision == "imitation"
         told = f"navigate: {tokens:,} {data.processor.source.kind} tokens and views to at most {limit} moves"
         way = "imitation of the paths" if learnt else "REINFORCE"
         return TaskSummary(
@@ -119,6 +119,6 @@ class NavigationTask(ExampleTask):
         progress: ProgressCallback,
     ) -> Iterator[tuple[ExampleBatch, Trajectory]]:
         """Each batch once, and how it is walked."""
-        work, order = self.task(config, model, processor), self.example_batches(config, examples)
+        work, order = self.objective(config, model, processor), self.example_batches(config, examples)
         for batch in iterate_batches(order, progress):
             yield batch, work.predict_batch(batch)

@@ -48,7 +48,7 @@ class VQAClassificationFormat(VQAFormat):
         if len(labels) > len(rows) // 2 and len(rows) > 4:
             raise UserError(
                 f"{data}: {len(labels):,} answers to {len(rows):,} questions, too many to choose among: "
-                "have them written (--task reply)"
+                "have them written (--task vqa-generate)"
             )
         return VQAClassificationProcessor(*make_vqa_fields(rows, config, reused), labels)
 
@@ -86,7 +86,7 @@ class VQAGenerationFormat(VQAFormat):
     ) -> VQAGenerationProcessor:
         answers = [row.fields["answer"] for row in rows]
         kind = config.tokenizer if config.target_tokenizer == "same" else config.target_tokenizer
-        target = make_tokenizer(kind, config.vocabulary, answers)
+        target = make_tokenizer(kind, config.vocab_size, answers)
         room = LengthLimit.from_texts(target, answers, config.max_length)
         return VQAGenerationProcessor(*make_vqa_fields(rows, config, reused), target, room)
 
@@ -100,7 +100,7 @@ class VQAGenerationFormat(VQAFormat):
             processor.target.encode_known(row.fields["answer"])[0], SpecialTokens(processor.target.size).eos
         )
         if len(tokens) > config.max_length:
-            return f"{len(tokens)} tokens, and data.longest={config.max_length}: raise it to use the row"
+            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: raise it to use the row"
         return tokens
 
     def columns(self, reference: list[TokenIds]) -> dict[str, Column]:

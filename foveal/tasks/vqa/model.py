@@ -45,9 +45,9 @@ def joint_encoder(
     and of a question, the last. Texts are of `vocabulary` tokens, `max_length` at most."""
     names = ("history", "question") if history else ("question",)
     parts = {name: text_encoder(config.question, vocabulary, max_length, "model.question") for name in names}
-    joint = config.joint
+    joint = config.fusion
     stack = make_stack(
-        EncoderMixerFactory(joint, "model.joint"), joint.width, image_positions + len(names) * max_length
+        EncoderMixerFactory(joint, "model.fusion"), joint.width, image_positions + len(names) * max_length
     )
     return JointEncoder(
         {"source": image, **parts}, stack, joint.width, make_last_norm(joint), encoder_pooling_of(joint)

@@ -47,7 +47,7 @@ def vqa_encoder(config: Config, processor: VQAProcessor | None = None) -> JointE
         (default_vocab_size(config), False) if processor is None else (processor.text.size, processor.history)
     )
     return joint_encoder(
-        config.model, image, rows * columns, SpecialTokens(size).vocab_size, data.longest, history
+        config.model, image, rows * columns, SpecialTokens(size).vocab_size, data.max_length, history
     )
 
 
@@ -58,7 +58,9 @@ class BaseVQATask(ExampleTask, ABC):
 
     def train_batches(self, config: Config, data: SplitData[VQAExamples]) -> VQABatches:
         pictures, image, seed = data.examples.images, config.data.image, config.training.seed
-        return VQABatches(data.examples, ImageTrainBatches(pictures, image.batch, config.data.augment, seed))
+        return VQABatches(
+            data.examples, ImageTrainBatches(pictures, image.batch_size, config.data.augment, seed)
+        )
 
     def example_batches(self, config: Config, examples: VQAExamples) -> VQABatches:
         return VQABatches(examples, ImageEvalBatches(examples.images, config.data.image))
@@ -143,7 +145,7 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
         return self._model_for_vocab(config, vqa_encoder(config), default_vocab_size(config))
 
     def _model_for_vocab(self, config: Config, encoder: JointEncoder, target: int) -> VQAModel:
-        head = decoder(config.model, SpecialTokens(target).vocab_size, config.data.longest, encoder.width)
+        head = decoder(config.model, SpecialTokens(target).vocab_size, config.data.max_length, encoder.width)
         return VQAModel(encoder, head)
 
     def eval_batch(self, examples: VQAExamples, rows: NDArray[np.int64]) -> ExampleBatch:
@@ -173,11 +175,11 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
         return self._model_for_vocab(config, vqa_encoder(config), default_vocab_size(config))
 
     def _model_for_vocab(self, config: Config, encoder: JointEncoder, size: int) -> MultipleChoiceModel:
-        question, longest = config.model.question, config.data.longest
+        question, longest = config.model.question, config.data.max_length
         choices = text_encoder(question, SpecialTokens(size).vocab_size, longest, "model.question")
         return MultipleChoiceModel(encoder, choices, self.head(config, encoder, choices.width))
 
-    def task(
+    def objective(
         self, config: Config, model: Any, processor: VQAProcessor, preview_examples: Any = None
     ) -> MultipleChoiceObjective:
         return MultipleChoiceObjective(model)
@@ -190,7 +192,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
         examples: Any,
         progress: ProgressCallback,
     ) -> list[list[str]]:
-        work, order = self.task(config, model, processor), self.example_batches(config, examples)
+        work, order = self.objective(config, model, processor), self.example_batches(config, examples)
         outputs: list[list[str]] = [[]] * len(examples)
         for batch in iterate_batches(order, progress):
             for row, (number,) in zip(batch.rows.tolist(), self.predicted_ids(work, batch), strict=True):

@@ -179,7 +179,7 @@ def make_vqa_fields(rows: list[Row], config: DataConfig, reused: ReusedProcessor
             "--from: its encoder reads no images; take a run of images, or of questions about them"
         )
     texts = (text for row in rows for text in _texts(row))
-    tokenizer = make_tokenizer(config.tokenizer, config.vocabulary, texts)
+    tokenizer = make_tokenizer(config.tokenizer, config.vocab_size, texts)
     return source or image_statistics(rows), size, tokenizer, "history" in rows[0].fields
 
 

@@ -165,7 +165,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
         "no such file: none.png; mend the name or leave the row out",
         whys[2][1],
         "no row of metadata.csv names it; write one, or take the picture away",
-        "28 tokens, and data.longest=16: raise it to use the row",
+        "28 tokens, and data.max_length=16: raise it to use the row",
     ]
     assert "damaged or cut off" in whys[2][1]
     assert whys[3][0] == "images/more.png"

@@ -437,7 +437,7 @@ def test_views_of_an_image_stand_together(split):
 @pytest.mark.parametrize("scales", ["", "one", "1,,2", "nan", "0", "-1"])
 def test_scales_that_are_none_are_refused(scales):
     with pytest.raises(ConfigError, match=r"data\.image\.scales.*such as 1,1\.125"):
-        load_config("images", [f"data.image.scales={scales}"])
+        load_config("image-classification", [f"data.image.tta_scales={scales}"])
 
 
 def test_every_image_is_seen_both_ways_in_turn(split):

@@ -126,7 +126,7 @@ def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
     more = write(tmp_path / "b.jsonl", rows=rows, names="abac")
     assert asides(data, more) == [
         "a value is missing or not finite; fill it in",
-        "16 steps, and data.longest=9: train with more, or cut the series",
+        "16 steps, and data.max_length=9: train with more, or cut the series",
         "the label 'c' is not among those of training",
     ]
     steps = write(tmp_path / "a.jsonl", "labels")
@@ -135,7 +135,7 @@ def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
     )
     assert asides(steps, more, form=FORMS["labels"]) == ["the label 'c' is not among those of training"]
     data = write(tmp_path / "a.jsonl", rows=[*series(), np.ones((10, 2), np.float32)])
-    assert asides(data, data)[:1] == ["10 steps, and data.longest=9: train with more, or cut the series"]
+    assert asides(data, data)[:1] == ["10 steps, and data.max_length=9: train with more, or cut the series"]
 
 
 def test_statistics_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
@@ -158,8 +158,10 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
     data, one, each = tmp_path / "a.jsonl", FORMS["label"], FORMS["labels"]
     told = refusal(one, write(data, names="a"))
     assert "series to train on have the label 'a': at least two classes are needed" in told
-    assert "(--task steps), and one for the whole series is needed" in refusal(one, write(data, "labels"))
-    assert "(--task series), and one for each step is needed" in refusal(each, write(data))
+    assert "(--task series-tagging), and one for the whole series is needed" in refusal(
+        one, write(data, "labels")
+    )
+    assert "(--task series-classification), and one for each step is needed" in refusal(each, write(data))
     assert "line 1: has no labels, and one for each step is needed" in refusal(each, write(data, ""))
     assert "no series can be used, the first: " in refusal(one, write(data), max_length=2)
     other = write(tmp_path / "b.jsonl", rows=series(channels=3))
@@ -175,7 +177,7 @@ def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, fiel
     good, told = np.ones((5, 2), np.float32), list[str]()
     for rows, why in (
         (series(channels=3)[:1], "3 channels, and the model reads 2"),
-        ([np.ones((10, 2), np.float32)], "10 steps, and data.longest=9"),
+        ([np.ones((10, 2), np.float32)], "10 steps, and data.max_length=9"),
     ):
         data = write(tmp_path / "b.jsonl", "", rows)
         with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):

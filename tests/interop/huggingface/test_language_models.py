@@ -311,7 +311,7 @@ def test_shards_that_are_missing(folder: Path) -> None:
     ("family", "setting", "message"),
     [
         ("gpt2", {"norm": "rms"}, "no gpt2 of Hugging Face's: model.norm=rms is always layer there"),
-        ("gpt2", {"norm_place": "post"}, "model.norm_place=post is always pre there"),
+        ("gpt2", {"norm_place": "post"}, "model.norm_placement=post is always pre there"),
         ("gpt2", {"residual": False}, "model.residual=false is always true there"),
         ("gpt2", {"feedforward": "swiglu"}, "model.feedforward=swiglu is always mlp there"),
         ("gpt2", {"attention": {"heads": 4, "window": 3}}, "model.attention.window=3 is always 0 there"),

@@ -109,7 +109,7 @@ def test_longer_ones_than_the_model_reads_are_set_aside(tmp_path: Path) -> None:
     )
     aside: list[SkippedRow] = []
     assert len(navigation_examples.encode(rows, inputs, short, aside)) == 0
-    assert "7 tokens and 2 moves, and data.longest=4" in aside[0].reason
+    assert "7 tokens and 2 moves, and data.max_length=4" in aside[0].reason
     assert navigation_examples.encode_unlabeled(rows, inputs, short, aside)[0] == []
     assert aside[1].reason == "7 tokens, and the model reads at most 4: cut it"
 

@@ -95,7 +95,7 @@ def test_answers_are_those_of_the_equations(data_paths: ExampleBatch) -> None:
     kind, settings, inputs = VQATask(), config("answer"), VQAClassificationProcessor(*SEEN, ("x", "y", "z"))
     model = drawn(kind.model(settings, inputs))
     assert isinstance(model, VQAModel)
-    found = kind.task(settings, model, inputs).predict(data_paths)
+    found = kind.objective(settings, model, inputs).predict(data_paths)
     torch.testing.assert_close(found, projected(model, data_paths).softmax(1), rtol=1e-9, atol=1e-9)
 
 
@@ -103,7 +103,7 @@ def test_choices_are_scored_as_the_equations_say(data_paths: ExampleBatch) -> No
     kind, settings, inputs = VQAMultipleChoiceTask(), config("choose"), VQAProcessor(*SEEN)
     model = drawn(kind.model(settings, inputs))
     assert isinstance(model, MultipleChoiceModel)
-    task, wanted = kind.task(settings, model, inputs), projected(model, data_paths)
+    task, wanted = kind.objective(settings, model, inputs), projected(model, data_paths)
     held = data_paths.lengths["choice"].tolist()
     vectors = [
         elman(model.predicted_labels, data_paths.columns["choice"][c, : held[c]])[-1] for c in range(5)
