@@ -79,7 +79,7 @@ def infer_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
             return "language-model"  # whose reader says what is wrong with the file
         text = str(given_settings.get("text", "text"))
         return next(
-            (task for task, columns in _columns_by_task(text).items() if columns <= found), "language"
+            (task for task, columns in _columns_by_task(text).items() if columns <= found), "language-model"
         )
     return "language-model"
 
@@ -131,12 +131,12 @@ def _clip_task(data: str, given_settings: Mapping[str, object]) -> TaskName:
 def _columns_by_task(text: str) -> dict[TaskName, set[str]]:
     """By the columns of a table its task, where that of texts is called `text`."""
     return {
-        "translate": {"source", "target"},
-        "classify": {text, "label"},
-        "tag": {"tokens", "tags"},
-        "series": {"values", "label"},
-        "steps": {"values", "labels"},
-        "navigate": {"map", "instruction"},
+        "translation": {"source", "target"},
+        "text-classification": {text, "label"},
+        "tagging": {"tokens", "tags"},
+        "series-classification": {"values", "label"},
+        "series-tagging": {"values", "labels"},
+        "navigation": {"map", "instruction"},
     }
 
 
