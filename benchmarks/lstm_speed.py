@@ -49,7 +49,7 @@ def bare_loop(subject: Subject) -> Callable[[], float]:
     model.embedding.weight.data.copy_(ours.embedding.table)
     model.projection.load_state_dict(ours.projection.state_dict())
     share(cell, model.recurrent)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=subject.config.optimizer.rate, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=subject.config.optimizer.lr, fused=True)
     step, state = 0, None
 
     def run() -> float:

@@ -184,7 +184,7 @@ def main() -> None:
     if given.quick and given.runs == parser.get_default("runs"):
         given.runs = Path(tempfile.mkdtemp(prefix="presets-"))
     runs = given.runs
-    names = [name for name in preset_names() if load_config(name).task.name == "language"]
+    names = [name for name in preset_names() if load_config(name).task.name == "language-model"]
     runs.mkdir(parents=True, exist_ok=True)
     split(runs)
     chosen = given.only.split(",") if given.only else [n for n in names if not (runs / f"{n}.json").exists()]

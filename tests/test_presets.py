@@ -19,12 +19,12 @@ def test_about_a_million_parameters(name):
     config = load_config(name)
     assert config.model.mixers == {"moe": "attention"}.get(name, name)
     with torch.device("meta"):
-        model = language_model(config.model, 65, config.data.context)
+        model = language_model(config.model, 65, config.data.context_length)
     assert 1.0e6 <= sum(parameter.numel() for parameter in model.parameters()) <= 1.1e6
 
 
 def test_the_others_are_few():
-    models = {name for name in preset_names() if load_config(name).task.name == "language"}
+    models = {name for name in preset_names() if load_config(name).task.name == "language-model"}
     assert models - COMPARED == {"demo", "min-char-rnn"}
 
 

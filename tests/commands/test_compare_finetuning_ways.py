@@ -55,7 +55,7 @@ def test_from_one_command_to_a_table() -> None:
     assert [again["accuracy"], again["loss"]] == [last["accuracy"], last["loss"]]
     frozen = {way: foveal.load(f"ways/{way}").config.training.freeze for way in WAYS}
     assert frozen == dict(zip(WAYS, ("encoder", "below-last-block", "norms", "none"), strict=True))
-    rates = [foveal.load(f"ways/{way}").config.optimizer.rate for way in WAYS]
+    rates = [foveal.load(f"ways/{way}").config.optimizer.lr for way in WAYS]
     assert rates == [0.01, 0.01, 0.01, 0.1]
     kept, table = weights("ways"), succeed("transfer", *GIVEN, "ways")
     assert weights("ways") == kept

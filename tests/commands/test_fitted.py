@@ -63,7 +63,7 @@ def test_it_is_given_images_to_train_on_as_they_are_seen_in_evaluation() -> None
     train("squares", *TOY, steps=2)
     run = open_run(Path("run"))
     data = prepare_run_data(run, print)
-    centres = ImageEvalBatches(data.train.examples, ImageConfig(batch=100)).batch(0, 0).columns["source"]
+    centres = ImageEvalBatches(data.train.examples, ImageConfig(batch_size=100)).batch(0, 0).columns["source"]
     (images,) = Codes.data_paths
     assert not torch.equal(images, centres)
     order = [images.flatten(1).sum(1).argsort(), centres.flatten(1).sum(1).argsort()]

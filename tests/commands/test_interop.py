@@ -69,7 +69,7 @@ def test_a_run_comes_back(family: str) -> None:
         "data.batch_tokens=64",
     )
     succeed("train", "text.txt", *go_on)
-    assert foveal.load("on").config.optimizer.rate == 1e-4
+    assert foveal.load("on").config.optimizer.lr == 1e-4
     succeed("export", "on", "again")
     succeed("import", "again")
     assert foveal.load("runs/again-import-1").model

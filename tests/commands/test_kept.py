@@ -53,7 +53,7 @@ def test_resume_gives_a_finished_run_its_weights_back(run: Path) -> None:
 def test_settings_are_written_as_they_can_be_read() -> None:
     odd = 'a\n\tb"\\\x08\x00\x7f\u2028é'
     config = from_tables({"data": {"column": odd}})
-    assert from_tables(tomllib.loads(to_toml(config))).data.column == odd
+    assert from_tables(tomllib.loads(to_toml(config))).data.text == odd
 
 
 def test_a_part_that_is_gone_is_noticed(here: Path) -> None:

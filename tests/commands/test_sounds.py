@@ -58,10 +58,10 @@ def test_a_table_with_labels_and_parts() -> None:
     table = Path("tones/metadata.csv").read_text()
     Path("tones/metadata.csv").write_text(table.replace("file_name,text", "file_name,label"))
     assert trained("tones", *SMALL, run="table", steps=2)["split"] == "test"
-    assert foveal.load("table").config.task.name == "sounds"
+    assert foveal.load("table").config.task.name == "audio-classification"
     Path("tones/metadata.csv").write_text(table)
     trained("tones", "--task", "text-classification", "data.label=text", *SMALL, run="named", steps=2)
-    assert foveal.load("named").config.task.name == "sounds"
+    assert foveal.load("named").config.task.name == "audio-classification"
     shutil.rmtree("tones")
     write_sounds("parts/train")
     shutil.copytree("parts/train", "parts/test")

@@ -142,7 +142,7 @@ def test_tokenizers(tokenizer: str) -> None:
     assert succeed("generate", "own", "--prompt", "été", "--tokens", "3").out.startswith("été")
 
 
-@pytest.mark.parametrize("preset", [n for n in preset_names() if load_config(n).task.name == "language"])
+@pytest.mark.parametrize("preset", [n for n in preset_names() if load_config(n).task.name == "language-model"])
 def test_presets(preset: str) -> None:
     result = train("text.txt", "--model", preset)
     assert result["run"] == f"runs/text-{preset}-1"

@@ -154,7 +154,7 @@ def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str)
     why = "0 frames, and a clip needs 2; give all of its frames"
     empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
     assert asides(VideoClassificationFormat(), data) == [(name, why) for name in empty]
-    assert infer_task(data, {}) == "clips"
+    assert infer_task(data, {}) == "video-classification"
     aside: list[Any] = []
     assert len([*VideoClassificationFormat().read_unlabeled(data, CONFIG, aside)]) == 5
     assert [(row.location, row.why) for row in aside] == [(f"{data}/{name}", why) for name in empty]

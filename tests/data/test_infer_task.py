@@ -35,15 +35,15 @@ def test_settings_that_name_columns_decide(settings: str, table: str) -> None:
 def test_the_column_of_texts_counts_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("review,label\nfine,good\n")
-    assert infer_task(str(path), {}) == "language"
-    assert infer_task(str(path), {"column": "review"}) == "classify"
+    assert infer_task(str(path), {}) == "language-model"
+    assert infer_task(str(path), {"column": "review"}) == "text-classification"
     path.write_text("source,target,mood\na,b,c\n")
-    assert infer_task(str(path), {}) == "translate"
-    assert infer_task(str(path), {"column": "source", "label": "mood"}) == "classify"
+    assert infer_task(str(path), {}) == "translation"
+    assert infer_task(str(path), {"column": "source", "label": "mood"}) == "text-classification"
 
 
 def test_other_forms_say_their_task_themselves(tmp_path: Path) -> None:
     path = tmp_path / "sentences.conllu"
     path.write_text("")
-    assert infer_task(str(path), {"column": "x"}) == "tag"
-    assert infer_task("scan", {"label": "x"}) == "transduce"
+    assert infer_task(str(path), {"column": "x"}) == "tagging"
+    assert infer_task("scan", {"label": "x"}) == "transduction"

@@ -24,7 +24,7 @@ def examples(data: Path, valid: Path | None = None, test: Path | None = None) ->
     """The first words of the sources in each part: the name of the file."""
     given = [None if path is None else str(path) for path in (valid, test)]
     found = prepare_examples.prepare_examples(
-        text_pairs, str(data), *given, DataConfig(tokenizer="word", valid=0.2, test=0.2), print
+        text_pairs, str(data), *given, DataConfig(tokenizer="word", valid_fraction=0.2, test_fraction=0.2), print
     )
     every = {"train": found.train, "valid": found.valid, "test": found.test}
     return {
@@ -76,8 +76,8 @@ def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
 
 def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "test.tsv")
-    assert infer_task(str(folder), {}) == "language"
-    assert infer_task(str(write(folder, "train.tsv")), {}) == "translate"
+    assert infer_task(str(folder), {}) == "language-model"
+    assert infer_task(str(write(folder, "train.tsv")), {}) == "translation"
 
 
 def test_several_forms_are_refused(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_counted_budgets() -> None:
 
 @pytest.mark.parametrize("name", ["constant", "linear", "cosine"])
 def test_rate_is_warmed_up_held_and_falls(name: str) -> None:
-    schedule = ScheduleConfig(name=name, warmup=4, decay_start=0.5, final=0.1)  # type: ignore[arg-type]
+    schedule = ScheduleConfig(name=name, warmup_steps=4, decay_start=0.5, final_lr_fraction=0.1)  # type: ignore[arg-type]
     plan = make_plan(20, schedule)
     rates = [lr_at(step, plan, schedule, 2.0) for step in range(20)]
     assert rates[:4] == [0.5, 1.0, 1.5, 2.0]
@@ -77,9 +77,9 @@ def test_rate_is_warmed_up_held_and_falls(name: str) -> None:
 
 
 def test_no_warmup_and_short_runs_are_defined() -> None:
-    schedule = ScheduleConfig(warmup=0, decay_start=0.0)
+    schedule = ScheduleConfig(warmup_steps=0, decay_start=0.0)
     assert lr_at(0, make_plan(1, schedule), schedule, 1.0) == 1.0
-    longer_warmup = ScheduleConfig(warmup=50)
+    longer_warmup = ScheduleConfig(warmup_steps=50)
     rates = [lr_at(step, make_plan(20, longer_warmup), longer_warmup, 1.0) for step in range(20)]
     assert rates == [(step + 1) / 50 for step in range(20)]
 
@@ -98,7 +98,7 @@ def pace_until_plan(seconds: float, schedule: ScheduleConfig, step_times: list[f
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 1.0])
 @pytest.mark.parametrize("name", ["linear", "constant"])
 def test_a_time_budget_becomes_a_plan_before_the_rate_depends_on_it(name: str, share: float) -> None:
-    schedule = ScheduleConfig(name=name, warmup=20, decay_start=share)  # type: ignore[arg-type]
+    schedule = ScheduleConfig(name=name, warmup_steps=20, decay_start=share)  # type: ignore[arg-type]
     slow_start = [2.0, 0.5] + [0.1] * 30
     plan, elapsed = pace_until_plan(60.0, schedule, slow_start)
     held = [lr_at(step, None, schedule, 1.0) for step in range(plan.decided_at)]
@@ -111,13 +111,13 @@ def test_a_time_budget_becomes_a_plan_before_the_rate_depends_on_it(name: str, s
 
 
 def test_a_machine_that_slows_down_never_moves_the_fall_into_the_past() -> None:
-    plan, _ = pace_until_plan(60.0, ScheduleConfig(warmup=5, decay_start=0.5), [0.1] * 100 + [1.0])
+    plan, _ = pace_until_plan(60.0, ScheduleConfig(warmup_steps=5, decay_start=0.5), [0.1] * 100 + [1.0])
     assert plan.decided_at > plan.total_steps // 2
     assert plan.decay_start == plan.decided_at
 
 
 def test_a_budget_shorter_than_the_warm_up_still_ends() -> None:
-    plan, elapsed = pace_until_plan(1.0, ScheduleConfig(warmup=50), [0.3])
+    plan, elapsed = pace_until_plan(1.0, ScheduleConfig(warmup_steps=50), [0.3])
     assert plan == Plan(4, 4, 4)
     assert elapsed == pytest.approx(1.2)
 
@@ -127,7 +127,7 @@ def test_at_least_one_step() -> None:
 
 
 def test_pace_goes_on_after_a_resume_without_its_old_times() -> None:
-    pace = StepTimer(100.0, ScheduleConfig(warmup=5))
+    pace = StepTimer(100.0, ScheduleConfig(warmup_steps=5))
     plan = pace.plan(500, 50.0)
     assert plan is not None
     assert plan.total_steps == 1000
@@ -161,7 +161,7 @@ def test_every_is_obeyed() -> None:
 @pytest.mark.parametrize("final", [0.0, 1 / 25 / 1e4, 0.1])
 def test_one_cycle_is_torchs(total: int, share: float, final: float) -> None:
     """Its default form: two phases along a cosine, from 1/25; the same rates at every step."""
-    schedule = ScheduleConfig(name="one-cycle", decay_start=share, final=final, warmup=50)
+    schedule = ScheduleConfig(name="one-cycle", decay_start=share, final_lr_fraction=final, warmup_steps=50)
     weight = torch.nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.SGD([weight], lr=1.0)
     divisor = 1 / 25 / final if final else math.inf
@@ -178,7 +178,7 @@ def test_one_cycle_is_torchs(total: int, share: float, final: float) -> None:
 
 def test_one_cycle_of_a_time_budget_begins_when_its_length_is_known() -> None:
     """At the lowest rate until then; the rest is one cycle of the steps that are left."""
-    schedule = ScheduleConfig(name="one-cycle", warmup=20, decay_start=0.3, final=0.001)
+    schedule = ScheduleConfig(name="one-cycle", warmup_steps=20, decay_start=0.3, final_lr_fraction=0.001)
     plan, elapsed = pace_until_plan(60.0, schedule, [2.0, 0.5] + [0.1] * 30)
     assert plan.decided_at == 20
     assert elapsed == pytest.approx(2.5 + 0.1 * 18)
@@ -206,6 +206,6 @@ def test_a_run_is_trained_at_these_rates(tmp_path: Path) -> None:
     config = toy_config(schedule={"name": "one-cycle", "decay_start": 0.5, "final": 0.1})
     done = train(tmp_path / "run", config)
     plan = done.state.plan
-    expected = [lr_at(step, plan, config.schedule, config.optimizer.rate) for step in range(12)]
+    expected = [lr_at(step, plan, config.schedule, config.optimizer.lr) for step in range(12)]
     assert [record["rate"] for record in done.reporter.steps] == expected  # type: ignore[attr-defined]
-    assert expected.index(config.optimizer.rate) == 5
+    assert expected.index(config.optimizer.lr) == 5

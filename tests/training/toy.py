@@ -165,7 +165,7 @@ def toy_trainer(
     """Fresh objects over the run folder at `path`, which is made if need be."""
     folder = open_run(path) if path.exists() else new_run(path, config or toy_config())
     net = ToyModel(**model)
-    slots = folder.config.training.accumulate
+    slots = folder.config.training.grad_accumulation
     batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
     held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
     return Trainer(folder, net, ToyTask(net, hook=hook), batches, held_out, Watcher())

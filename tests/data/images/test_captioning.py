@@ -24,7 +24,7 @@ from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, wri
 Image = pytest.importorskip("PIL.Image")
 
 FORM = CaptioningFormat()
-CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", max_length=6, valid=0.2, test=0.2)
+CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", max_length=6, valid_fraction=0.2, test_fraction=0.2)
 WORDS = ("one", "two red", "three blue dogs")
 
 
@@ -89,7 +89,7 @@ def part(tmp_path: Path) -> SplitData[ImageExamples]:
 
 
 def test_a_batch_holds_images_and_the_tokens_of_their_texts(split: SplitData[ImageExamples]) -> None:
-    batch = ImageEvalBatches(split.examples, ImageConfig(batch=4)).batch(0, 1)
+    batch = ImageEvalBatches(split.examples, ImageConfig(batch_size=4)).batch(0, 1)
     assert batch.rows.tolist() == [4, 5, 6, 7]
     assert batch.lengths.keys() == {"target"}
     assert batch.lengths["target"].tolist() == [3, 4, 2, 3]  # stops counted
@@ -108,7 +108,7 @@ def test_a_batch_holds_images_and_the_tokens_of_their_texts(split: SplitData[Ima
 
 
 def test_a_text_goes_with_its_image_however_that_is_changed(split: SplitData[ImageExamples]) -> None:
-    augment = AugmentConfig(crop="shift", shift=2, flip=True, jitter=0.3)
+    augment = AugmentConfig(crop="shift", padding=2, flip=True, color_jitter=0.3)
     order = ImageTrainBatches(split.examples, 8, augment, seed=1)
     seen = []
     for epoch in range(2):
@@ -196,11 +196,11 @@ def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
     again, facts = prepare_examples.prepare_eval_examples(FORM, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     batches = [
-        ImageEvalBatches(one.examples, ImageConfig(batch=20)).batch(0, 0) for one in (found.train, again)
+        ImageEvalBatches(one.examples, ImageConfig(batch_size=20)).batch(0, 0) for one in (found.train, again)
     ]
     assert all(torch.equal(column, batches[1].columns[name]) for name, column in batches[0].columns.items())
     _, pictures, _ = prepare_examples.read_unlabeled(FORM, data, opened, CONFIG, print)
-    asked = ImageEvalBatches(pictures, ImageConfig(batch=20)).batch(0, 0)
+    asked = ImageEvalBatches(pictures, ImageConfig(batch_size=20)).batch(0, 0)
     assert asked.columns.keys() == {"source"}
     assert (asked.lengths, asked.tokens) == ({}, 20)
 
@@ -230,25 +230,25 @@ def test_parquet_has_texts_too(tmp_path: Path) -> None:
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     """A text and no label; other names are said by the settings."""
     data = write(tmp_path / location, captioned(9))
-    assert infer_task(data, {}) == "caption"
-    assert infer_task(data, {"column": "words"}) == "images"
-    assert infer_task(data, {"label": "text"}) == "images"
+    assert infer_task(data, {}) == "captioning"
+    assert infer_task(data, {"column": "words"}) == "image-classification"
+    assert infer_task(data, {"label": "text"}) == "image-classification"
     other = write(tmp_path / f"other{location}", captioned(9, "words"))
-    assert infer_task(other, {}) == "images"
-    assert infer_task(other, {"column": "words"}) == "caption"
+    assert infer_task(other, {}) == "image-classification"
+    assert infer_task(other, {"column": "words"}) == "captioning"
     both = write(tmp_path / f"both{location}", captioned(9, "text,label"))
-    assert infer_task(both, {}) == "images"
+    assert infer_task(both, {}) == "image-classification"
     inside = {
         f"{part}/{name}": content for part in ("train", "test") for name, content in captioned(9).items()
     }
-    assert infer_task(write(tmp_path / f"parts{location}", inside), {}) == "caption"
+    assert infer_task(write(tmp_path / f"parts{location}", inside), {}) == "captioning"
 
 
 def test_rows_of_json_lines(tmp_path: Path) -> None:
     files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(12))}
     rows = (json.dumps({"file_name": name, "text": text(n)}) for n, name in enumerate(files))
     data = write(tmp_path / "a", files | {"metadata.jsonl": "\n".join(rows).encode()})
-    assert infer_task(data, {}) == "caption"
+    assert infer_task(data, {}) == "captioning"
     assert prepared(data, valid=data).train.references == [text(n) for n in range(12)]
 
 
@@ -264,7 +264,7 @@ def test_grey_images(tmp_path: Path) -> None:
 
 def test_emoji(outside_data: Path) -> None:
     """Every one of the 3,786 can be used, in any of its languages."""
-    config = DataConfig(image=ImageConfig(size=16), column="text_de", tokenizer="byte")
+    config = DataConfig(image=ImageConfig(size=16), text="text_de", tokenizer="byte")
     aside: list[Any] = []
     rows = [*FORM.read(str(outside_data / "emoji_captions.zip"), config, aside)]
     assert (len(rows), aside) == (3786, [])

@@ -30,7 +30,7 @@ def levels(count: int, *more: int, seed: int = 0) -> NDArray[np.uint8]:
 
 
 def prepared(data: Path, channels: int = 1, **settings: Any) -> Any:
-    config = DataConfig(image=ImageConfig(size=SIDE, channels=channels), valid=0.2, test=0.2, **settings)
+    config = DataConfig(image=ImageConfig(size=SIDE, channels=channels), valid_fraction=0.2, test_fraction=0.2, **settings)
     return prepare_examples.prepare_examples(FORM, str(data), None, None, config, print)
 
 
@@ -232,7 +232,7 @@ def test_a_table_of_files(tmp_path, suffix):
         lines = [f"image{between}label", *(between.join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
     assert is_image_data(str(path))
-    assert infer_task(str(path), {}) == "images"
+    assert infer_task(str(path), {}) == "image-classification"
     found = prepared(path, channels=3)
     assert sum(map(len, (found.train, found.valid, found.test))) == 20
     assert [row.reason.split(";")[0].split(":")[0] for row in found.skipped] == [
@@ -245,8 +245,8 @@ def test_a_table_of_files(tmp_path, suffix):
 def test_a_table_of_texts_with_an_image_somewhere_is_none_of_pictures(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": "a", "image": "https://example.org/"}) + "\n")
-    assert infer_task(str(path), {}) == "language"
+    assert infer_task(str(path), {}) == "language-model"
     path.write_text(json.dumps({"text": "a", "image": "a.png"}) + "\n")
-    assert infer_task(str(path), {}) == "caption"
+    assert infer_task(str(path), {}) == "captioning"
     path.write_text(json.dumps({"question": "a", "answer": "b", "image": "a.png"}) + "\n")
-    assert infer_task(str(path), {}) == "answer"
+    assert infer_task(str(path), {}) == "vqa"

@@ -28,7 +28,7 @@ Image = pytest.importorskip("PIL.Image")
 
 SIDE = 8
 FORM = ImageClassificationFormat()
-CONFIG = DataConfig(image=ImageConfig(size=SIDE), valid=0.2, test=0.2)
+CONFIG = DataConfig(image=ImageConfig(size=SIDE), valid_fraction=0.2, test_fraction=0.2)
 
 
 def scenes(count: int, seed: int = 0, side: int = SIDE) -> NDArray[np.uint8]:
@@ -98,7 +98,7 @@ def test_a_folder_for_each_class(tmp_path, location):
     pixels = pictures.reshape(-1, 3).astype(float)
     assert np.allclose(found.processor.statistics.mean, pixels.mean(0))
     assert np.allclose(found.processor.statistics.std, pixels.std(0))
-    batch = ImageEvalBatches(train.examples, ImageConfig(batch=30)).batch(0, 0)
+    batch = ImageEvalBatches(train.examples, ImageConfig(batch_size=30)).batch(0, 0)
     expected = ((np.stack(ordered) - pixels.mean(0)) / pixels.std(0)).transpose(0, 3, 1, 2)
     assert torch.allclose(batch.columns["source"], torch.tensor(expected, dtype=torch.float32), atol=1e-5)
     assert batch.columns["label"].tolist() == [0] * 15 + [1] * 15
@@ -236,12 +236,12 @@ def test_what_is_kept_reads_new_images_alike(tmp_path):
     again, facts = prepare_examples.prepare_eval_examples(FORM, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     flat = {name.replace("/", "-"): content for name, content in by_class(20).items()}
-    every = ImageEvalBatches(again.examples, ImageConfig(batch=20)).batch(0, 0).columns["source"]
+    every = ImageEvalBatches(again.examples, ImageConfig(batch_size=20)).batch(0, 0).columns["source"]
     for place in PLACES:
         asked = write(tmp_path / place, flat | {"notes.txt": b"no picture"})
         rows, pictures, _ = prepare_examples.read_unlabeled(FORM, asked, opened, CONFIG, print)
         assert [row.fields["source"] for row in rows] == [f"{asked}/{name}" for name in sorted(flat)]
-        batch = ImageEvalBatches(pictures, ImageConfig(batch=20)).batch(0, 0)
+        batch = ImageEvalBatches(pictures, ImageConfig(batch_size=20)).batch(0, 0)
         assert batch.columns.keys() == {"source"}
         assert (batch.columns["source"] == every).all()
     ((one,), *_) = prepare_examples.read_unlabeled(FORM, f"{data}/a/000.png", opened, CONFIG, print)
@@ -324,8 +324,8 @@ def part(tmp_path: Path) -> SplitData[ImageExamples]:
     return prepared(data, valid=data).train
 
 
-ALL = AugmentConfig(crop="shift", shift=2, flip=True, jitter=0.4, cutout=3)
-PARTS = AugmentConfig(crop="resized", flip=True, jitter=0.4)
+ALL = AugmentConfig(crop="shift", padding=2, flip=True, color_jitter=0.4, cutout=3)
+PARTS = AugmentConfig(crop="resized", flip=True, color_jitter=0.4)
 
 
 @pytest.mark.parametrize("augment", [AugmentConfig(), ALL, PARTS])
@@ -370,20 +370,20 @@ def test_images_are_changed_as_is_asked_for(split):
     plain = seen(split, AugmentConfig(), 16, 0)
     flips = (seen(split, AugmentConfig(flip=True), 16, 0) == plain.flip(3)).flatten(1).all(1)
     assert 10 < flips.sum() < 40
-    shifts = seen(split, AugmentConfig(crop="shift", shift=1), 16, 0)
+    shifts = seen(split, AugmentConfig(crop="shift", padding=1), 16, 0)
     inner = [
         plain[:, :, 1:-1, 1:-1] == shifts[:, :, y : y + 6, x : x + 6] for y in range(3) for x in range(3)
     ]
     found = torch.stack(inner).flatten(2).all(2)
     assert (found.sum(0) == 1).all()
     assert (found.sum(1) > 0).all()
-    mirrored = seen(split, AugmentConfig(crop="reflect", shift=1), 16, 0)
+    mirrored = seen(split, AugmentConfig(crop="reflect", padding=1), 16, 0)
     assert torch.equal(mirrored[:, :, 1:-1, 1:-1], shifts[:, :, 1:-1, 1:-1])
     assert (mirrored != 0).all()
     assert (shifts == 0).all(1).any()
     blots = (seen(split, AugmentConfig(cutout=3), 16, 0) == 0).all(1)
     assert blots.flatten(1).sum(1).unique().tolist() == [4, 6, 9]
-    jitter = seen(split, AugmentConfig(jitter=0.2), 16, 0)
+    jitter = seen(split, AugmentConfig(color_jitter=0.2), 16, 0)
     assert not (jitter == plain).flatten(1).all(1).any()
     crops = seen(split, PARTS, 16, 0)
     assert crops.shape == plain.shape
@@ -395,7 +395,7 @@ def test_images_are_moved_over_what_is_kept_around_the_centre(tmp_path, crop):
     data, own = write(tmp_path / "a", by_class(2)), scenes(2)
     part = prepared(data, valid=data, image=ImageConfig(size=SIDE - 1)).train
     statistics = part.examples.processor.statistics
-    order, seen = ImageTrainBatches(part.examples, 2, AugmentConfig(crop=crop, shift=1), seed=0), set()
+    order, seen = ImageTrainBatches(part.examples, 2, AugmentConfig(crop=crop, padding=1), seed=0), set()
     for epoch in range(60):
         batch = order.batch(epoch, 0)
         for row, image in zip(batch.rows.tolist(), batch.columns["source"].numpy(), strict=True):
@@ -412,7 +412,7 @@ def test_images_are_moved_over_what_is_kept_around_the_centre(tmp_path, crop):
 
 
 def test_held_out_images_are_seen_as_they_are(split):
-    order = ImageEvalBatches(split.examples, ImageConfig(batch=16))
+    order = ImageEvalBatches(split.examples, ImageConfig(batch_size=16))
     batches = [order.batch(epoch, index) for epoch in (0, 1) for index in range(order.per_epoch)]
     assert [batch.rows.tolist() for batch in batches[:4]] == [
         [*range(start, min(start + 16, 50))] for start in range(0, 50, 16)
@@ -424,8 +424,8 @@ def test_held_out_images_are_seen_as_they_are(split):
 
 
 def test_views_of_an_image_stand_together(split):
-    alone = ImageEvalBatches(split.examples, ImageConfig(batch=16)).batch(0, 0).columns["source"]
-    image = ImageConfig(batch=16, views="mirrored", scales="1,1.5")
+    alone = ImageEvalBatches(split.examples, ImageConfig(batch_size=16)).batch(0, 0).columns["source"]
+    image = ImageConfig(batch_size=16, tta="mirrored", tta_scales="1,1.5")
     batch = ImageEvalBatches(split.examples, image).batch(0, 1)
     assert batch.rows.tolist() == [4, 5, 6, 7]
     assert batch.columns["label"].shape == (4,)
@@ -470,7 +470,7 @@ def test_of_larger_images_the_centre_is_seen(tmp_path):
         tmp_path / "a", {f"{n % 2}/{n}.png": png(p) for n, p in enumerate(scenes(20, side=SIDE + 1))}
     )
     found = prepared(data, valid=data)
-    batch = ImageEvalBatches(found.train.examples, ImageConfig(batch=20)).batch(0, 0)
+    batch = ImageEvalBatches(found.train.examples, ImageConfig(batch_size=20)).batch(0, 0)
     statistics = found.processor.statistics
     pixels = batch.columns["source"].permute(0, 2, 3, 1) * torch.tensor(statistics.std)
     pixels = pixels + torch.tensor(statistics.mean)
@@ -487,6 +487,6 @@ def test_cifar10(outside_data):
     part, facts = prepare_examples.prepare_eval_examples(FORM, str(data), config, inputs, print)
     assert facts["set_aside"] == 0
     assert part.references == [name for name in names for _ in range(1_000)]
-    images = ImageEvalBatches(part.examples, ImageConfig(batch=10_000)).batch(0, 0).columns["source"]
+    images = ImageEvalBatches(part.examples, ImageConfig(batch_size=10_000)).batch(0, 0).columns["source"]
     assert images.mean((0, 2, 3)).abs().max() < 0.02
     assert (images.std((0, 2, 3)) - 1).abs().max() < 0.01

@@ -16,7 +16,7 @@ from foveal.data.core.split_data import SplitData
 from foveal.data.infer_task import infer_task
 from foveal.data.series.series_formats import SeriesClassificationFormat, SeriesFormat, SeriesTaggingFormat
 
-CONFIG = DataConfig(max_length=9, valid=0.2, test=0.2)
+CONFIG = DataConfig(max_length=9, valid_fraction=0.2, test_fraction=0.2)
 FORMS = {"label": SeriesClassificationFormat(), "labels": SeriesTaggingFormat()}
 
 
@@ -203,20 +203,20 @@ def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
         assert infer_task(str(tmp_path / "a.npz"), {}) == task
     for text in (TS, "# a note\n@timestamps true\n@Data\n1:a\n"):
         (tmp_path / "a.ts").write_text(text)
-        assert infer_task(str(tmp_path / "a.ts"), {}) == "series"
+        assert infer_task(str(tmp_path / "a.ts"), {}) == "series-classification"
     (tmp_path / "b.npz").write_text("no array")
-    assert infer_task(str(tmp_path / "b.npz"), {}) == "series"
+    assert infer_task(str(tmp_path / "b.npz"), {}) == "series-classification"
 
 
 def test_typescript_is_text(tmp_path: Path) -> None:
     for text in ("@Component({})\nexport class App {}\n", "", "const data = 1;\n"):
         (tmp_path / "a.ts").write_text(text)
-        assert infer_task(str(tmp_path / "a.ts"), {}) == "language"
+        assert infer_task(str(tmp_path / "a.ts"), {}) == "language-model"
 
 
 def test_a_folder_of_parts(tmp_path: Path) -> None:
     (tmp_path / "train.ts").write_text(TS + "1,2:3,4:b\n")
     (tmp_path / "test.ts").write_text(TS)
-    assert infer_task(str(tmp_path), {}) == "series"
+    assert infer_task(str(tmp_path), {}) == "series-classification"
     found = prepared(SeriesClassificationFormat(), str(tmp_path))
     assert (len(found.train), found.valid, len(found.test)) == (2, None, 1)

@@ -69,7 +69,7 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
     known, strange = (tmp_path / f"{part}{suffix}" for part in ("known", "strange"))
     write(known, KNOWN, 1)
     write(strange, STRANGE, 11)
-    config = DataConfig(image=ImageConfig(size=8), tokenizer=tokenizer, max_length=32, valid=0, test=0)
+    config = DataConfig(image=ImageConfig(size=8), tokenizer=tokenizer, max_length=32, valid_fraction=0, test_fraction=0)
     said: list[str] = []
     found = prepare_examples.prepare_examples(form, str(known), None, str(strange), config, said.append)
     unit, each = LEFT_OUT[tokenizer]
@@ -90,7 +90,7 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
 def test_bytes_spell_any_text(tmp_path: Path) -> None:
     for name, texts in (("known.tsv", KNOWN), ("strange.tsv", STRANGE)):
         sentences(tmp_path / name, texts, 1 if texts is KNOWN else 11)
-    config = DataConfig(tokenizer="byte", valid=0, test=0)
+    config = DataConfig(tokenizer="byte", valid_fraction=0, test_fraction=0)
     said: list[str] = []
     given = (str(tmp_path / "known.tsv"), None, str(tmp_path / "strange.tsv"))
     found = prepare_examples.prepare_examples(text_pairs, *given, config, said.append)

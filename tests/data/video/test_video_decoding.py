@@ -41,7 +41,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_videos_by_class(tmp_path: Path, location: str, suffix: str) -> None:
     files = {f"{'ab'[n % 2]}/{n}.{suffix.upper()}": film(clip(n), suffix) for n in range(4)}
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}) == "clips"
+    assert infer_task(data, {}) == "video-classification"
     train = prepared(VideoClassificationFormat(), data).train
     assert train.answers == ["a", "a", "b", "b"]
     for row, number in enumerate([0, 2, 1, 3]):
@@ -53,7 +53,7 @@ def test_a_table_names_videos(tmp_path: Path, location: str) -> None:
     files = folder_of("one", clip(1)) | {"two.mp4": film(clip(2))}
     files["metadata.csv"] = table("labels", [("one", "x y z"), ("two.mp4", "x y z z")])
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}) == "frames"
+    assert infer_task(data, {}) == "frame-tagging"
     train = prepared(FrameTaggingFormat(), data).train
     assert train.answers == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()

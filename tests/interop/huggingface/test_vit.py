@@ -73,7 +73,7 @@ def test_logits_are_the_same(folder: Path) -> None:
     found = read_vit(folder)
     assert (found.channels, found.size, found.labels) == (1, 24, ("crane (0)", "cat", "crane (2)"))
     encoder = patch_encoder(found.model.encoder, 1, 24)
-    model = EncoderWithHead(encoder, ClassificationHead(12, 3, found.model.pooling)).eval()
+    model = EncoderWithHead(encoder, ClassificationHead(12, 3, found.model.head_pooling)).eval()
     load_weights(model, found.tensors, str(folder))
     images = torch.randn(4, 1, 24, 24)
     peer = transformers.ViTForImageClassification.from_pretrained(folder).eval()
@@ -92,7 +92,7 @@ def test_positions_between_are_the_same(folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
     found = read_vit(folder)
     encoder = patch_encoder(found.model.encoder, 1, 40)
-    model = EncoderWithHead(encoder, ClassificationHead(12, 3, found.model.pooling)).eval()
+    model = EncoderWithHead(encoder, ClassificationHead(12, 3, found.model.head_pooling)).eval()
     load_weights(
         model,
         found.tensors | {POSITIONS: interpolate_positions(found.tensors[POSITIONS], 26, 1)},
@@ -119,7 +119,7 @@ def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:
     sizes = {"hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 768}
     config = transformers.ViTConfig(**sizes, layer_norm_eps=1e-6)
     found = from_hf_config(HFConfig(config.to_dict(), Path("config.json")))
-    assert found == ModelConfig(encoder=VisionTransformer(192, 3).config(16), pooling="summary")
+    assert found == ModelConfig(encoder=VisionTransformer(192, 3).config(16), head_pooling="summary")
 
 
 @pytest.mark.parametrize(

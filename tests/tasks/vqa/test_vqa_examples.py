@@ -25,7 +25,7 @@ from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, wri
 from tests.tasks.vqa.question_tables import COLOURS, asked, files_of, write_asked
 
 CONFIG = DataConfig(
-    image=ImageConfig(size=SIDE, batch=4), tokenizer="word", max_length=8, valid=0.2, test=0.2
+    image=ImageConfig(size=SIDE, batch_size=4), tokenizer="word", max_length=8, valid_fraction=0.2, test_fraction=0.2
 )
 MORE = {"choices": "red|green|blue", "history": "what is it? a thing."}
 
@@ -122,7 +122,7 @@ def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
     examples = prepared(VQAGenerationFormat(), data, valid=data).train.examples
     batch, every = (
         collate_center_crops(examples, np.array([16, 1, 2])),
-        ImageEvalBatches(examples.examples, ImageConfig(batch=9)),
+        ImageEvalBatches(examples.examples, ImageConfig(batch_size=9)),
     )
     assert batch.rows.tolist() == [16, 1, 2]
     assert batch.columns["source_of"].tolist() == [1, 0, 0]
@@ -212,7 +212,7 @@ def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: VQAFormat) -> 
     right = found.train.examples.columns.keys() - asked_again.columns.keys()
     assert right == {"target" if isinstance(form, VQAGenerationFormat) else "label"}
     every = [
-        VQABatches(one, ImageEvalBatches(one.examples, ImageConfig(batch=9)))
+        VQABatches(one, ImageEvalBatches(one.examples, ImageConfig(batch_size=9)))
         for one in (found.train.examples, asked_again)
     ]
     first, second = (order.batch(0, 0).columns for order in every)
@@ -226,7 +226,7 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
     columns = {name: [row[name] for row in rows] for name in ("question", "answer", "choices")}
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"image": images, **columns}), path)
-    assert infer_task(str(path), {}) == "choose"
+    assert infer_task(str(path), {}) == "vqa-multiple-choice"
     train = prepared(VQAMultipleChoiceFormat(), str(path), valid=str(path)).train
     assert len(train.examples.examples) == 4
     assert (train.examples.examples[3] == scenes(4)[3]).all()
@@ -236,11 +236,11 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     data = write_asked(tmp_path / location, asked(6), 6)
-    assert infer_task(data, {}) == "answer"
-    assert infer_task(data, {"answer": "file_name"}) == "answer"
-    assert infer_task(data, {"answer": "reply"}) == "images"
+    assert infer_task(data, {}) == "vqa"
+    assert infer_task(data, {"vqa": "file_name"}) == "vqa"
+    assert infer_task(data, {"answer": "reply"}) == "image-classification"
     other = write_asked(tmp_path / f"other{location}", asked(6, **MORE), 6)
-    assert infer_task(other, {}) == "choose"
+    assert infer_task(other, {}) == "vqa-multiple-choice"
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
