@@ -123,9 +123,9 @@ class NavigationObjective(StatelessObjective):
 class ReinforceNavigationObjective(NavigationObjective):
     """REINFORCE (Williams 1992) on one's own walks: the gradient of the expected reward R, a walk's SPL.
 
-    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does not
-    depend on walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric `loss` is the
-    share of the reward that is missed, in evaluation by the likeliest moves.
+    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does
+    not depend on walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric
+    `loss` is the share of the reward that is missed, in evaluation by the likeliest moves.
     """
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
