@@ -17,7 +17,7 @@ from foveal.objectives.stateless import StatelessObjective
 
 class ClassificationObjective(StatelessObjective):
     """`-log p(label | source)` in nats a source. Columns of a batch: `source`, `label`; of mixed sources
-    `other` and `share` (`data.images.augmentation.mixed`). A label below zero is none that training has: such
+    `other` and `share` (`data.images.augmentation.mixup`). A label below zero is none that training has: such
     a row has no loss, and is wrong."""
 
     def __init__(self, model: EncoderWithHead, labels: tuple[str, ...], label_smoothing: float = 0.0):
