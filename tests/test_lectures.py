@@ -53,8 +53,8 @@ def test_hello():
     assert tokenizer.vocabulary == "ehlo"
     config = from_tables(
         {
-            "data": {"context": 4, "batch_tokens": 4},
-            "model": {"mixers": "rnn", "layers": 1, "width": 3, "embedding": -1},
+            "data": {"context_length": 4, "batch_tokens": 4},
+            "model": {"mixers": "rnn", "layers": 1, "width": 3, "embedding_width": -1},
             "optimizer": {"name": "adam"},
             "training": {"seed": 3},
         }
@@ -116,7 +116,7 @@ class Silent:
     """A reporter that looks away."""
 
     def __getattr__(self, event):
-        return lambda *manifest: None
+        return lambda *facts: None
 
 
 def min_char_weights(model: DecoderLM) -> list[np.ndarray]:
