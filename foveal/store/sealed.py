@@ -12,6 +12,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from foveal.config.old_names import upgrade_fields
 from foveal.core.errors import UserError
 
 MAX_HEADER_BYTES = 1 << 24
@@ -109,6 +110,7 @@ def _dtype_and_shape(tensor: Tensor) -> str:
 def dataclass_from_dict(cls: type[T], table: dict[str, Any], name: str) -> T:
     """A dataclass from a table of all its fields; UserError, with `name`, if one is missing or unknown."""
     known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+    table = upgrade_fields(cls, table)
     if odd := sorted(known ^ table.keys()):
         raise UserError(f"{name}: {', '.join(odd)}: this version of Foveal writes other fields")
     return cls(**table)
