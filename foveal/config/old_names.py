@@ -167,8 +167,6 @@ FIELDS = {
     "Statistics": {"deviation": "std"},
     "LengthLimit": {"most": "maximum"},
     "LogMelSettings": {"rate": "sample_rate", "bins": "mel_bins", "longest": "max_seconds"},
-    "Plan": {"decided": "decided_at"},
-    "TrainingCounters": {"refused": "skipped_steps", "stale": "evals_without_improvement"},
 }
 """Fields that the files of a run folder have, by the class that reads them."""
 

@@ -42,7 +42,7 @@ class AudioClassificationTask(ClassificationTask):
     ) -> TaskSummary:
         audio, labels = prepared.processor.audio.settings, prepared.processor.labels
         source = f"{audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second"
-        task = f"sounds: {summarize_labels(labels)} from {source}"
+        task = f"{self.name}: {summarize_labels(labels)} from {source}"
         return TaskSummary("labelled recordings", task, len(labels), "frames")
 
     def describe_size(self, facts: dict[str, Any]) -> str:

@@ -67,7 +67,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
 
     def summarize(self, prepared: PreparedData[CaptioningProcessor, SplitData[ImageExamples]]) -> TaskSummary:
         size, target = self.config.data.image.size, prepared.processor.target
-        task = f"caption: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
+        task = f"{self.name}: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return TaskSummary("captioned images", task, SpecialTokens(target.size).vocab_size, "target tokens")
 
     def check_attention(self, run: str, file: Path) -> None:

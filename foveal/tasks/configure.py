@@ -73,7 +73,7 @@ def _base_tables(
         networks = network_task()
         if task not in (None, networks):
             raise UserError(
-                f"--model {model} labels images; to {task.name if task else ''}, set "
+                f"--model {model} labels images; for {task.name if task else ''}, set "
                 f"model.encoder.network={model}"
             )
         return read_preset(networks.preset), network_overrides(model), networks.preset

@@ -16,7 +16,7 @@ class FrameTaggingTask(ClipLabelingTask, TaggingTask):
     datasets = ("moving-digits",)
     default_classes = 80
     loss_unit = "frame"
-    summary_template = "frames: {} for each frame,"
+    place = "frame"
 
     @classmethod
     def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:

@@ -35,7 +35,6 @@ class ImageClassificationTask(ImageLabelTask):
     trains_networks = True
     imports = "image-network"
     averages_views = True
-    summary_verb = "images"
 
     @classmethod
     def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:

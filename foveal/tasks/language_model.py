@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from torch import Tensor, cat, nn
 
+from foveal.config.model import mixer_names
 from foveal.config.values import Fraction
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -73,7 +74,11 @@ class LanguageModelTask(CorpusTask):
                 "task.reset_probability is of streams of text: set task.reset_probability=0, or "
                 "task.batching=streams"
             )
-        if "attention" in model.mixers and model.attention.window == 0 and settings.batching == "streams":
+        if (
+            "attention" in mixer_names(model.mixers)
+            and model.attention.window == 0
+            and settings.batching == "streams"
+        ):
             raise ValueError(
                 "attention without a window can't be carried from chunk to chunk: "
                 "set model.attention.window, or task.batching=windows"

@@ -15,7 +15,6 @@ class SeriesClassificationTask(SeriesTask, ClassificationTask):
     form = SeriesClassificationFormat()
     datasets = ("basic-motions", "japanese-vowels")
     loss_unit = "series"
-    summary_template = "series: {}"
 
     @classmethod
     def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:

@@ -14,7 +14,7 @@ class SeriesTaggingTask(SeriesTask, TaggingTask):
     preset = "series-tagging"
     form = SeriesTaggingFormat()
     loss_unit = "step"
-    summary_template = "steps: {} for each step,"
+    place = "step"
 
     @classmethod
     def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:

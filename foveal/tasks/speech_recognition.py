@@ -47,7 +47,7 @@ class SpeechRecognitionTask(SequenceToSequenceTask):
     def summarize(self, prepared: PreparedData[SpeechProcessor, SplitData[Examples]]) -> TaskSummary:
         audio, target = prepared.processor.audio.settings, prepared.processor.target
         task = (
-            f"transcribe: {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second "
+            f"{self.name}: {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second "
             f"to {target.size:,} {target.kind} tokens"
         )
         return TaskSummary("recordings", task, SpecialTokens(target.size).vocab_size, "target tokens")

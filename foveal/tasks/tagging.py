@@ -25,6 +25,7 @@ class TextTaggingTask(TaggingTask):
     encoders = ("text",)
     columns = ("tags",)
     loss_unit = "word"
+    place = "word"
 
     @classmethod
     def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
@@ -40,7 +41,7 @@ class TextTaggingTask(TaggingTask):
 
     def summarize(self, prepared: PreparedData[TaggingProcessor, SplitData[Examples]]) -> TaskSummary:
         source, tags = prepared.processor.source, prepared.processor.labels
-        task = f"tag: {summarize_labels(tags)} for each word, from {source.size:,} {source.kind} tokens"
+        task = f"{self.name}: {summarize_labels(tags)}{self.for_each_place()} from {source.size:,} {source.kind} tokens"
         return TaskSummary("tagged sentences", task, len(tags), "words")
 
     def describe_size(self, facts: dict[str, Any]) -> str:

@@ -41,5 +41,5 @@ class TextClassificationTask(ClassificationTask):
         self, prepared: PreparedData[TextClassificationProcessor, SplitData[Examples]]
     ) -> TaskSummary:
         source, labels = prepared.processor.source, prepared.processor.labels
-        task = f"classify: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
+        task = f"{self.name}: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
         return TaskSummary("labelled texts", task, len(labels), "tokens")

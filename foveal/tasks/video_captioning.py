@@ -29,5 +29,5 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
 
     def summarize(self, prepared: PreparedData[CaptioningProcessor, SplitData[ClipExamples]]) -> TaskSummary:
         size, target = self.config.data.image.size, prepared.processor.target
-        task = f"narrate: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
+        task = f"{self.name}: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return TaskSummary("clips with a text", task, SpecialTokens(target.size).vocab_size, "target tokens")

@@ -16,7 +16,6 @@ class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
     columns = ("label",)
     default_classes = 10
     loss_unit = "clip"
-    summary_template = "clips: {}"
 
     @classmethod
     def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record
 from foveal.data.files.folders import SPLIT_FOLDERS
-from foveal.data.files.tables import TABLE_SUFFIXES as TABLES
-from foveal.data.files.tables import column_names, read_records
+from foveal.data.files.tables import TABLE_SUFFIXES, column_names, read_records
 from foveal.data.files.utf8 import open_file
 from foveal.data.images.decode_limits import is_decompression_bomb
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES, to_uint8, white_level
@@ -68,7 +67,7 @@ def has_many_images(data: str) -> bool:
 
 def image_column(path: Path) -> str | None:
     """The column of a table with pictures, or in text with names of their files; None if there is none."""
-    if path.suffix.lower() not in TABLES or not path.is_file():
+    if path.suffix.lower() not in TABLE_SUFFIXES or not path.is_file():
         return None
     try:
         column = next((name for name in IMAGE_COLUMNS if name in column_names(path)), None)

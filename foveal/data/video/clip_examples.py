@@ -17,8 +17,11 @@ from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.images.captioning import CaptioningProcessor
-from foveal.data.images.image_examples import LABELS_FILE as NAMES
-from foveal.data.images.image_examples import ImageClassificationProcessor, load_statistics_and_size
+from foveal.data.images.image_examples import (
+    LABELS_FILE,
+    ImageClassificationProcessor,
+    load_statistics_and_size,
+)
 from foveal.data.text.length_limit import LengthLimit, load_length_limit
 from foveal.data.text.tokenizers import load_tokenizer, make_tokenizer
 from foveal.data.video.clip_files import LABELS_COLUMN, labeled_clips, unlabeled_clips
@@ -120,7 +123,7 @@ class LabeledClipFormat(ClipFormat):
 
     def load_processor(self, folder: Path) -> ImageClassificationProcessor:
         statistics, size = load_statistics_and_size(folder)
-        return ImageClassificationProcessor(statistics, load_class_names(folder / NAMES), size)
+        return ImageClassificationProcessor(statistics, load_class_names(folder / LABELS_FILE), size)
 
     def numbers(
         self, row: Row, processor: ImageClassificationProcessor, config: DataConfig

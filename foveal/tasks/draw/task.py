@@ -83,7 +83,7 @@ class ImageGenerationTask(ImageTask):
         self, prepared: PreparedData[UnlabeledImageProcessor, SplitData[ImageExamples]]
     ) -> TaskSummary:
         size = self.config.data.image.size
-        task = f"draw: {size} x {size} grey pixels in {self.settings.steps} steps"
+        task = f"{self.name}: {size} x {size} grey pixels in {self.settings.steps} steps"
         return TaskSummary("images", task, None, "images")
 
     def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:

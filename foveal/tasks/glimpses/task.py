@@ -37,7 +37,6 @@ class GlimpsesTask(ImageLabelTask):
     encoders = ("none",)
     balances_experts = False
     suggested_view = "glimpses"
-    summary_verb = "glimpse"
 
     def check(self) -> None:
         super().check()

@@ -106,7 +106,7 @@ class NavigationTask(ExampleTask):
 
     def summarize(self, prepared: PreparedData[NavigationProcessor, SplitData[Examples]]) -> TaskSummary:
         source, limit = prepared.processor.source, prepared.processor.length_limit.for_source(0)
-        task = f"navigate: {source.size:,} {source.kind} tokens and views to at most {limit} moves"
+        task = f"{self.name}: {source.size:,} {source.kind} tokens and views to at most {limit} moves"
         way = "REINFORCE" if self._reinforces else "imitation of the paths"
         outcomes = None if self._reinforces else len(MOVES)
         return TaskSummary("maps with instructions", f"{task}, by {way}", outcomes, "moves")

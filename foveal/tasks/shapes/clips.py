@@ -1,7 +1,7 @@
 """Tasks that read clips, whatever they make of them."""
 
 from abc import ABC
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,12 +66,9 @@ class ClipTask(ExampleTask, ABC):
 class ClipLabelingTask(ClipTask, LabelingTask, ABC):
     """Labels of clips or of their frames."""
 
-    summary_template: ClassVar[str]
-    """The task in words, with a place for its labels."""
-
     def summarize(
         self, prepared: PreparedData[ImageClassificationProcessor, SplitData[ClipExamples]]
     ) -> TaskSummary:
         labels, size = prepared.processor.labels, self.config.data.image.size
-        task = f"{self.summary_template.format(summarize_labels(labels))} from {size} x {size} pixels"
+        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()} from {size} x {size} pixels"
         return TaskSummary("labelled clips", task, len(labels), "frames")

@@ -1,7 +1,7 @@
 """Tasks that give an image one label."""
 
 from abc import ABC
-from typing import Any, ClassVar
+from typing import Any
 
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.prepared_data import PreparedData
@@ -23,8 +23,6 @@ class ImageLabelTask(ImageTask, ClassificationTask, ABC):
     columns = ("label",)
     default_classes = 10
     loss_unit = "image"
-    summary_verb: ClassVar[str]
-    """The word that the task's summary begins with."""
 
     def predict_with_probabilities(
         self, examples: Any, progress: ProgressCallback
@@ -41,7 +39,7 @@ class ImageLabelTask(ImageTask, ClassificationTask, ABC):
         self, prepared: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
     ) -> TaskSummary:
         labels = prepared.processor.labels
-        task = f"{self.summary_verb}: {summarize_labels(labels)} from {self.source_in_words()}"
+        task = f"{self.name}: {summarize_labels(labels)} from {self.source_in_words()}"
         return TaskSummary("labelled images", task, len(labels), "images")
 
     def source_in_words(self) -> str:

@@ -36,6 +36,8 @@ class LabelingTask(ExampleTask, ABC):
     suggested_view = "confusion"
     default_classes: ClassVar[int]
     """The number of classes in `example_model`."""
+    place: ClassVar[str] = ""
+    """The place that has a label of its own, if not the whole source."""
 
     def new_model(self) -> nn.Module:
         return self.model_for_classes(self.encoder(), len(self.processor.labels))
@@ -54,6 +56,10 @@ class LabelingTask(ExampleTask, ABC):
             for row, numbers in zip(batch.rows.tolist(), self.choose_ids(objective, batch), strict=True):
                 outputs[row] = [self.label_text(examples, row, number) for number in numbers]
         return outputs
+
+    def for_each_place(self) -> str:
+        """Return the words behind the labels in a summary."""
+        return f" for each {self.place}," if self.place else ""
 
     def label_text(self, examples: Any, row: int, number: int) -> str:
         """Return the text of a label of a row."""

@@ -1,7 +1,7 @@
 """Tasks that read measured series of equally many channels."""
 
 from abc import ABC
-from typing import Any, ClassVar
+from typing import Any
 
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
@@ -22,8 +22,6 @@ class SeriesTask(LabelingTask, ABC):
     reads = "series"
     encoders = ("series",)
     length_unit = "steps"
-    summary_template: ClassVar[str]
-    """The task in words, with a place for its labels."""
 
     def encoder(self) -> SeriesEncoder:
         channels = DEFAULT_CHANNELS if self.processor is None else self.processor.channels
@@ -31,7 +29,7 @@ class SeriesTask(LabelingTask, ABC):
 
     def summarize(self, prepared: PreparedData[SeriesProcessor, SplitData[Examples]]) -> TaskSummary:
         labels, count = prepared.processor.labels, prepared.processor.channels
-        task = self.summary_template.format(summarize_labels(labels))
+        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()}"
         channels = f"{count} channel{'s' if count > 1 else ''}"
         return TaskSummary("labelled series", f"{task} from {channels}", len(labels), "time steps")
 

@@ -74,7 +74,7 @@ class BaseVQATask(ExampleTask, ABC):
 
     def components(self) -> list[ModelComponent]:
         model = self.config.model
-        question, joint = stack_component("question", model.question), stack_component("joint", model.fusion)
+        question, joint = stack_component("question", model.question), stack_component("fusion", model.fusion)
         decoder = [stack_component("decoder", model)] if self.has_decoder else []
         return [*encoder_components(model.encoder), question, joint, *decoder]
 
