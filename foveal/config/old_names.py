@@ -194,7 +194,7 @@ def explain_old_setting(key: str, value: object) -> str:
     if new := _new_key(key):
         return f"{key} is now {new}"
     changed = _new_value(key, value)
-    return "" if changed == value else f"{key}={value} is now {key}={changed}"
+    return "" if changed is value or changed == value else f"{key}={value} is now {key}={changed}"
 
 
 def flatten(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

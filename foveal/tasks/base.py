@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 from torch import Tensor, nn
@@ -24,6 +24,7 @@ from foveal.tasks.components import ModelComponent, encoder_components, stack_co
 from foveal.tasks.traits import DataTraits
 from foveal.training.protocols import Batches, Objective
 
+TaskT = TypeVar("TaskT", bound="Task")
 PredictedIds = dict[int, list[int]]
 """By row the numbers of its predicted labels (`core.result`)."""
 TOKEN = "token"
@@ -155,7 +156,7 @@ class Task(ABC):
         except ValidationError as error:
             raise ConfigError(explain_validation_error(error, self.Settings, "task.")) from None
 
-    def bound(self, processor: Any, model: Any = None) -> Self:
+    def bound(self: TaskT, processor: Any, model: Any = None) -> TaskT:
         """Return the task with a processor, and with a model if given."""
         return type(self)(self.config, processor, model)
 

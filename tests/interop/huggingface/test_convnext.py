@@ -11,10 +11,10 @@ from torch import nn
 import foveal
 from foveal.core.errors import UserError
 from foveal.interop.huggingface.convnext import read_convnext
-from foveal.interop.import_run import import_run
 from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.image_networks import NETWORKS
 from foveal.store.sealed import load_weights
+from foveal.tasks.import_run import import_run
 from tests.models.making import logits, made
 
 DEPTHS, WIDTHS = (2, 1, 3, 1), (6, 8, 10, 12)
@@ -63,7 +63,7 @@ def test_a_folder_becomes_a_run(folder: Path, tmp_path: Path, small: None) -> No
     weights = read_convnext(folder).tensors
     assert all(torch.equal(tensor, weights[name]) for name, tensor in loaded.model.state_dict().items())
     assert loaded.config.model.encoder.network == "convnext-small"
-    assert loaded.inputs.size == loaded.config.data.image.size == 64
+    assert loaded.processor.size == loaded.config.data.image.size == 64
 
 
 @pytest.mark.parametrize(

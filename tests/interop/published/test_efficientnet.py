@@ -14,12 +14,12 @@ from torch.nn import functional as F
 import foveal
 from foveal.core.errors import UserError
 from foveal.data.images.image_decoding import decode_image
-from foveal.interop.import_run import import_run
 from foveal.interop.published.efficientnet import CLASSES, NAME, WEIGHTS, read_efficientnet
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.cache import cache_folder
 from foveal.store.sealed import load_weights
+from foveal.tasks.import_run import import_run
 
 STAGES = (
     (1, 16, 3, 1),
@@ -169,4 +169,4 @@ def test_the_published_weights_name_photographs(tmp_path: Path) -> None:
         images = (levels[None].float() - 127) / 128
         expected = plain_logits(weights, images)
         torch.testing.assert_close(logits_of(loaded.model, images), expected, rtol=1e-4, atol=1e-4)
-        assert loaded.inputs.labels[int(expected.argmax())] == label
+        assert loaded.processor.labels[int(expected.argmax())] == label
