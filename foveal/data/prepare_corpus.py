@@ -107,7 +107,8 @@ def prepare_corpus(
 def prepare_eval_corpus(
     data: str, column: str, tokenizer: Tokenizer, log: Log
 ) -> tuple[TokenArray, dict[str, Any]]:
-    """The tokens of all of DATA, and one flat table of facts: those of `prepare_corpus` and of its only part."""
+    """The tokens of all of DATA, and one flat table of facts: those of `prepare_corpus` and of its only
+    part."""
     corpus = Corpus(to_split=_open_data(data, column, log), fractions={}, provided={})
     store, skipped = _load_or_build_store(corpus, DataConfig(), tokenizer, log)
     facts = store.facts.get("train", {})

@@ -95,7 +95,8 @@ def split_folders(data: str) -> dict[str, str]:
 def read_folder(
     path: AnyPath, columns: Sequence[str], read: Callable[[Fields], Fields | str] = as_texts
 ) -> Iterator[Row | SkippedRow]:
-    """A row for each file: `FILE_FIELD` (the path of a file in the folder), and what `read` makes of `columns`.
+    """A row for each file: `FILE_FIELD` (the path of a file in the folder), and what `read` makes of
+    `columns`.
 
     They are columns of `metadata.csv` or `metadata.jsonl`, `file_name` or others beside it. Without such a
     table a folder inside is a class: `label` is its name, of all files in it at any depth; hidden ones are
@@ -122,7 +123,8 @@ def read_folder(
         return validate_rows(folder, _by_class(path), check)
     classes = ", nor a folder of files for each label" if list(columns) == ["label"] else ""
     raise UserError(
-        f"{folder}: no {' or '.join(METADATA_FILES)} in it (columns {', '.join([FILE_NAME_COLUMN, *columns])}){classes}; make one"
+        f"{folder}: no {' or '.join(METADATA_FILES)} in it "
+        f"(columns {', '.join([FILE_NAME_COLUMN, *columns])}){classes}; make one"
     )
 
 

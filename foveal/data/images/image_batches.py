@@ -30,7 +30,7 @@ from foveal.data.text.token_batches import permute_indices
 
 RowIndices = NDArray[np.int64]
 PROBABILITY_STEPS = 1 << 52
-"""Chances are multiples of 1 / FINE."""
+"""Chances are multiples of 1 / PROBABILITY_STEPS."""
 CROP_TRIES = 10
 """Of finding a part of a picture."""
 

@@ -27,8 +27,8 @@ MAX_HEADER_LINES = 1000
 def read_series(path: Path) -> Iterator[Row | SkippedRow]:
     """Every series in `path`, in order, all with as many channels and the same fields as the first.
 
-    One that is broken, has no steps, or misses a value, comes as Aside. Errors: UserError for what concerns
-    the whole file.
+    One that is broken, has no steps, or misses a value, comes as SkippedRow. Errors: UserError for what
+    concerns the whole file.
     """
     read = SERIES_READERS.get(path.suffix.lower())
     if read is None:

@@ -62,7 +62,8 @@ def labeled_clips(data: str, column: str) -> Iterator[Row | SkippedRow]:
     else:
         classes = ", nor a folder of clips for each label" if column == "label" else ""
         raise UserError(
-            f"{data}: no {' or '.join(METADATA_FILES)} in it (columns {FILE_NAME_COLUMN}, {column}){classes}; make one"
+            f"{data}: no {' or '.join(METADATA_FILES)} in it "
+            f"(columns {FILE_NAME_COLUMN}, {column}){classes}; make one"
         )
 
 

@@ -24,8 +24,8 @@ def read_question_rows(
     """The questions at a path with their images; those that can't be used are put into the list.
 
     Fields: `picture` (H, W, C), one and the same for equal images; its `content`, a sha256; the `name` of its
-    file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it. What
-    their columns are called, the config says. Errors: UserError for what concerns all of it.
+    file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it.
+    What their columns are called, the config says. Errors: UserError for what concerns all of it.
     """
     path = Path(data)
     pictures = image_column(path)
