@@ -1,17 +1,18 @@
 """What DATA is for, by what it looks like."""
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 from foveal.config import TaskName
 from foveal.core.errors import UserError
-from foveal.data.audio.speech import is_audio_folder
+from foveal.data.audio.speech import SNIFFED_FILES, is_audio_folder
 from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import dataset_entry, dataset_names
-from foveal.data.files.folders import METADATA_FILES, open_folder
+from foveal.data.files.folders import METADATA_FILES, is_zip, metadata_table, open_folder, walk_files
 from foveal.data.files.tables import TABLE_SUFFIXES, column_names
-from foveal.data.images.image_arrays import image_column
-from foveal.data.images.image_files import is_image_data, is_zip, metadata_table
+from foveal.data.images.image_arrays import array_splits, has_many_images, image_column
+from foveal.data.images.image_files import is_image_name
 from foveal.data.prepare_examples import split_paths
 from foveal.data.series.series_files import is_series, read_series
 from foveal.data.video.clip_files import clip_columns, is_clip_data
@@ -147,3 +148,18 @@ def _series_task(path: Path) -> TaskName:
     except UserError:
         return "series-classification"  # whose reader says what is wrong with the file
     return "series-tagging" if "labels" in first.fields else "series-classification"
+
+
+def is_image_data(data: str) -> bool:
+    """Whether a path is a picture, a file that holds many, or a folder or zip whose first files are some."""
+    try:
+        if array_splits(data):
+            return True
+        path = Path(split_paths(data)["train"])
+        if path.is_file() and not is_zip(path):
+            return has_many_images(str(path)) or is_image_name(path.name)
+        folder = open_folder(str(path))
+        first = [*islice((name for name in walk_files(folder) if name not in METADATA_FILES), SNIFFED_FILES)]
+    except UserError:  # whose reader says what is wrong
+        return False
+    return 2 * sum(map(is_image_name, first)) > len(first)

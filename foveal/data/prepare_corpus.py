@@ -12,10 +12,11 @@ from typing import Any
 from foveal.config import DataConfig
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.log import Log
-from foveal.data.core.hash_split import Fractions, SplitName, split_documents
+from foveal.data.core.hash_split import Fractions, SplitName
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.text.corpus import Document, TextFolder, TextSource, TextTable, open_text_source
+from foveal.data.text.corpus_split import split_documents
 from foveal.data.text.token_store import (
     CorpusReader,
     TokenArray,

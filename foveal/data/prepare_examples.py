@@ -1,17 +1,16 @@
 """Train, validation and test rows of examples, cut without leakage and by content alone."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.data.core.format import DataFormat
 from foveal.data.core.group_split import split_by_group
-from foveal.data.core.hash_split import content_key, count_overlap, split_rows
+from foveal.data.core.hash_split import SPLITS, content_key, count_overlap, split_rows
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
-from foveal.data.core.split_data import SplitData
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.folders import split_folders
 from foveal.data.files.tables import TABLE_SUFFIXES
@@ -19,43 +18,10 @@ from foveal.data.images.image_arrays import array_splits
 from foveal.data.series.series_files import SERIES_READERS
 from foveal.data.text.unknown_tokens import log_unknown_tokens, unknown_target_facts
 
-SPLITS = ("train", "valid", "test")
 MAX_LOGGED_SKIPS = 5
 """So many rows that get no answer are named."""
 SPLIT_FILE_SUFFIXES = {*TABLE_SUFFIXES, *SERIES_READERS}
 """Suffixes of the files that may be a part."""
-
-
-@runtime_checkable
-class DataFormat(Protocol):
-    """A form of examples, one file of `foveal.data`. `Any` stands for its own inputs and examples."""
-
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """The usable rows at a path, the others put into the list; the field `source` is what is read."""
-
-    def make_processor(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
-    ) -> Any:
-        """Tokenizers, labels and the like, from the rows to train on, but for what is taken of a run's.
-
-        `files()` is what is kept of them.
-        """
-
-    def encode(
-        self, rows: list[Row], processor: Any, config: DataConfig, skipped: list[SkippedRow]
-    ) -> SplitData[Any]:
-        """Rows that don't fit the inputs are put into the list."""
-
-    def load_processor(self, folder: Path) -> Any:
-        """What the inputs' `files()` gave, below a run's folder."""
-
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Sources without answers, the others put into the list."""
-
-    def encode_unlabeled(
-        self, rows: list[Row], processor: Any, config: DataConfig, skipped: list[SkippedRow]
-    ) -> tuple[list[Row], Any]:
-        """Those that the model can read, and their columns. The others are put into the list."""
 
 
 def prepare_examples(

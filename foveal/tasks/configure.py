@@ -15,8 +15,7 @@ from foveal.config import (
 )
 from foveal.core.errors import UserError
 from foveal.data.audio.speech import is_audio_folder
-from foveal.data.images.image_files import is_image_data
-from foveal.data.infer_task import COLUMN_SETTINGS, infer_task
+from foveal.data.infer_task import COLUMN_SETTINGS, infer_task, is_image_data
 from foveal.data.prepare_examples import split_paths
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.store.run import Run

@@ -18,6 +18,7 @@ from foveal.data.audio.speech import (
     standardized_features,
 )
 from foveal.data.core.classes import (
+    LABELS_FILE,
     ClassIds,
     class_names,
     class_names_to_json,
@@ -29,10 +30,7 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import FloatArray
-from foveal.data.files.folders import read_folder
-from foveal.data.images.image_files import metadata_table
-
-LABELS_FILE = "labels.json"
+from foveal.data.files.folders import metadata_table, read_folder
 
 
 @dataclass(frozen=True)

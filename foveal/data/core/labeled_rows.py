@@ -4,8 +4,8 @@ from contextlib import suppress
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data.core.format import DataFormat
 from foveal.data.core.rows import Row
-from foveal.data.prepare_examples import DataFormat
 
 
 def read_labeled_rows(form: DataFormat, data: str, config: DataConfig) -> list[Row]:

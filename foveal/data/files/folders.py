@@ -44,6 +44,16 @@ def open_folder(data: str) -> AnyPath:
     return folder
 
 
+def metadata_table(folder: AnyPath) -> AnyPath | None:
+    """That says what belongs to each file of a folder."""
+    tables: Iterator[AnyPath] = (folder / name for name in METADATA_FILES)
+    return next((table for table in tables if table.is_file()), None)
+
+
+def is_zip(path: Path) -> bool:
+    return path.suffix.lower() == ".zip"
+
+
 def list_visible(folder: AnyPath) -> list[AnyPath]:
     """What is in a folder, in order; hidden files, and what macOS puts beside them in a zip, are left out."""
     try:

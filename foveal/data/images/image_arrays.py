@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record
+from foveal.data.files.file_bytes import is_decompression_bomb
 from foveal.data.files.folders import SPLIT_FOLDERS
 from foveal.data.files.tables import TABLE_SUFFIXES as TABLES
 from foveal.data.files.tables import column_names, read_records
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.decode_limits import is_decompression_bomb
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES, to_uint8, white_level
 
 IDX_NAME = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.classes import (
+    LABELS_FILE,
     ClassIds,
     class_names,
     class_names_to_json,
@@ -29,7 +30,6 @@ from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
 from foveal.data.images.image_files import labeled_images, unlabeled_images
 from foveal.data.images.image_rows import load_row_images
 
-LABELS_FILE = "labels.json"
 IMAGE_SIZE_FILE = "images.json"
 
 

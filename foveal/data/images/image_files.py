@@ -1,10 +1,7 @@
 """Where pictures are: single files, folders and zips of them, labelled or not."""
 
 import os
-import stat
-import zipfile
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +11,20 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.folders import (
     FILE_FIELD,
     FILE_NAME_COLUMN,
-    METADATA_FILES,
+    is_zip,
+    metadata_table,
     open_folder,
     read_folder,
     walk_files,
 )
 from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
-from foveal.data.images.decode_limits import is_decompression_bomb
 from foveal.data.images.image_arrays import array_splits, has_many_images, read_images
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES, DecodedImage, decode_image, image_from_array
-from foveal.data.prepare_examples import split_paths
-
-MAX_FILE_BYTES = 1 << 27
-"""Bytes of the largest file that is opened."""
-SNIFFED_FILES = 100
-"""Files of a folder that are looked at to see what it is for."""
 
 
 def labeled_images(data: str, label: str) -> Iterator[Row | SkippedRow]:
@@ -69,7 +61,7 @@ def unlabeled_images(data: str) -> Iterator[Row | SkippedRow]:
         files: Iterator[AnyPath] = iter([path])
     else:
         folder = open_folder(data)
-        files = (folder / name for name in walk_files(folder) if _is_image(name))
+        files = (folder / name for name in walk_files(folder) if is_image_name(name))
     none = True
     for file in files:
         none = False
@@ -86,33 +78,6 @@ def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) 
         return image_from_array(image, size, channels)
     content = image if isinstance(image, bytes) else read_file_bytes(image)
     return content if isinstance(content, str) else decode_image(content, size, channels)
-
-
-def read_file_bytes(image: AnyPath) -> bytes | str:
-    """What is in the file of a picture; or why it is not opened."""
-    try:
-        weight = _file_size(image)
-        if isinstance(weight, str):
-            return weight
-        with image.open("rb") as opened:
-            return opened.read(weight)  # of a zip's member no more is unpacked
-    except Exception as error:  # of the system, and of zipfile and its decompressors, of many kinds
-        return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file anew"
-
-
-def is_image_data(data: str) -> bool:
-    """Whether a path is a picture, a file that holds many, or a folder or zip whose first files are some."""
-    try:
-        if array_splits(data):
-            return True
-        path = Path(split_paths(data)["train"])
-        if path.is_file() and not is_zip(path):
-            return has_many_images(str(path)) or _is_image(path.name)
-        folder = open_folder(str(path))
-        first = [*islice((name for name in walk_files(folder) if name not in METADATA_FILES), SNIFFED_FILES)]
-    except UserError:  # whose reader says what is wrong
-        return False
-    return 2 * sum(map(_is_image, first)) > len(first)
 
 
 def _in_folder(folder: AnyPath, column: str) -> Iterator[Row | SkippedRow]:
@@ -135,7 +100,7 @@ def unlisted_images(folder: AnyPath) -> Iterator[SkippedRow]:
     )
     named = {os.path.normpath(name) for name in names if isinstance(name, str)}
     for name in walk_files(folder):
-        if _is_image(name) and name not in named:
+        if is_image_name(name) and name not in named:
             why = f"no row of {table.name} names it; write one, or take the picture away"
             yield SkippedRow(str(folder / name), why)
 
@@ -160,34 +125,5 @@ def with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
         yield row
 
 
-def metadata_table(folder: AnyPath) -> AnyPath | None:
-    """That says what belongs to each file of a folder."""
-    tables: Iterator[AnyPath] = (folder / name for name in METADATA_FILES)
-    return next((table for table in tables if table.is_file()), None)
-
-
-def is_zip(path: Path) -> bool:
-    return path.suffix.lower() == ".zip"
-
-
-def _is_image(name: str) -> bool:
+def is_image_name(name: str) -> bool:
     return name.lower().endswith(IMAGE_SUFFIXES)
-
-
-def _file_size(file: AnyPath) -> int | str:
-    """Bytes in it, or why it is not to be opened."""
-    if isinstance(file, zipfile.Path):
-        member = file.root.getinfo(file.at)
-        size, packed = member.file_size, member.compress_size
-        if is_decompression_bomb(packed, size):
-            return f"{packed:,} bytes that say they are {size:,} unpacked; leave it out"
-    else:
-        status = os.stat(file)
-        size = status.st_size
-        if stat.S_ISDIR(status.st_mode):
-            return "a folder, and one picture is wanted; name one in it"
-        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
-            return "neither a file nor a folder; take it away"
-    return (
-        f"a file of more than {MAX_FILE_BYTES >> 20} MiB; make it smaller" if size > MAX_FILE_BYTES else size
-    )

@@ -12,6 +12,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.classes import (
+    LABELS_FILE,
     ClassIds,
     class_names,
     class_names_to_json,
@@ -26,7 +27,6 @@ from foveal.data.core.standardize import STATISTICS_FILE as CHANNELS
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.series.series_files import read_series
 
-LABELS_FILE = "labels.json"
 LABEL_FIELDS = {
     "label": "one label for the whole series (--task series-classification)",
     "labels": "a label for each step (--task series-tagging)",

@@ -8,16 +8,21 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.core.classes import class_names, class_names_to_json, load_class_names, make_label_encoder
+from foveal.data.core.classes import (
+    LABELS_FILE,
+    class_names,
+    class_names_to_json,
+    load_class_names,
+    make_label_encoder,
+)
 from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow, encode_or_skip, read_rows
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash, word_counts
+from foveal.data.files.tables import read_rows
 from foveal.data.text import unlabeled_texts
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
-
-LABELS_FILE = "labels.json"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow, encode_or_skip, read_rows
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash, word_counts
 from foveal.data.files.aligned import read_aligned
+from foveal.data.files.tables import read_rows
 from foveal.data.text import unlabeled_texts
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
 from foveal.data.text.length_limit import LengthLimit, load_length_limit

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Row, SkippedRow, read_rows
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.aligned import read_lines
-from foveal.data.files.tables import TABLE_SUFFIXES
+from foveal.data.files.tables import TABLE_SUFFIXES, read_rows
 from foveal.data.text.tokenizers import TokenIds
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Record
+from foveal.data.files.file_bytes import is_decompression_bomb
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.decode_limits import is_decompression_bomb
 from foveal.data.images.image_decoding import white_level
 
 CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from foveal.config import DataConfig
+from foveal.data.core.classes import LABELS_FILE as NAMES
 from foveal.data.core.classes import ClassIds, class_names, load_class_names
 from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
@@ -17,7 +18,6 @@ from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.images.captioning import CaptioningProcessor
-from foveal.data.images.image_examples import LABELS_FILE as NAMES
 from foveal.data.images.image_examples import ImageClassificationProcessor, load_statistics_and_size
 from foveal.data.text.length_limit import LengthLimit, load_length_limit
 from foveal.data.text.tokenizers import load_tokenizer, make_tokenizer

@@ -10,18 +10,20 @@ from typing import Any
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record, as_texts, as_words
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.folders import (
     FILE_NAME_COLUMN,
     METADATA_FILES,
     cached_lister,
+    is_zip,
     list_visible,
+    metadata_table,
     open_folder,
     walk_files,
 )
 from foveal.data.files.tables import column_names, read_records
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_decoding import ANIMATED_FORMATS, IMAGE_SUFFIXES
-from foveal.data.images.image_files import is_zip, metadata_table, read_file_bytes
 from foveal.data.video.clip_arrays import ClipArray, array_names, has_clip_arrays, read_clip_arrays
 from foveal.data.video.video_decoding import is_video
 

@@ -9,10 +9,10 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
-from foveal.data.files.folders import FILE_FIELD, METADATA_FILES, open_folder, read_folder
+from foveal.data.files.folders import FILE_FIELD, METADATA_FILES, metadata_table, open_folder, read_folder
 from foveal.data.files.tables import column_names, read_records
 from foveal.data.images.image_arrays import image_column, image_fields
-from foveal.data.images.image_files import metadata_table, unlisted_images, with_names
+from foveal.data.images.image_files import unlisted_images, with_names
 from foveal.data.images.image_rows import load_row_images
 
 FieldReader = Callable[[Fields], Fields | str]

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
-from foveal.data.core.hash_split import assign_splits, split_documents, split_of_text
+from foveal.data.core.hash_split import split_of_text
 from foveal.data.text.corpus import FileContent, open_text_source
+from foveal.data.text.corpus_split import assign_splits, split_documents
 
 SHARES = {"valid": 0.1, "test": 0.2}
 

@@ -13,11 +13,12 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.rows import Row, read_rows
+from foveal.data.core.rows import Row
 from foveal.data.datasets import dataset_cache, package_download, published
 from foveal.data.datasets.dataset_cache import dataset_entry, get_dataset, list_datasets, resolve
 from foveal.data.datasets.dataset_registry import table_files
 from foveal.data.files.archives import read_archive
+from foveal.data.files.tables import read_rows
 from foveal.data.infer_task import infer_task
 from foveal.data.text import text_pairs
 

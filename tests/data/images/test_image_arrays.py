@@ -15,8 +15,7 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.images.image_examples import ImageClassificationFormat
-from foveal.data.images.image_files import is_image_data
-from foveal.data.infer_task import infer_task
+from foveal.data.infer_task import infer_task, is_image_data
 
 Image = pytest.importorskip("PIL.Image")
 pyarrow = pytest.importorskip("pyarrow")

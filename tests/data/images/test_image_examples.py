@@ -22,7 +22,7 @@ from foveal.data.images.image_examples import (
     ImageClassificationProcessor,
     ImageExamples,
 )
-from foveal.data.images.image_files import is_image_data
+from foveal.data.infer_task import is_image_data
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
+from foveal.data.core.format import DataFormat
 from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.infer_task import infer_task
-from foveal.data.prepare_examples import DataFormat
 from foveal.data.video.clip_batches import ClipBatches
 from foveal.data.video.clip_examples import (
     FrameTaggingFormat,
