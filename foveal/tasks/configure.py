@@ -1,7 +1,6 @@
 """The settings of a training: those that are asked for, over a preset's or a run's."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from foveal.config import (
@@ -14,9 +13,8 @@ from foveal.config import (
     preset_names,
 )
 from foveal.core.errors import UserError
-from foveal.data.audio.speech import is_audio_folder
-from foveal.data.infer_task import COLUMN_SETTINGS, infer_task, is_image_data
-from foveal.data.prepare_examples import split_paths
+from foveal.data.infer_task import COLUMN_SETTINGS, infer_task
+from foveal.data.open import open_path
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.store.run import Run
 from foveal.training.plan import parse_budget
@@ -57,6 +55,12 @@ PROCESSOR_SETTINGS = (
 """Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
 STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
 """Settings of any stack on which its weights depend."""
+OTHER_SOURCES: dict[str, TaskName] = {
+    "clips": "image-classification",
+    "images": "image-classification",
+    "recordings": "audio-classification",
+}
+"""What classification is called of DATA that is no text."""
 IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
 """Encoders of images."""
 
@@ -72,12 +76,8 @@ def load_training_config(
     """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
     else the task's, which is seen from DATA where none is said. A network's name is `images` with it."""
     named = _column_settings(overrides)
-    if task == "text-classification" and is_image_data(data):
-        task = "image-classification"
-    elif (
-        task == "text-classification" and Path(data).is_dir() and is_audio_folder(split_paths(data)["train"])
-    ):
-        task = "audio-classification"
+    if task == "text-classification":
+        task = OTHER_SOURCES.get(open_path(data).kind, task)
     settings = [f"training.budget={budget}"] if budget else []
     settings += [f"task.name={task}"] if task else []
     if model in NETWORKS and model not in preset_names():

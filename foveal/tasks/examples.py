@@ -11,9 +11,9 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.core.examples import Examples
-from foveal.data.core.format import DataFormat
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.files.format import DataFormat
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.utf8 import open_file
 
@@ -48,11 +49,11 @@ def read_series(path: Path) -> Iterator[Row | SkippedRow]:
     return validate_rows(str(path), read(path), check)
 
 
-def is_series(path: Path) -> bool:
-    """Whether a file holds arrays, or is a `.ts` file of series, not of TypeScript."""
-    if path.suffix.lower() != ".ts":
-        return path.suffix.lower() == ".npz"
-    with open_file(path) as file:
+def are_series(part: DataPart) -> bool:
+    """Return whether a file holds arrays, or is a `.ts` file of series, not of TypeScript."""
+    if part.suffix != ".ts" or not part.is_file:
+        return part.is_file and part.suffix == ARRAYS_SUFFIX
+    with open_file(part.path) as file:
         return any(line.strip().lower() == b"@data" for line in islice(file, MAX_HEADER_LINES))
 
 

@@ -25,6 +25,7 @@ from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import STATISTICS_FILE as CHANNELS
 from foveal.data.core.standardize import FloatArray, Statistics
+from foveal.data.files.data_part import DataPart
 from foveal.data.series.series_files import read_series
 
 LABEL_FIELDS = {
@@ -67,12 +68,12 @@ class SeriesFormat(ABC):
     """Where a row has what is needed."""
     expected: ClassVar[str]
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The labelled series of a file: fields `source` (the sha256 of the values), `values` and `label`.
 
         Errors: UserError if they are not labelled so.
         """
-        for row in _rows(data, skipped):
+        for row in _rows(part, skipped):
             values: FloatArray = row.fields["values"]
             if self.field not in row.fields:
                 has = next((told for field, told in LABEL_FIELDS.items() if field in row.fields), "no labels")
@@ -120,9 +121,9 @@ class SeriesFormat(ABC):
         """What `SeriesProcessor.files` gave, below `folder`."""
         return SeriesProcessor(Statistics.load(folder), load_class_names(folder / LABELS_FILE))
 
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Series, labelled or not."""
-        for row in _rows(data, skipped):
+        for row in _rows(part, skipped):
             yield Row(row.location, {"source": row.location, "values": row.fields["values"]})
 
     def encode_unlabeled(
@@ -168,9 +169,9 @@ class SeriesTaggingFormat(SeriesFormat):
         return {"source": source, "places": places, **target}
 
 
-def _rows(data: str, skipped: list[SkippedRow]) -> Iterator[Row]:
+def _rows(part: DataPart, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The usable series of a file, the others put into the list."""
-    for row in read_series(Path(data)):
+    for row in read_series(part.path):
         if isinstance(row, SkippedRow):
             skipped.append(row)
         else:

@@ -12,6 +12,7 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash, word_counts
 from foveal.data.files.aligned import read_aligned
+from foveal.data.files.data_part import DataPart
 from foveal.data.files.tables import read_rows
 from foveal.data.text import unlabeled_texts
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
@@ -66,14 +67,10 @@ def load_processor(folder: Path) -> TextPairProcessor:
     return TextPairProcessor(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), room)
 
 
-def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The pairs of a table, or of two aligned files `a,b`, as fields `source` and `target`."""
     columns = (config.source, config.target)
-    first, comma, second = data.partition(",")
-    if comma and not Path(data).exists():
-        found = read_aligned(Path(first), Path(second), columns)
-    else:
-        found = read_rows(Path(data), columns)
+    found = read_aligned(*part.aligned, columns) if part.aligned else read_rows(part.path, columns)
     for row in found:
         if isinstance(row, SkippedRow):
             skipped.append(row)
@@ -82,9 +79,9 @@ def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[R
             yield Row(row.location, {"source": source.strip(), "target": target.strip()})
 
 
-def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read_unlabeled(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Sources without targets."""
-    return unlabeled_texts.read_unlabeled(Path(data), config.source, skipped)
+    return unlabeled_texts.read_unlabeled(part, config.source, skipped)
 
 
 def encode_unlabeled(

@@ -189,7 +189,7 @@ def test_a_folder_a_class_needs_no_column(tmp_path):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_heavy_file_is_not_opened(tmp_path, location, monkeypatch):
-    monkeypatch.setattr("foveal.data.images.image_files.MAX_FILE_BYTES", 10_000)
+    monkeypatch.setattr("foveal.data.files.file_bytes.MAX_FILE_BYTES", 10_000)
     data = write(tmp_path / location, by_class(9) | {"a/large.png": bytes(10_001)})
     (row,) = [row for row in prepared(data, valid=data).offsets if row.location == f"{data}, a/large.png"][:1]
     assert "a file of more than" in row.reason

@@ -8,13 +8,14 @@ from foveal.config import DataConfig
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.split_data import SplitData
+from foveal.data.files.data_part import DataPart
 
 
 @runtime_checkable
 class DataFormat(Protocol):
     """A form of examples, one file of `foveal.data`. `Any` stands for its own inputs and examples."""
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The usable rows at a path, the others put into the list; the field `source` is what is read."""
 
     def make_processor(
@@ -33,7 +34,7 @@ class DataFormat(Protocol):
     def load_processor(self, folder: Path) -> Any:
         """What the inputs' `files()` gave, below a run's folder."""
 
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Sources without answers, the others put into the list."""
 
     def encode_unlabeled(
