@@ -15,7 +15,9 @@ GOALS = {"mamba": 0.5}
 def measure(quick: bool) -> list[Figure]:
     small = ["data.batch_tokens=256", "data.context_length=16"] if quick else []
     configs = {name: load_config(name, small) for name in preset_names()}
-    subjects = {name: Subject(config) for name, config in configs.items() if config.task.name == "language-model"}
+    subjects = {
+        name: Subject(config) for name, config in configs.items() if config.task.name == "language-model"
+    }
     samples = interleave(subjects, rounds=7, quick=quick)
     base = subjects[BASE]
     figures = []

@@ -43,8 +43,8 @@ EXAMPLES = {
         "foveal generate translator --input sources.txt --beam 5",
     ),
     "predict": (
-        "foveal predict runs/reviews-classify-1 more.csv",
-        "foveal predict runs/photos-images-1 photo.jpg --json",
+        "foveal predict runs/reviews-text-classification-1 more.csv",
+        "foveal predict runs/photos-image-classification-1 photo.jpg --json",
     ),
     "inspect": ("foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png",),
 }

@@ -17,7 +17,7 @@ from foveal.models.stack import MIXERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-STACKS = (("encoder",), ("question",), ("joint",))
+STACKS = (("encoder",), ("question",), ("fusion",))
 """Beside the model's own."""
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -81,7 +81,9 @@ def test_commands_are_understood(page: Path | str) -> None:
         assert preset is None or preset in [*preset_names(), *NETWORKS] or preset.endswith(".toml"), command
         overrides = given.get("overrides", ())
         pictures = any(override.startswith("model.encoder.") for override in overrides)
-        chosen = "images" if pictures else "demo"  # what the data, which are not here, would choose
+        chosen = (
+            "image-classification" if pictures else "demo"
+        )  # what the data, which are not here, would choose
         load_config(preset if preset in preset_names() else chosen, overrides)
 
 

@@ -31,9 +31,9 @@ def test_the_others_are_few():
 @pytest.mark.parametrize(
     ("name", "other", "apart"),
     [
-        ("caption-bottleneck", "caption", {"attentive"}),
-        ("caption-hard", "caption", {"attentive"}),
-        ("caption-patches", "caption-transformer", {"encoder"}),
+        ("captioning-bottleneck", "captioning", {"attention_rnn"}),
+        ("captioning-hard-attention", "captioning", {"attention_rnn"}),
+        ("captioning-patches", "captioning-transformer", {"encoder"}),
     ],
 )
 def test_forms_of_captioning_differ_in_one_thing(name, other, apart):
@@ -48,4 +48,6 @@ def test_every_task_has_a_preset_of_its_own(task):
     config = load_config(DEFAULT_PRESETS[task])
     assert config.task.name == task
     with torch.device("meta"):
-        assert sum(parameter.numel() for parameter in task_of(config).outline(config).parameters())
+        assert sum(
+            parameter.numel() for parameter in task_of(config).model_of_default_size(config).parameters()
+        )

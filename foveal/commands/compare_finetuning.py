@@ -106,7 +106,7 @@ def compare_finetuning(
             _create_folder(folder, given)
         for way, settings in _strategy_overrides(loaded, overrides).items():
             path = folder / way
-            log(f"{path}: {' '.join(settings) or 'the preset images'}")
+            log(f"{path}: {' '.join(settings) or 'the preset image-classification'}")
             _train_or_resume(path, parts, settings, None if way == "scratch" else from_, budget, device)
             ways[way] = _evaluate_strategy(path, device)
     except Interrupted as stop:

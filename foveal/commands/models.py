@@ -104,7 +104,7 @@ def model_components(config: Config) -> list[ModelComponent]:
         return [_stack_component("", model)]
     reader = _encoder_components(encoder)
     if config.task.name in VQA_TASKS:
-        reader += [_stack_component("question", model.question), _stack_component("joint", model.fusion)]
+        reader += [_stack_component("question", model.question), _stack_component("fusion", model.fusion)]
     return reader if config.task.name in ENCODER_ONLY_TASKS else [*reader, _stack_component("decoder", model)]
 
 

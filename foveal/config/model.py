@@ -1,5 +1,6 @@
 """The section of a model: its stacks of blocks, what each of their parts may be, and what fits together."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -120,12 +121,12 @@ EncoderName = Literal[
 
 
 class EncoderConfig(EncoderStackConfig):
-    """What makes a memory of the source; a decoder reads it by `cross` or `attentive` mixers."""
+    """What makes a memory of the source; a decoder reads it by `cross` or `attention-rnn` mixers."""
 
     kind: EncoderName = "none"
     """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
     here it has width, layers and dropout), or strided convolutions before the stack; an image: a named
-    network (of the settings here it has network, stem, nonlinearity and normalization), or its patches before
+    network (of the settings here it has network, stem, network_activation and network_norm), or its patches before
     the stack; or the frames of a clip: such a network for each and the stack over them, or as a volume:
     convolutions over time, rows and columns (width and layers)."""
     network: str = "resnet-20"
@@ -146,8 +147,8 @@ class AttentionRNNConfig(StrictModel):
 
     cell: Literal["rnn", "lstm", "gru"] = "gru"
     score: Literal["initial-state", "every-step", "additive", "dot", "scaled-dot", "general"] = "additive"
-    """How a state and a vector of the memory are compared. Two do not attend (the bottleneck): summary has
-    the memory's at every step, first in the first state alone."""
+    """How a state and a vector of the memory are compared. Two do not attend (the bottleneck): every-step has
+    the memory's summary at every step, initial-state in the first state alone."""
     hard: bool = False
     """At all places by their weights, or at one that is drawn, learned by REINFORCE."""
 
@@ -199,7 +200,7 @@ class ModelConfig(StackConfig):
     glimpse: GlimpsesConfig = GlimpsesConfig()
     draw: DrawConfig = DrawConfig()
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
-    """How a classifier makes one vector of the memory's; summary is the encoder's."""
+    """How a classifier makes one vector of the memory's; encoder is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()
     question: EncoderStackConfig = EncoderStackConfig()
     """What reads the question about an image, and another one what was said before."""
@@ -216,14 +217,19 @@ class ModelConfig(StackConfig):
         except ValueError:
             fits = False
         if not fits:
-            raise ValueError("expected own, xavier, kaiming or a deviation above 0, such as 0.01")
+            raise ValueError("expected default, xavier, kaiming or a deviation above 0, such as 0.01")
         return rule
+
+
+def mixer_names(pattern: str) -> set[str]:
+    """The mixers of a pattern such as `lstm,attention+cross`."""
+    return {name.strip() for name in re.split(r"[,+]", pattern)}
 
 
 def check_stack(name: str, stack: StackConfig) -> None:
     """Raise ValueError for sizes of a stack that don't divide, or leave nothing."""
     heads, experts = stack.attention.heads, stack.experts
-    if any(mixer in stack.mixers for mixer in ("attention", "cross")):
+    if mixer_names(stack.mixers) & {"attention", "cross"}:
         if stack.width % heads:
             raise ValueError(
                 f"{name}.width={stack.width} is not a multiple of {name}.attention.heads={heads}"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from foveal.config.data import AugmentConfig, DataConfig, ImageConfig
-from foveal.config.model import EncoderConfig, EncoderName, ModelConfig, check_stack
+from foveal.config.model import EncoderConfig, EncoderName, ModelConfig, check_stack, mixer_names
 from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, StrictModel
 
 TaskName = Literal[
@@ -223,7 +223,7 @@ def _check_texts(config: Config) -> None:
         )
     if data.restart and (config.task.name, data.order) != ("language-model", "streams"):
         raise ValueError("data.restart is of streams of text: set data.restart=0, or data.order=streams")
-    windowless = "attention" in model.mixers and model.attention.window == 0
+    windowless = "attention" in mixer_names(model.mixers) and model.attention.window == 0
     if config.task.name == "language-model" and data.order == "streams" and windowless:
         raise ValueError(
             "attention without a window can't be carried from chunk to chunk: "
@@ -246,7 +246,7 @@ def _check_images(config: Config) -> None:
     viewed = data.image.tta != "none" or data.image.tta_scales != "1"
     several = data.augment.mixup or viewed
     if name in ("captioning", "glimpses", *VQA_TASKS) and several:
-        told = "question" if name in VQA_TASKS else name
+        told = {"captioning": "caption", "glimpses": "glimpse"}.get(name, "question")
         raise ValueError(
             f"a {told} is of one view of one image: leave out data.augment.mixup, data.image.tta and "
             "data.image.tta_scales"

@@ -28,7 +28,7 @@ class Memory:
     summary: Float[Tensor, "B D"]
     segments: tuple[Segment, ...] = ()
 
-    def rows(self, which: Int[Tensor, " R"]) -> "Memory":
+    def select_rows(self, which: Int[Tensor, " R"]) -> "Memory":
         """Row `which[r]` as row r, as often as it is asked for."""
         return replace(self, vectors=self.vectors[which], mask=self.mask[which], summary=self.summary[which])
 

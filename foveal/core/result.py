@@ -23,7 +23,8 @@ class Term:
 class ObjectiveOutput:
     """The terms that are trained on, and the metrics that are reported: name -> (sum, weight).
 
-    A task that chooses among labels says in evaluation which: `predicted_ids[row]` are the numbers of a row's.
+    A task that chooses among labels says in evaluation which: `predicted_ids[row]` are the numbers of a
+    row's.
     """
 
     terms: dict[str, Term]

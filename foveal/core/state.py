@@ -35,8 +35,8 @@ def select_rows(state: State, rows: Int[Tensor, " R"]) -> State:
 
 
 def reorder(state: State, rows: Int[Tensor, " R"]) -> State:
-    """`select_rows`, where each place goes on from a row of the same source: what is kept of a memory, under names
-    that begin with `memory_`, is alike there and stays as it is."""
+    """`select_rows`, where each place goes on from a row of the same source: what is kept of a memory, under
+    names that begin with `memory_`, is alike there and stays as it is."""
     if isinstance(state, dict):
         return {
             name: part if name.startswith(MEMORY_PREFIX) else reorder(part, rows)

@@ -30,12 +30,12 @@ class Capture(dict[str, list[Tensor]]):
     def __init__(self, model: nn.Module, patterns: tuple[str, ...]):
         super().__init__()
         self._paths = {id(module): path for path, module in model.named_modules()}
-        self._wanted = patterns
+        self._patterns = patterns
 
     def record(self, module: nn.Module, site: str, compute: Callable[[], Tensor]) -> None:
         path = self._paths.get(id(module))
         name = f"{path}/{site}"
-        if path is not None and any(fnmatch(name, pattern) for pattern in self._wanted):
+        if path is not None and any(fnmatch(name, pattern) for pattern in self._patterns):
             self.setdefault(name, []).append(compute().detach())
 
 

@@ -185,7 +185,9 @@ def _empty_split_error(split: SplitName, data: str, provided: bool, hint: str) -
         )
     if provided:
         return f"{data}: none of its characters occur in the training text; give text of the same kind"
-    return f"{data}: too little text to cut a {split} set from{hint}; give more, or set data.{split}=0"
+    return (
+        f"{data}: too little text to cut a {split} set from{hint}; give more, or set data.{split}_fraction=0"
+    )
 
 
 def _log_losses(skipped: list[str], facts: dict[str, dict[str, Any]], log: Log) -> None:

@@ -121,7 +121,7 @@ def empty_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
     )
     if split == "train":
         return f"{data}: no rows to train on{why}; give more, or keep less of them back (data.valid_fraction, data.test_fraction)"
-    return f"{data}: no rows for the {split} set{why}; give more, or set data.{split}=0"
+    return f"{data}: no rows for the {split} set{why}; give more, or set data.{split}_fraction=0"
 
 
 def _open_splits(

@@ -55,7 +55,7 @@ class JointEncoder(nn.Module):
             memory, aux = part(sources[name], lengths.get(name))
             memory = _project_memory(memory, self.maps[name])
             if (which := sources.get(f"{name}_of")) is not None:
-                memory, aux = memory.rows(which), {term: sums[which] for term, sums in aux.items()}
+                memory, aux = memory.select_rows(which), {term: sums[which] for term, sums in aux.items()}
             memories.append(memory)
             total = add_aux(total, aux)
         memory = concat_memories(memories)

@@ -24,7 +24,7 @@ class PatchEncoder(nn.Module):
     starts normal with deviation 1/sqrt(patch^2 C), the bias at zero, so that standardised pixels become
     vectors of variance about 1.
 
-    With the summary `class` a learned vector goes through the stack before the patches, at a position of its
+    With the pooling `cls` a learned vector goes through the stack before the patches, at a position of its
     own: what becomes of it is the summary, and no part of the grid (3.1, equations 1 and 4). It starts normal
     with deviation 0.02.
     """

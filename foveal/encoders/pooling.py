@@ -12,10 +12,10 @@ EncoderPooling = Literal["mean", "last", "final-states"]
 def pool_vectors(
     vectors: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"] | None, pooling: EncoderPooling
 ) -> Float[Tensor, "B D"]:
-    """Of each row's vectors, which are zero from its length on: their `mean`; the `last`; or the `ends`.
+    """Of each row's vectors, which are zero from its length on: `mean`; the `last`; or the `final-states`.
 
-    `ends` is where a bidirectional mixer's two directions end: the first half of the last vector beside the
-    second half of the first. A row of length 0 has zeros.
+    `final-states` is where a bidirectional mixer's two directions end: the first half of the last vector
+    beside the second half of the first. A row of length 0 has zeros.
     """
     if pooling == "mean":
         if lengths is None:

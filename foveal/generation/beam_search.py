@@ -65,8 +65,8 @@ def beam_search(
     end_tokens: Collection[int] = (),
     chunk: int = 512,
 ) -> list[list[Hypothesis]]:
-    """The `best` hypotheses of each prompt, highest score first, of at most `max_new_tokens` tokens, one for all or
-    one for each.
+    """The `best` hypotheses of each prompt, highest score first, of at most `max_new_tokens` tokens, one
+    for all or one for each.
 
     At each step the best `beam` continuations by log-probability stay, less the places of those that ended.
     Hypotheses still open at the limit are scored at that length. A prompt is done early only if no open
@@ -77,8 +77,8 @@ def beam_search(
     limits = limits_per_prompt(max_new_tokens, len(prompts))
     if min(limits) < 1 or not 1 <= best <= beam:
         raise UserError(
-            f"beam {beam}, best {best}, {max_new_tokens} tokens: the beam must be at least as wide as the number of "
-            "texts wanted, and all at least 1"
+            f"beam {beam}, best {best}, {max_new_tokens} tokens: the beam must be at least as wide as the "
+            "number of texts wanted, and all at least 1"
         )
     if not 0 <= alpha < math.inf:
         raise UserError(f"length penalty {alpha}: must be a number from 0 (none) upwards")

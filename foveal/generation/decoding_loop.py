@@ -63,13 +63,13 @@ def generate(
     stop: Callable[[int, int], bool] = lambda row, token: False,
     chunk: int = 512,
 ) -> Iterator[GeneratedToken]:
-    """Continue each prompt `samples` times by at most `max_new_tokens` tokens, one for all or one for each; tokens are
-    yielded as they come.
+    """Continue each prompt `samples` times by at most `max_new_tokens` tokens, one for all or one for
+    each; tokens are yielded as they come.
 
     A row's tokens are those it would get alone: rows do not know each other, and the noise of a row is
-    named by its prompt in `noise_keys`, its sample number and the step. A row is over at a token in `end_tokens`, when
-    `stop(row, token)` says so (it is called once a token, in order, not for `end_tokens`), or at the limit; then
-    its state is dropped. Prompts are read `chunk` tokens at a time.
+    named by its prompt in `noise_keys`, its sample number and the step. A row is over at a token in
+    `end_tokens`, when `stop(row, token)` says so (it is called once a token, in order, not for `end_tokens`),
+    or at the limit; then its state is dropped. Prompts are read `chunk` tokens at a time.
 
     Raises `UserError` for an empty prompt or a limit or number of samples below 1.
     """
@@ -125,7 +125,8 @@ def limits_per_prompt(max_new_tokens: int | Sequence[int], prompts: int) -> Sequ
 def prefill(
     head: CausalDecoder, prompts: Sequence[Prompt], memory: Memory | None, chunk: int, extra_capacity: int = 0
 ) -> tuple[Float[Tensor, "B D"], State]:
-    """Read the prompts: the features at each one's last token, and the state after it, room for `extra_capacity` in it.
+    """Read the prompts: the features at each one's last token, and the state after it, room for
+    `extra_capacity` in it.
 
     Prompts of different lengths are padded on the right, where neither features nor state look.
     """

@@ -68,7 +68,7 @@ class Noise:
 def penalize_repetition(
     logits: Float[Tensor, "R V"], previous_tokens: Bool[Tensor, "R V"], penalty: float
 ) -> Float[Tensor, "R V"]:
-    """Make the tokens already `previous_tokens` in a row less likely (CTRL, Keskar et al. 2019, section 4.1).
+    """Make the `previous_tokens` of a row less likely (CTRL, Keskar et al. 2019, section 4.1).
 
     Their positive logits are divided by the penalty and their negative ones multiplied.
     """
@@ -112,7 +112,8 @@ def choose_tokens(
     previous_tokens: Bool[Tensor, "R V"] | None,
     uniform: Sequence[float],
 ) -> Int[Tensor, " R"]:
-    """The next token of each row. `previous_tokens` is needed for a repetition penalty; `uniform`, one number a row."""
+    """The next token of each row. `previous_tokens` is needed for a repetition penalty; `uniform`, one number
+    a row."""
     if previous_tokens is not None:
         logits = penalize_repetition(logits, previous_tokens, sampling.repetition_penalty)
     if sampling.greedy:

@@ -19,7 +19,7 @@ class ClassificationHead(TappedModule):
 
     `mean`, `last` (in the order of the memory) and `max` over what is present; `attention` weighs each vector
     by `softmax_i(u . h_i)`, with a learned query `u` that starts at zero, as the mean (Yang et al. 2016);
-    `summary` is the one that the encoder made.
+    `encoder` is the one that the encoder made.
     A row with nothing present has zeros. The projection starts normal with deviation 0.02, so that the first
     loss is near `ln C`.
     """

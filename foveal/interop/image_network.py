@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from foveal.config import EncoderConfig, ModelConfig
+from foveal.interop.huggingface.checks import check_tensors
 from foveal.interop.huggingface.files import HF_CONFIG_FILE, read_json, read_weights
 from foveal.interop.huggingface.hf_config import HFConfig
-from foveal.interop.huggingface.language_models import check_tensors
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.sealed import unique_state_dict
@@ -44,8 +44,9 @@ def read_network(
 ) -> ImportedImageNetwork:
     """Read a model folder of Hugging Face's that is a network of ours by its name.
 
-    `match_network` says the name and the blocks in each stage, `published_name` their name of one of our weights in a
-    network of such stages. UserError names the file and what in it is missing, damaged or not ours.
+    `match_network` says the name and the blocks in each stage, `published_name` their name of one of our
+    weights in a network of such stages. UserError names the file and what in it is missing, damaged or not
+    ours.
     """
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
@@ -69,7 +70,7 @@ def rename_tensors(
     published_tensors: Mapping[str, Tensor],
     path: Path,
 ) -> dict[str, Tensor]:
-    """The tensors that were `published_tensors` at a place, under our names; `published_name` says the name there of one of ours.
+    """The `published_tensors` of `path` under our names; `published_name` says the name there of one of ours.
 
     UserError if names, shapes or kinds are others.
     """

@@ -101,7 +101,7 @@ def _create_image_run(
     if any(name.endswith("running_mean") for name in network.tensors):
         tables["training"] = tables["training"] | {"freeze": "norms"}
     tables["optimizer"] = tables["optimizer"] | {"lr": IMAGE_LR}
-    tables["schedule"] = tables["schedule"] | {"warmup": IMAGE_WARMUP}
+    tables["schedule"] = tables["schedule"] | {"warmup_steps": IMAGE_WARMUP}
     return _create_imported_run(path, source, model_type, network.tensors, inputs.files(), tables), network
 
 
@@ -112,7 +112,7 @@ def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, di
     data = {
         "tokenizer": tokenizer.kind,
         "order": "windows" if found.config.mixers == "attention" else "streams",
-        "context": found.context,
+        "context_length": found.context,
         "batch_tokens": max(TEXT_BATCH_TOKENS, found.context),
     }
     return found, tokenizer, {"data": data}

@@ -18,7 +18,7 @@ def accuracy(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
 
 
 def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """The mean of the classes' F1, each class counting alike. `each`: 1 for the right label, 0 else.
+    """The mean of the classes' F1, each class counting alike. `per_example`: 1 for the right label, 0 else.
 
     The classes of a selection are those that it has, or that its outputs name.
     """

@@ -22,7 +22,7 @@ def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
 
 
 def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
-    """The mean of the tags' F1 over words, each tag counting alike. `each`: the share of right words.
+    """The mean of the tags' F1 over words, each tag counting alike. `per_example`: the share of right words.
 
     The tags of a selection are those that it has, or that its outputs name.
     """
@@ -48,7 +48,7 @@ def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
 def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
     """F1 over entities in BIO or BIOES tags; one is found if its type, first and last word are right.
 
-    `each`: a sentence's F1, 1 where there is nothing to find and nothing was found.
+    `per_example`: a sentence's F1, 1 where there is nothing to find and nothing was found.
     """
     from nervaluate.entities import Entity
     from nervaluate.strategies import StrictEvaluation

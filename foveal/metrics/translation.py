@@ -21,7 +21,7 @@ SCRIPT_SAMPLE = 1000
 
 
 def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None = None) -> MetricResult:
-    """BLEU in 0 to 100 (Papineni et al. 2002). `each`: sentence BLEU of the n-grams a sentence has.
+    """BLEU in 0 to 100 (Papineni et al. 2002). `per_example`: sentence BLEU of the n-grams a sentence has.
 
     `tokenize` is sacrebleu's: "13a" for languages with spaces, "zh" or "char" for those without, which is
     seen from the references where nothing is said.

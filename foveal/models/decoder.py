@@ -22,7 +22,7 @@ class DecoderMixerFactory(MixerFactory):
         if not names & set(MEMORY_MIXERS):
             raise ConfigError(
                 f"model.mixers={config.mixers} never reads the source: add cross (as in attention+cross), or "
-                "take attentive"
+                "take attention-rnn"
             )
         self.memory, self.heads, self.attention_rnn = memory, config.attention.heads, config.attention_rnn
 

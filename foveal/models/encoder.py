@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from foveal.config import ConfigError, EncoderConfig, EncoderStackConfig
+from foveal.config.model import mixer_names
 from foveal.core.memory import Memory
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.encoders.patches import PatchEncoder
@@ -82,7 +83,9 @@ def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncod
             "set data.image.size to a multiple of it"
         )
     token = config.pooling == "cls"
-    if token and (config.causal or (not config.bidirectional and "attention" not in config.mixers)):
+    if token and (
+        config.causal or (not config.bidirectional and "attention" not in mixer_names(config.mixers))
+    ):
         raise ConfigError(
             "model.encoder.pooling=cls: the class token stands first, so that it sees no patch through "
             f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true, and causal=false"

@@ -83,7 +83,7 @@ def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stac
             if d_in != config.width and (config.residual or kind in SAME_WIDTH):
                 raise ConfigError(
                     f"the first layer gets vectors of width {d_in}, but {section}.width={config.width}: "
-                    f"a residual, {', '.join(SAME_WIDTH)} need them equal; set {section}.embedding (half of "
+                    f"a residual, {', '.join(SAME_WIDTH)} need them equal; set {section}.embedding_width (half of "
                     f"it with {section}.positions.join=concatenate) to fit"
                 )
             feedforward = make_stack_feedforward(config) if kind is kinds[-1] else None

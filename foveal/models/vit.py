@@ -34,7 +34,7 @@ class VisionTransformer:
         return EncoderConfig.model_validate(
             {
                 "kind": "patches",
-                "patch": patch,
+                "patch_size": patch,
                 "mixers": "attention",
                 "layers": 12,
                 "width": self.width,

@@ -40,7 +40,7 @@ class HardAttentionObjective(SequenceToSequenceObjective):
         memory, aux = self.model.encode(batch.columns, batch.lengths)
         twice = torch.arange(rows, device=memory.vectors.device).repeat(2)
         targets, lengths = batch.columns["target"][twice], batch.lengths["target"][twice]
-        features, state, more = self.teacher_forcing(memory.rows(twice), targets, lengths)
+        features, state, more = self.teacher_forcing(memory.select_rows(twice), targets, lengths)
         scored = sequence_mask(lengths, targets.shape[1])
         logits = at_least_float32(self.model.head.project(features[scored]))
         nats = F.cross_entropy(logits, targets[scored], reduction="none").detach()

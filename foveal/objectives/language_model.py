@@ -23,8 +23,9 @@ PREVIEW_TOKENS = 240
 class LanguageModelObjective:
     """The loss `-log p(x_t | x_1 .. x_(t-1))` in nats over a batch of token chunks.
 
-    `carry`: chunks continue each other, and the model's state goes along (truncated backpropagation).
-    `reduction`: per token, or summed over each row's chunk. `loss_positions`: at all of them, or at the last only.
+    `carry_state`: chunks continue each other, and the model's state goes along (truncated backpropagation).
+    `reduction`: per token, or summed over each row's chunk. `loss_positions`: at all of them, or at the last
+    only.
     Terms of the model's `aux` (an expert layer's balance) are added, averaged over rows.
     """
 
@@ -32,18 +33,19 @@ class LanguageModelObjective:
         self,
         model: DecoderLM,
         tokenizer: Tokenizer,
-        carry: bool,
+        carry_state: bool,
         reduction: Literal["mean", "sum"] = "mean",
         loss_positions: Literal["all", "last"] = "all",
         seed: int = 0,
     ):
-        if carry and not model.bounded:
+        if carry_state and not model.bounded:
             raise UserError(
                 "this model's state grows with the text or its positions end, so it can't be carried on: "
                 "use data.order=windows, or attention with a window and rotary positions"
             )
         self.model, self.tokenizer = model, tokenizer
-        self.carry, self.reduction, self.loss_positions, self.seed = carry, reduction, loss_positions, seed
+        self.carry_state, self.seed = carry_state, seed
+        self.reduction, self.loss_positions = reduction, loss_positions
         self._characters = torch.from_numpy(tokenizer.characters).to(model.projection.weight.device)
 
     def weights(self, batch: TokenBatch) -> dict[str, float]:
@@ -54,7 +56,7 @@ class LanguageModelObjective:
 
     def start(self, batch: TokenBatch) -> State:
         """The state of rows that begin a text; None where nothing is carried."""
-        return self.model.start(None, batch.inputs.shape[0]) if self.carry else None
+        return self.model.start(None, batch.inputs.shape[0]) if self.carry_state else None
 
     def __call__(self, batch: TokenBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(self.model.projection.weight.device)
@@ -78,7 +80,7 @@ class LanguageModelObjective:
             "loss": (loss, float(targets.numel())),
             "bits_per_character": (loss / math.log(2), float(characters)),
         }
-        return ObjectiveOutput(terms, metrics), state if self.carry else None
+        return ObjectiveOutput(terms, metrics), state if self.carry_state else None
 
     def preview(self, step: int) -> str:
         """A short text from the model as it is; the same noise each time, so that progress shows."""

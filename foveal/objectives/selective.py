@@ -12,8 +12,9 @@ from foveal.objectives.selective_model import ModelWithProxy
 
 
 class SelectiveObjective(ClassificationObjective):
-    """Of each batch to train on the `select_fraction` of which the model's proxy has the highest losses; the proxy
-    learns the same ones ("selection via proxy", Coleman et al. 2020; batch by batch in Jordan's airbench96).
+    """Of each batch to train on the `select_fraction` of which the model's proxy has the highest losses; the
+    proxy learns the same ones ("selection via proxy", Coleman et al. 2020; batch by batch in Jordan's
+    airbench96).
 
     What is easy soon teaches a large model nothing more, and a proxy of a twentieth of its cost finds it:
     with the half of each batch a training sees twice as many images in its time. A step's figures are of the
@@ -32,7 +33,8 @@ class SelectiveObjective(ClassificationObjective):
         self.select_fraction = select_fraction
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """As of `ClassificationObjective`; in training, where every label is known, of those that are learned."""
+        """As of `ClassificationObjective`; in training, where every label is known, of those that are
+        learned."""
         if not self.model.training:
             return super().weights(batch)
         return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(batch)))

@@ -7,8 +7,8 @@ PROXY_PREFIX = "proxy."
 
 
 class ModelWithProxy(EncoderWithHead):
-    """An `EncoderWithHead`, and a small one of the same classes, its `proxy`, that learns beside it and is asked in
-    training alone."""
+    """An `EncoderWithHead`, and a small one of the same classes, its `proxy`, that learns beside it and is
+    asked in training alone."""
 
     def __init__(self, model: EncoderWithHead, proxy: EncoderWithHead):
         super().__init__(model.encoder, model.head)

@@ -41,9 +41,9 @@ class AttentionMaps(NamedTuple):
 class SequenceToSequenceObjective(StatelessObjective):
     """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, the last of them stop.
 
-    Columns of a batch: `source`, `target` (with its stop). `label_smoothing` is the share of the training target
-    that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it. `length_limit`
-    says how many tokens are written at most.
+    Columns of a batch: `source`, `target` (with its stop). `label_smoothing` is the share of the training
+    target that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it.
+    `length_limit` says how many tokens are written at most.
     """
 
     def __init__(

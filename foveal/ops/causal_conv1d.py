@@ -27,7 +27,7 @@ def causal_conv1d(
     T, K = x.shape[1], weight.shape[2]
     every = torch.cat([history, x], 1)
     shifted = [every[:, j * dilation : j * dilation + T] for j in range(K)]
-    if use_fast_path("convolution", "one_product", True):
+    if use_fast_path("causal_conv1d", "one_product", True):
         return F.linear(torch.cat(shifted, 2), weight.transpose(1, 2).flatten(1), bias)
     y = torch.stack([part @ tap.T for part, tap in zip(shifted, weight.unbind(2), strict=True)]).sum(0)
     return y if bias is None else y + bias

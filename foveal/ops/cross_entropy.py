@@ -21,7 +21,7 @@ class CrossEntropySums(NamedTuple):
     """Sums over all rows."""
 
     label_smoothed: Float[Tensor, ""]
-    """What is trained on: `-sum_v q_v log p_v` with `q = (1 - label_smoothing) onehot + label_smoothing / V`."""
+    """What is trained on: `-sum_v q_v log p_v`, `q = (1 - label_smoothing) onehot + label_smoothing / V`."""
     nll: Float[Tensor, ""]
     """`-log p` of the targets; no gradient goes through it."""
 
@@ -66,8 +66,8 @@ def linear_cross_entropy(
 class _ChunkedCrossEntropy(torch.autograd.Function):
     """Rows piece by piece: logits, loss, and, while they are in the cache, their gradients.
 
-    `d label_smoothed / d logits = softmax - q`: nothing about it waits for the way back but one factor, so it goes
-    into the gradients of h, W and b at once, and nothing of size N x V is kept or made a second time.
+    `d label_smoothed / d logits = softmax - q`: nothing about it waits for the way back but one factor, so it
+    goes into the gradients of h, W and b at once, and nothing of size N x V is kept or made a second time.
     """
 
     @staticmethod

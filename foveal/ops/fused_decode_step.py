@@ -115,7 +115,7 @@ def fused_decode_usable(
         and all(seen.shape == (R,) and seen.dtype == torch.int64 for _, _, seen in caches)
         and all(part.is_contiguous() for cache in caches for part in cache)
     )
-    return use_fast_path("transformer", "step", fits and _forward.usable(x, *numbers))
+    return use_fast_path("fused_decode", "step", fits and _forward.usable(x, *numbers))
 
 
 def fused_decode_step(

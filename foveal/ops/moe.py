@@ -73,7 +73,7 @@ def apply_experts(
 
     None is dropped, however many choose the same expert (Gale et al. 2022).
     """
-    if not use_fast_path("experts", "sorted", True):
+    if not use_fast_path("moe", "sorted", True):
         return apply_experts_reference(x, expert_ids, gates, expand, contract, activate)
     sizes = expert_ids.flatten().bincount(minlength=len(expand) + 1)[: len(expand)].tolist()
     order = expert_ids.flatten().argsort(stable=True)[: sum(sizes)]  # nowhere comes last, and is cut off

@@ -20,7 +20,7 @@ def zero_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -
 def last_valid(
     initial: Float[Tensor, "B D"], y: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"]
 ) -> Float[Tensor, "B D"]:
-    """The value after each row's own length: `y[b, lengths[b] - 1]`, or `initial[b]` where the length is 0."""
+    """The value after each row's own length: `y[b, lengths[b] - 1]`, or `initial[b]` where that is 0."""
     every = torch.cat([initial[:, None], y.to(initial.dtype)], 1)
     return every.gather(1, lengths.view(-1, 1, 1).expand(-1, 1, every.shape[2])).squeeze(1)
 

@@ -2,7 +2,7 @@
 
     config.toml  inputs/  run.json  plan.json  model.safetensors  metrics.jsonl  samples.jsonl  checkpoints/
 
-`config.toml` and `processor_folder/` (tokenizer, labels ...) never change; `run.json` has their hashes.
+`config.toml` and `inputs/` (tokenizer, labels ...) never change; `run.json` has their hashes.
 """
 
 import errno
@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from foveal.config import Config, ConfigError, from_tables, suggest, to_toml
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.locks import lock
-from foveal.store.sealed import dataclass_from_dict, open_json, seal_json
+from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
 from foveal.training.plan import Plan
 
 FORMAT_VERSION = 1
@@ -75,7 +75,7 @@ class Run:
 
     def write_plan(self, plan: Plan) -> None:
         """Through to the disk: from now on only steps count."""
-        durable.atomic_write(self.path / "plan.json", seal_json(asdict(plan)))
+        durable.atomic_write(self.path / "plan.json", seal_json(dataclass_to_dict(plan)))
 
 
 def check_run_path(path: Path) -> None:
@@ -99,21 +99,21 @@ def check_outside_data(path: Path, *data: str | None) -> None:
 def create_run(
     path: Path,
     config: Config,
-    processor_folder: Mapping[str, bytes],
+    processor_files: Mapping[str, bytes],
     data: dict[str, Any],
     weights: bytes | None = None,
     extra_files: Mapping[str, bytes] | None = None,
 ) -> Run:
     """Make a run folder, which appears complete or not at all.
 
-    `processor_folder` maps names below `processor_folder/` (`text/tokenizer.json`) to contents; `data` are facts about the
-    data, for people and for `Run.manifest["data"]`; sealed `weights` are of a model that is trained already;
-    what is `extra_files` (`set_aside.jsonl`) is for people alone.
+    `processor_files` maps names below `inputs/` (`text/tokenizer.json`) to contents; `data` are facts about
+    the data, for people and for `Run.manifest["data"]`; sealed `weights` are of a model that is trained
+    already; `extra_files` (`set_aside.jsonl`) are for people alone.
     UserError if `path` exists or can't be written.
     """
     check_run_path(path)
     files = {"config.toml": to_toml(config).encode()}
-    files |= {f"inputs/{name}": content for name, content in processor_folder.items()}
+    files |= {f"inputs/{name}": content for name, content in processor_files.items()}
     facts = {
         "format": FORMAT_VERSION,
         "foveal": __version__,

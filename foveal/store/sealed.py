@@ -106,9 +106,19 @@ def _dtype_and_shape(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
+def dataclass_to_dict(value: Any) -> dict[str, Any]:
+    """All fields of a dataclass by their keys in files: their names, or the `key` of their metadata."""
+    return {key: getattr(value, name) for key, name in _field_names(type(value)).items()}
+
+
 def dataclass_from_dict(cls: type[T], table: dict[str, Any], name: str) -> T:
-    """A dataclass from a table of all its fields; UserError, with `name`, if one is missing or unknown."""
-    known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-    if odd := sorted(known ^ table.keys()):
+    """The inverse of `dataclass_to_dict`; UserError, with `name`, if a field is missing or unknown."""
+    names = _field_names(cls)
+    if odd := sorted(names.keys() ^ table.keys()):
         raise UserError(f"{name}: {', '.join(odd)}: this version of Foveal writes other fields")
-    return cls(**table)
+    return cls(**{names[key]: value for key, value in table.items()})
+
+
+def _field_names(cls: type) -> dict[str, str]:
+    """The name of each field of a dataclass, by its key in files."""
+    return {one.metadata.get("key", one.name): one.name for one in fields(cls)}

@@ -41,7 +41,7 @@ class SpeechRecognitionTask(SequenceToSequenceTask):
     ) -> TaskSummary:
         audio, target = data.processor.audio.settings, data.processor.target
         told = (
-            f"transcribe: {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second "
+            f"speech-recognition: {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second "
             f"to {target.size:,} {target.kind} tokens"
         )
         return TaskSummary("recordings", told, SpecialTokens(target.size).vocab_size, "target tokens")
@@ -61,7 +61,10 @@ class AudioClassificationTask(ClassificationTask):
         self, config: Config, data: PreparedData[AudioClassificationProcessor, SplitData[Examples]]
     ) -> TaskSummary:
         audio, labels = data.processor.audio.settings, data.processor.labels
-        told = f"sounds: {summarize_labels(labels)} from {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second"
+        told = (
+            f"audio-classification: {summarize_labels(labels)} from {audio.mel_bins} mel bands of "
+            f"{audio.sample_rate:,} samples a second"
+        )
         return TaskSummary("labelled recordings", told, len(labels), "frames")
 
     def describe_size(self, facts: dict[str, Any]) -> str:

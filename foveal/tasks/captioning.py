@@ -48,5 +48,5 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         self, config: Config, data: PreparedData[CaptioningProcessor, SplitData[ImageExamples]]
     ) -> TaskSummary:
         size, target = config.data.image.size, data.processor.target
-        told = f"caption: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
+        told = f"captioning: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return TaskSummary("captioned images", told, SpecialTokens(target.size).vocab_size, "target tokens")

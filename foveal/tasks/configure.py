@@ -74,7 +74,8 @@ def load_training_config(
     budget: str | None,
 ) -> tuple[Config, str]:
     """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
-    else the task's, which is seen from DATA where none is said. A network's name is `images` with it."""
+    else the task's, which is seen from DATA where none is said. A network's name is `image-classification`
+    with it."""
     named = _column_settings(overrides)
     if task == "text-classification":
         task = OTHER_SOURCES.get(open_path(data).kind, task)
@@ -82,7 +83,7 @@ def load_training_config(
     settings += [f"task.name={task}"] if task else []
     if model in NETWORKS and model not in preset_names():
         if task not in (None, "image-classification"):
-            raise UserError(f"--model {model} labels images; to {task}, set model.encoder.network={model}")
+            raise UserError(f"--model {model} labels images; for {task}, set model.encoder.network={model}")
         preset, published = "image-classification", network_overrides(model)
     elif base_run is not None and model is None and _reuses_language_model(base_run, task):
         preset, published = DEFAULT_PRESETS[task or "text-classification"], encoder_overrides(base_run)

@@ -79,5 +79,5 @@ class ImageClassificationTask(ImageTask, ClassificationTask):
         self, config: Config, data: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
     ) -> TaskSummary:
         image, labels = config.data.image, data.processor.labels
-        told = f"images: {summarize_labels(labels)} from {image.size} x {image.size} pixels"
+        told = f"image-classification: {summarize_labels(labels)} from {image.size} x {image.size} pixels"
         return TaskSummary("labelled images", told, len(labels), "images")

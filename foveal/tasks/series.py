@@ -39,14 +39,14 @@ class SeriesTask(LabelingTask, ABC):
 
 
 class SeriesClassificationTask(SeriesTask, ClassificationTask):
-    summary_template = "series: {}"
+    summary_template = "series-classification: {}"
 
     def __init__(self) -> None:
         super().__init__(SeriesClassificationFormat())
 
 
 class SeriesTaggingTask(SeriesTask, TaggingTask):
-    summary_template = "steps: {} for each step,"
+    summary_template = "series-tagging: {} for each step,"
 
     def __init__(self) -> None:
         super().__init__(SeriesTaggingFormat())

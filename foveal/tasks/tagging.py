@@ -25,7 +25,7 @@ class TextTaggingTask(TaggingTask):
         self, config: Config, data: PreparedData[TaggingProcessor, SplitData[Examples]]
     ) -> TaskSummary:
         source, tags = data.processor.source, data.processor.labels
-        told = f"tag: {summarize_labels(tags)} for each word, from {source.size:,} {source.kind} tokens"
+        told = f"tagging: {summarize_labels(tags)} for each word, from {source.size:,} {source.kind} tokens"
         return TaskSummary("tagged sentences", told, len(tags), "words")
 
     def describe_size(self, facts: dict[str, Any]) -> str:

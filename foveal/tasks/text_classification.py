@@ -23,5 +23,5 @@ class TextClassificationTask(ClassificationTask):
         self, config: Config, data: PreparedData[TextClassificationProcessor, SplitData[Examples]]
     ) -> TaskSummary:
         source, labels = data.processor.source, data.processor.labels
-        told = f"classify: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
+        told = f"text-classification: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
         return TaskSummary("labelled texts", told, len(labels), "tokens")

@@ -67,7 +67,7 @@ class ClipLabelingTask(ClipTask, LabelingTask, ABC):
 
 
 class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
-    summary_template = "clips: {}"
+    summary_template = "video-classification: {}"
     default_classes = 10
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
 
 
 class FrameTaggingTask(ClipLabelingTask, TaggingTask):
-    summary_template = "frames: {} for each frame,"
+    summary_template = "frame-tagging: {} for each frame,"
     default_classes = 80
 
     def __init__(self) -> None:
@@ -99,5 +99,5 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
         self, config: Config, data: PreparedData[CaptioningProcessor, SplitData[ClipExamples]]
     ) -> TaskSummary:
         size, target = config.data.image.size, data.processor.target
-        told = f"narrate: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
+        told = f"video-captioning: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return TaskSummary("clips with a text", told, SpecialTokens(target.size).vocab_size, "target tokens")

@@ -31,7 +31,7 @@ class WeightAverage(ABC):
         """Take in the weights at an evaluation, after `step` updates; once, however often it is called."""
 
     @abstractmethod
-    def mean(self) -> dict[str, Tensor]:
+    def averaged_weights(self) -> dict[str, Tensor]:
         """By the names of the weights."""
 
     def load(self, tensors: dict[str, Tensor], name: str) -> None:
@@ -42,7 +42,7 @@ class WeightAverage(ABC):
     def applied(self) -> Iterator[None]:
         """Inside, the model's weights are the mean; the exact weights come back after."""
         kept = [weight.clone() for weight in self._weights.values()]
-        for name, mean in self.mean().items():
+        for name, mean in self.averaged_weights().items():
             self._weights[name].copy_(mean)
         try:
             yield
@@ -67,7 +67,7 @@ class ExponentialMovingAverage(WeightAverage):
         decay = min(self.decay, (1 + step) / (10 + step))
         torch._foreach_lerp_(list(self.tensors.values()), list(self._weights.values()), 1 - decay)
 
-    def mean(self) -> dict[str, Tensor]:
+    def averaged_weights(self) -> dict[str, Tensor]:
         return self.tensors
 
 
@@ -91,7 +91,7 @@ class CheckpointAverage(WeightAverage):
             for name, weight in self._weights.items():
                 self._kept[name][place] = weight
 
-    def mean(self) -> dict[str, Tensor]:
+    def averaged_weights(self) -> dict[str, Tensor]:
         there = int((self._steps >= 0).sum())
         return {name: kept[:there].mean(0) for name, kept in self._kept.items()} if there else self._weights
 

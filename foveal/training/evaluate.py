@@ -22,7 +22,8 @@ def evaluate(
     progress: ProgressCallback = no_progress,
     predicted_ids: dict[int, list[int]] | None = None,
 ) -> dict[str, float]:
-    """Every batch once, the state carried from batch to batch; what the task chose is added to `predicted_ids`.
+    """Every batch once, the state carried from batch to batch; what the task chose is added to
+    `predicted_ids`.
 
     The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself;
     NaN where there is nothing to measure, as in answers that training never had. Noise is the same each time.

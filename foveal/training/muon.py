@@ -10,7 +10,7 @@ from torch import Tensor
 
 from foveal.core.runtime import has_fast_bfloat16
 
-A, B, C = 3.4445, -4.7750, 2.0315
+NEWTON_SCHULZ_COEFFICIENTS = 3.4445, -4.7750, 2.0315
 """Of the polynomial whose slope at zero is steepest; it brings singular values to 0.7 .. 1.2, not to 1."""
 NEWTON_SCHULZ_STEPS, EPSILON = 5, 1e-7
 
@@ -44,13 +44,14 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalize(x: Float[Tensor, "D E"], low_precision: bool) -> Float[Tensor, "D E"]:
-    """About `U V^T` of `x = U S V^T`, by five steps of `x <- A x + (B G + C G^2) x`, `G = x x^T` (Newton and
+    """About `U V^T` of `x = U S V^T`, by five steps of `x <- a x + (b G + c G^2) x`, `G = x x^T` (Newton and
     Schulz); in bfloat16 if `low_precision`."""
     y = x.bfloat16() if low_precision else x.clone()
     tall = x.shape[0] > x.shape[1]
     y = y.T if tall else y
     y.div_(y.norm().clamp(min=EPSILON))
+    a, b, c = NEWTON_SCHULZ_COEFFICIENTS
     for _ in range(NEWTON_SCHULZ_STEPS):
         gram = y @ y.T
-        y = torch.addmm(y, torch.addmm(gram, gram, gram, beta=B, alpha=C), y, beta=A)
+        y = torch.addmm(y, torch.addmm(gram, gram, gram, beta=b, alpha=c), y, beta=a)
     return y.T if tall else y

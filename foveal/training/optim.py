@@ -73,7 +73,7 @@ class Optimizer:
                 group["lr"] = lr * group["scale"]
             part.step()
 
-    def state(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Tensor]:
         """Everything the updates so far left behind, as `<parameter>/<moment>`."""
         names: dict[Tensor, str] = {weight: name for name, weight in self.trainable.items()}
         return {
@@ -84,8 +84,8 @@ class Optimizer:
             if value is not None
         }
 
-    def load_state(self, tensors: dict[str, Tensor], name: str) -> None:
-        """The inverse of `state`; `name` is for the error."""
+    def load_state_dict(self, tensors: dict[str, Tensor], name: str) -> None:
+        """The inverse of `state_dict`; `name` is for the error."""
         state: dict[str, dict[str, Tensor]] = {}
         for key, value in tensors.items():
             parameter, _, moment = key.rpartition("/")

@@ -40,7 +40,7 @@ class Plan:
 
     total_steps: int
     decay_start: int
-    decided_at: int = 0
+    decided_at: int = field(default=0, metadata={"key": "decided"})
 
 
 def parse_budget(text: str) -> Budget:

@@ -1,4 +1,4 @@
-"""One update of the weights: micro-batches added up, clipped, applied, or refused if not finite."""
+"""One update of the weights: micro-batches added up, clipped, applied, or skipped if not finite."""
 
 import math
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from foveal.training.protocols import Batch, Objective
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one update did. `norm` and `largest` are of the gradient before any clipping."""
+    """What one update did. `gradient_norm` and `gradient_max` are before any clipping."""
 
     loss: float
     metrics: dict[str, float]
-    norm: float
-    largest: float
+    gradient_norm: float
+    gradient_max: float
     first_nonfinite: str | None
     """None if the update was applied, else where the first number that is not finite appeared."""
 
@@ -69,14 +69,14 @@ def train_step(
     loss_value = float(torch.stack(losses).sum())
     norm, largest = optimizer.gradient_stats()
     if math.isfinite(loss_value) and math.isfinite(norm):
-        culprit = None
+        first_nonfinite = None
         optimizer.step(lr, norm)
     else:
-        culprit = find_first_nonfinite(model, forward, len(batches))
+        first_nonfinite = find_first_nonfinite(model, forward, len(batches))
         for buffer, value in buffers:
             buffer.copy_(value)
         carried = [_reset_nonfinite_rows(objective, *pair) for pair in zip(batches, carried, strict=True)]
-    return StepResult(loss_value, metrics.means(), norm, largest, culprit), carried
+    return StepResult(loss_value, metrics.means(), norm, largest, first_nonfinite), carried
 
 
 def total_weights(objective: Objective, batches: Sequence[Batch]) -> dict[str, float]:

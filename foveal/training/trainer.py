@@ -73,7 +73,7 @@ class Trainer:
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
         """Train to the end, from the newest checkpoint or from the beginning.
 
-        Raises Interrupted after saving; RunFailed if too many steps in a row were refused or nothing can
+        Raises Interrupted after saving; RunFailed if too many steps in a row were skipped or nothing can
         be written; UserError if the run is finished already or its checkpoints can't be used.
         """
         logs = closing(self.state.metrics), closing(self.state.samples)
@@ -88,28 +88,28 @@ class Trainer:
         return self.state.counters
 
     def _loop(self, signals: SignalHandler) -> None:
-        progress = self.state.counters
-        while not progress.finished:
+        counters = self.state.counters
+        while not counters.finish_reason:
             signals.poll()
             self._decide_plan()
-            due = evaluation_due(progress.step, self.state.plan, self.config.evaluate_every)
-            if due or progress.step == 0:
+            due = evaluation_due(counters.step, self.state.plan, self.config.evaluate_every)
+            if due or counters.step == 0:
                 self._look(signals)
-            if self.state.plan and progress.step >= self.state.plan.total_steps:
-                progress.finished = "budget"
-            elif 0 < self.config.patience <= progress.evals_without_improvement:
-                progress.finished = "patience"
+            if self.state.plan and counters.step >= self.state.plan.total_steps:
+                counters.finish_reason = "budget"
+            elif 0 < self.config.patience <= counters.evals_without_improvement:
+                counters.finish_reason = "patience"
             else:
                 self._train()
                 if time.monotonic() - self._saved_at >= self.config.checkpoint_seconds:
                     self.save()
         self.save()
-        self.reporter.finished(progress.step, progress.finished, progress.best_step, progress.best_loss)
+        self.reporter.finished(counters.step, counters.finish_reason, counters.best_step, counters.best_loss)
 
     def _train(self) -> None:
         began = time.perf_counter()
-        state, progress, config = self.state, self.state.counters, self.config
-        step = progress.step
+        state, counters, config = self.state, self.state.counters, self.config
+        step = counters.step
         micros = range(step * config.grad_accumulation, (step + 1) * config.grad_accumulation)
         batches = [self.batches.batch(*divmod(micro, self.batches.per_epoch)) for micro in micros]
         rate = lr_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.lr)
@@ -128,68 +128,68 @@ class Trainer:
         tokens = sum(batch.tokens for batch in batches)
         seconds = time.perf_counter() - began
 
-        progress.step += 1
-        progress.tokens += tokens
-        progress.seconds += seconds
+        counters.step += 1
+        counters.tokens += tokens
+        counters.seconds += seconds
         if state.plan is None:
             self.step_timer.step_times.append(seconds)
-        progress.skipped_steps = progress.skipped_steps + 1 if done.first_nonfinite else 0
+        counters.skipped_steps = counters.skipped_steps + 1 if done.first_nonfinite else 0
         record = {
             "kind": "refused" if done.first_nonfinite else "step",
-            "step": progress.step,
-            "epoch": progress.step * config.grad_accumulation / self.batches.per_epoch,
-            "tokens": progress.tokens,
+            "step": counters.step,
+            "epoch": counters.step * config.grad_accumulation / self.batches.per_epoch,
+            "tokens": counters.tokens,
             **done.metrics,
             "objective": done.loss,
             "rate": rate,
-            "gradient_norm": done.norm,
-            "gradient_largest": done.largest,
-            "seconds": progress.seconds,
+            "gradient_norm": done.gradient_norm,
+            "gradient_largest": done.gradient_max,
+            "seconds": counters.seconds,
             "tokens_per_second": tokens / seconds,
         }
         if done.first_nonfinite is None:
             state.metrics.write(record)
             self.reporter.step(record)
             return
-        record |= {"culprit": done.first_nonfinite, "in_a_row": progress.skipped_steps}
+        record |= {"culprit": done.first_nonfinite, "in_a_row": counters.skipped_steps}
         state.metrics.write(record)
         self.reporter.step_skipped(record)
-        if progress.skipped_steps >= config.max_nonfinite_steps:
+        if counters.skipped_steps >= config.max_nonfinite_steps:
             raise RunFailed(
-                f"{progress.skipped_steps} steps in a row gave numbers that are not finite, the last one step "
-                f"{progress.step} in {done.first_nonfinite}; try a lower optimizer.lr"
+                f"{counters.skipped_steps} steps in a row gave numbers that are not finite, the last one "
+                f"step {counters.step} in {done.first_nonfinite}; try a lower optimizer.lr"
             )
 
     def _look(self, signals: SignalHandler) -> None:
         """Evaluate (not at step 0), keep the weights if they are the best, and sample; each once a step."""
-        state, progress = self.state, self.state.counters
-        if state.average and progress.step:
-            state.average.on_evaluation(progress.step)
+        state, counters = self.state, self.state.counters
+        if state.average and counters.step:
+            state.average.on_evaluation(counters.step)
         with state.average.applied() if state.average else nullcontext():
-            if self.valid and progress.evaluated < progress.step:
+            if self.valid and counters.last_eval_step < counters.step:
                 means = evaluate(
                     self.model,
                     self.objective,
                     self.valid,
                     precision=self.config.precision,
-                    progress=lambda piece, pieces: signals.poll(),
+                    progress=lambda index, total: signals.poll(),
                 )
-                progress.evaluated = progress.step
-                best = means["loss"] < (math.inf if progress.best_loss is None else progress.best_loss)
-                progress.evals_without_improvement = 0 if best else progress.evals_without_improvement + 1
+                counters.last_eval_step = counters.step
+                best = means["loss"] < (math.inf if counters.best_loss is None else counters.best_loss)
+                counters.evals_without_improvement = 0 if best else counters.evals_without_improvement + 1
                 if best:
-                    progress.best_step, progress.best_loss = progress.step, means["loss"]
+                    counters.best_step, counters.best_loss = counters.step, means["loss"]
                     state.best = self._sealed_weights("best", means["loss"])
                     durable.atomic_write(self.folder.weights, state.best)
-                record = {"kind": "evaluation", "step": progress.step, **means}
+                record = {"kind": "evaluation", "step": counters.step, **means}
                 state.metrics.write(record)
-                self.reporter.evaluated(record, progress.best_step)
-            if progress.previewed < progress.step:
+                self.reporter.evaluated(record, counters.best_step)
+            if counters.last_preview_step < counters.step:
                 text = self._preview()
-                progress.previewed = progress.step
+                counters.last_preview_step = counters.step
                 if text is not None:
-                    state.samples.write({"step": progress.step, "text": text})
-                    self.reporter.sample(progress.step, text)
+                    state.samples.write({"step": counters.step, "text": text})
+                    self.reporter.sample(counters.step, text)
 
     def _preview(self) -> str | None:
         """What the model makes now, or why it makes nothing: whether training goes on the steps decide."""
@@ -236,7 +236,7 @@ class Trainer:
         weights = state.best or (self._last_weights() if found else b"")
         if weights and not (folder.weights.is_file() and folder.weights.read_bytes() == weights):
             durable.atomic_write(folder.weights, weights)
-        if state.counters.finished:
+        if state.counters.finish_reason:
             raise FinishedError(
                 f"{folder.path}: finished after {state.counters.step} steps; train a new run with --from "
                 f"{folder.path} to go further"

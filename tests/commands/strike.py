@@ -11,18 +11,18 @@ from unittest.mock import patch
 from benchmarks import kill
 
 PLACES = {
-    "data preparation": ("foveal.data.text.token_store:digest", 1),
-    "preflight": ("foveal.commands.train:preflight", 1),
+    "data preparation": ("foveal.data.text.token_store:file_sha256", 1),
+    "dry run": ("foveal.commands.train:dry_run", 1),
     "run made": ("foveal.commands.train:train_and_report", 1),
     "first steps": ("foveal.training.trainer:train_step", 3),
-    "evaluation": ("foveal.training.evaluate:begin", 2),
+    "evaluation": ("foveal.training.evaluate:starting_carry", 2),
     "sample": ("foveal.objectives.language_model:generate_text", 1),
-    "best weights": ("foveal.store.durable:replace_file", 3),
+    "best weights": ("foveal.store.durable:atomic_write", 3),
     "checkpoint": ("foveal.store.checkpoint:seal_json", 1),
     "after a sample": ("foveal.training.trainer:train_step", 7),
     "last steps": ("foveal.training.trainer:train_step", 11),
     "final scoring": ("foveal.commands.training_report:evaluate", 1),
-    "picture": ("foveal.commands.training_report:draw_curves", 1),
+    "picture": ("foveal.commands.training_report:plot_curves", 1),
 }
 """Where a run of 12 steps in a cache of its own is struck: `module:function` and which call of it."""
 SETTINGS = (

@@ -204,7 +204,7 @@ def test_a_class_without_images_is_set_aside() -> None:
 def test_more_pictures_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine would end the process without a word."""
     data = write_images(count=40)
-    monkeypatch.setattr(image_rows, "LOOK", 12 * 12 * 3 * 10)
+    monkeypatch.setattr(image_rows, "MEMORY_CHECK_BYTES", 12 * 12 * 3 * 10)
     monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.MIN_FREE_BYTES - 1)
     told = refuse("train", data, *TWO)
     assert (

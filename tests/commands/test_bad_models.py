@@ -18,22 +18,22 @@ MODELS = {
     "mixers=conv convolution.dilations=1,0": ["dilations=1,0: expected numbers from 1", "such as 1,2,4,8"],
     "mixers=conv convolution.dilations=1,2,": ["dilations=1,2,: expected numbers from 1"],
     "mixers=conv convolution.dilations=2000000": ["dilations=2000000", "from 1 to 1048576"],
-    "mixers=conv convolution.kernel=0": ["kernel=0", "greater than 0"],
-    "mixers=mamba mamba.kernel=0": ["kernel=0", "greater than 0"],
-    "mixers=s5 s5.states=10 s5.blocks=4": ["states=10 is not a multiple of", "blocks=4"],
-    "feedforward=experts experts.count=4 experts.active=5": ["active=5 is more than", "count=4"],
-    "feedforward=experts experts.active=0": ["active=0", "greater than 0"],
+    "mixers=conv convolution.kernel_size=0": ["kernel_size=0", "greater than 0"],
+    "mixers=mamba mamba.conv_kernel=0": ["conv_kernel=0", "greater than 0"],
+    "mixers=s5 s5.state_size=10 s5.blocks=4": ["state_size=10 is not a multiple of", "blocks=4"],
+    "feedforward=moe experts.count=4 experts.top_k=5": ["top_k=5 is more than", "count=4"],
+    "feedforward=moe experts.top_k=0": ["top_k=0", "greater than 0"],
     "feedforward=mlp expansion=0.01": ["expansion=0.01", "width=16", "no hidden unit"],
     "feedforward=channel-mixing expansion=1e30": ["expansion=1e+30", "less than or equal to 1024"],
-    "feedforward=channel-mixing mixers=rwkv embedding=8": [
+    "feedforward=channel-mixing mixers=rwkv embedding_width=8": [
         "of width 8",
         "width=16",
         "set model.embedding_width",
     ],
-    "mixers=lstm residual=true embedding=8": ["of width 8", "width=16", "a residual"],
+    "mixers=lstm residual=true embedding_width=8": ["of width 8", "width=16", "a residual"],
     "mixers=mamba positions.kind=learned positions.join=concatenate": ["of width 32", "width=16", "half"],
     "width=15 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 15"],
-    "embedding=-1 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 21"],
+    "embedding_width=-1 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 21"],
     "embedding_norm=true norm=none": ["embedding_norm needs a norm", "model.norm=layer"],
 }
 
@@ -72,13 +72,13 @@ IGNORED = {
     "data.order=windows data.restart=0.1": "data.restart is of streams of text",
     "model.encoder.network=lenet-5": "with model.encoder.kind=none there is none: leave it out",
     "--task masked-lm model.encoder.stem=small": "stem=small is of networks for images",
-    "--task masked-lm task.loss_positions=last": "task.reduction, task.loss_positions: not of mask",
+    "--task masked-lm task.loss_positions=last": "task.reduction, task.loss_positions: not of masked-lm",
 }
 
 
 @pytest.mark.parametrize("given", IGNORED)
 def test_settings_that_would_do_nothing(given: str) -> None:
-    model = ("--model", "masked-lm") if "mask" in given else TINY
+    model = ("--model", "masked-lm") if "masked-lm" in given else TINY
     assert IGNORED[given] in refuse("train", "text.txt", *model, *given.split())
 
 

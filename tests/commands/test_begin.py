@@ -25,7 +25,7 @@ def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     check_same_eyes("labels", "answers")
     captions = (
         "--model",
-        "caption-bottleneck",
+        "captioning-bottleneck",
         "data.text=answer",
         "data.tokenizer=word",
         *more[1:],
@@ -40,7 +40,7 @@ def test_a_run_of_captions_goes_on_with_larger_pictures() -> None:
     write_questions("shapes", count=20)
     model = (
         "--model",
-        "caption-bottleneck",
+        "captioning-bottleneck",
         "data.text=answer",
         "data.tokenizer=word",
         "data.image.batch_size=20",

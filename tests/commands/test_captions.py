@@ -163,7 +163,7 @@ def test_texts_are_written_for_pictures(attending: Path) -> None:
         assert "reads pictures: give --input PATH" in refuse("generate", "run", *wrong)
     assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
     assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
-    assert "for runs of images" in refuse("evaluate", "run", "--tta", "ten")
+    assert "for runs of images" in refuse("evaluate", "run", "--tta", "ten-crop")
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "bottleneck"])
@@ -178,7 +178,7 @@ def test_where_it_looked_is_drawn(
         drawn.extend(looks)
         return plot_image_attention(looks)
 
-    monkeypatch.setattr(view, "draw", noted)
+    monkeypatch.setattr(view, "plot_image_attention", noted)
     given = ("generate", "run", "--input", "shapes/4.png", "--attention", tmp_path / "out.png")
     assert "out.png" in succeed(*given).err
     with Image.open(tmp_path / "out.png") as picture:
@@ -200,11 +200,11 @@ def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.fl
     loaded = load(run)
     model, inputs = loaded.model, loaded.processor
     statistics, size = inputs.statistics, inputs.target.size
-    seen = (torch.tensor(pixels) - torch.tensor(statistics.mean)) / torch.tensor(statistics.deviation)
+    seen = (torch.tensor(pixels) - torch.tensor(statistics.mean)) / torch.tensor(statistics.std)
     steps = []
     with torch.inference_mode():
         memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
-        state = model.head.bos(memory, 1)
+        state = model.head.start(memory, 1)
         for token in (SpecialTokens(size).bos, *inputs.target.encode(text)[:-1]):
             with capture(model.head, "*/weights") as found:
                 _, state, _ = model.head(torch.tensor([[token]]), state)
@@ -219,15 +219,17 @@ def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
     kind = task_of(run.config)
     part, _ = kind.prepare_held_out(run.config, "shapes", run.processor, print)
     rows = [7, 4, 7, 7, 4, 9]
-    several = part.examples.some(rows)
-    once = kind.found(run.config, run.model, run.processor, part.examples.some([7, 4, 9]), no_progress)
+    several = part.examples.subset(rows)
+    once = kind.predicted_texts(
+        run.config, run.model, run.processor, part.examples.subset([7, 4, 9]), no_progress
+    )
     with patch.object(
         SequenceToSequenceObjective,
-        "write",
+        "beam_decode",
         autospec=True,
         side_effect=SequenceToSequenceObjective.beam_decode,
     ) as write:
-        found = kind.found(run.config, run.model, run.processor, several, no_progress)
+        found = kind.predicted_texts(run.config, run.model, run.processor, several, no_progress)
     assert found == [once[place] for place in (0, 1, 0, 0, 1, 2)]
     assert len({*once}) == 3
     assert [len(call.args[1].rows) for call in write.call_args_list] == [3]
@@ -253,7 +255,7 @@ def test_all_texts_of_a_picture_are_references_together() -> None:
     dogs = ["a dog runs home", "the dog is going home", "a dog goes home"]
     references = [[text.split() for text in dogs], [["two", "red", "birds"]], [["a", "cat"]]]
     expected = cider(references, [["a", "dog", "runs"], ["two", "birds"], ["a", "cow"]])
-    assert found.each.tolist() == expected.each.tolist()
+    assert found.per_example.tolist() == expected.per_example.tolist()
     assert found.signature == expected.signature
     assert "nrefs:var" in found.signature
 

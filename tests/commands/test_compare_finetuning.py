@@ -52,7 +52,7 @@ def test_other_classes_of_images(seen: dict[str, torch.Tensor]) -> None:
     assert ENCODER in told
     for name, tensor in encoder_of(tensors("more")).items():
         assert torch.equal(tensor, seen[name]), name
-    first, more = foveal.load("run").inputs, foveal.load("more").inputs
+    first, more = foveal.load("run").processor, foveal.load("more").processor
     assert more.labels == ("rose", "sea")
     assert more.statistics == first.statistics
     assert not torch.equal(tensors("more")["head.projection.weight"], seen["head.projection.weight"])
@@ -116,8 +116,8 @@ def test_other_labels_of_series_and_of_their_steps() -> None:
     assert WHOLE in go_on("slopes.ts")
     Path("others.ts").write_text(Path("slopes.ts").read_text().replace("up", "high").replace("down", "low"))
     assert ENCODER in go_on("others.ts", run="others")
-    assert foveal.load("others").inputs.labels == ("high", "low")
-    assert foveal.load("others").inputs.statistics == foveal.load("run").inputs.statistics
+    assert foveal.load("others").processor.labels == ("high", "low")
+    assert foveal.load("others").processor.statistics == foveal.load("run").processor.statistics
     draw = np.random.default_rng(0)
     x = draw.normal(size=(300, 2)) + 30
     np.savez("steps.npz", x=x, y=np.where(x[:, 0] > 30, "in", "out"), lengths=np.full(60, 5))
@@ -132,6 +132,6 @@ def test_other_labels_of_texts() -> None:
     assert WHOLE in go_on("reviews.csv")
     reviews("others.csv", ("hen", "dog", "cow"))
     assert ENCODER in go_on("others.csv", run="others")
-    inputs = foveal.load("others").inputs
+    inputs = foveal.load("others").processor
     assert inputs.labels == ("cow", "dog", "hen")
-    assert inputs.source.digest == foveal.load("run").inputs.source.digest
+    assert inputs.source.digest == foveal.load("run").processor.source.digest

@@ -43,7 +43,7 @@ def weights(folder: str) -> dict[str, bytes]:
 
 @pytest.mark.usefixtures("first")
 def test_from_one_command_to_a_table() -> None:
-    told = succeed("transfer", *GIVEN, "ways", "--json")
+    told = succeed("compare-finetuning", *GIVEN, "ways", "--json")
     result: dict[str, Any] = json.loads(told.out)
     assert list(result["ways"]) == WAYS
     assert told.err.count("0.693 nats measured; ln 2 = 0.693 expected") >= 3  # the new heads are zero
@@ -57,13 +57,15 @@ def test_from_one_command_to_a_table() -> None:
     assert frozen == dict(zip(WAYS, ("encoder", "below-last-block", "norms", "none"), strict=True))
     rates = [foveal.load(f"ways/{way}").config.optimizer.lr for way in WAYS]
     assert rates == [0.01, 0.01, 0.01, 0.1]
-    kept, table = weights("ways"), succeed("transfer", *GIVEN, "ways")
+    kept, table = weights("ways"), succeed("compare-finetuning", *GIVEN, "ways")
     assert weights("ways") == kept
     assert table.err.count("finished before") == 4
     assert [line.split()[0] for line in table.out.splitlines()[:5]] == ["way", *WAYS]
     assert "33 images to train on, 16 a class: little" in table.out
     assert "refuted if" in table.out
-    assert "ways was made with other settings" in refuse("transfer", *GIVEN, "ways", "optimizer.lr=1")
+    assert "ways was made with other settings" in refuse(
+        "compare-finetuning", *GIVEN, "ways", "optimizer.lr=1"
+    )
     _stopped_and_gone_on(kept)
 
 
@@ -71,13 +73,17 @@ def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
     """A stop in the second way: it says how to go on, and the end is that of one that was not stopped."""
     second = {"second": ("foveal.training.trainer:train_step", 5)}
     with patch.dict(PLACES, second), at("second", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("transfer", *GIVEN, "parts")
+        told = call("compare-finetuning", *GIVEN, "parts")
     assert told.code == 130
     assert told.last.endswith(
         "what is finished is kept; go on with: foveal compare-finetuning squares data.valid_fraction=0.2 "
         "data.test_fraction=0.2 --from first --budget 3steps --run parts"
     )
-    assert sorted(path.name for path in Path("parts").iterdir()) == ["head", "last-block", "transfer.json"]
+    assert sorted(path.name for path in Path("parts").iterdir()) == [
+        "head",
+        "last-block",
+        "compare-finetuning.json",
+    ]
     head = Path("parts/head/model.safetensors").stat().st_mtime_ns
     succeed(*told.last.split("go on with: foveal ")[1].split())
     assert Path("parts/head/model.safetensors").stat().st_mtime_ns == head
@@ -87,10 +93,10 @@ def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
 @pytest.mark.usefixtures("first")
 def test_what_can_not_be_compared() -> None:
     shutil.copytree("squares", "ways")
-    assert "ways exists" in refuse("transfer", *GIVEN, "ways")
-    assert "budget 'long'" in refuse("transfer", *GIVEN[:-3], "--budget", "long", "--run", "more")
+    assert "ways exists" in refuse("compare-finetuning", *GIVEN, "ways")
+    assert "budget 'long'" in refuse("compare-finetuning", *GIVEN[:-3], "--budget", "long", "--run", "more")
     why = refuse(
-        "transfer",
+        "compare-finetuning",
         "squares",
         "--from",
         "first",
@@ -101,5 +107,7 @@ def test_what_can_not_be_compared() -> None:
     )
     assert "no held-out images" in why
     succeed("train", "text.txt", "--task", "masked-lm", *WORDS, "--budget", "2steps", "--run", "words")
-    assert "a run of task mask" in refuse("transfer", "squares", "--from", "words", "--run", "more")
+    assert "a run of task masked-lm" in refuse(
+        "compare-finetuning", "squares", "--from", "words", "--run", "more"
+    )
     assert not Path("more").exists()

@@ -58,7 +58,7 @@ def test_what_fits_is_left_whole() -> None:
 
 
 def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_screen, "most_memory", lambda: 2_340_000_000)
+    monkeypatch.setattr(training_screen, "peak_memory", lambda: 2_340_000_000)
     told, shown = io.StringIO(), TrainingScreen(10.0, "tokens")
     monkeypatch.setattr(shown, "_last_line", -100.0)
     with redirect_stderr(told):

@@ -27,14 +27,14 @@ CODES, CODES_FIRST = "encoder.blocks.0.codes", "inputs/start.safetensors"
 class Codes(nn.Module):
     """Inner products with `codes`: four of the images that it was fitted on, and a little noise."""
 
-    data_paths: ClassVar[list[Tensor]] = []
+    given: ClassVar[list[Tensor]] = []
 
     def __init__(self):
         super().__init__()
         self.register_buffer("codes", torch.zeros(4, 3 * 12 * 12))
 
     def fit(self, images: Tensor) -> None:
-        Codes.data_paths.append(images)
+        Codes.given.append(images)
         self.codes.copy_(images[:4].flatten(1) / 100 + torch.randn(4, 1) / 1000)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ def test_it_is_given_images_to_train_on_as_they_are_seen_in_evaluation() -> None
     run = open_run(Path("run"))
     data = prepare_run_data(run, print)
     centres = ImageEvalBatches(data.train.examples, ImageConfig(batch_size=100)).batch(0, 0).columns["source"]
-    (images,) = Codes.data_paths
+    (images,) = Codes.given
     assert not torch.equal(images, centres)
     order = [images.flatten(1).sum(1).argsort(), centres.flatten(1).sum(1).argsort()]
     assert torch.equal(images[order[0]], centres[order[1]])
@@ -73,7 +73,7 @@ def test_it_is_given_images_to_train_on_as_they_are_seen_in_evaluation() -> None
 def test_not_more_than_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveal.tasks.data_init.MAX_PIXELS", 10 * 12 * 12)
     train("squares", *TOY, steps=2)
-    assert len(Codes.data_paths[0]) == 10
+    assert len(Codes.given[0]) == 10
 
 
 def test_the_seed_says_what_it_makes_of_them() -> None:
@@ -95,9 +95,9 @@ def test_a_run_that_ends_before_its_first_checkpoint_is_resumed_with_the_same() 
     with at("run made", die), pytest.raises(Struck):
         call("train", "squares", *SMALL, *TOY, "--budget", "30steps", "--run", "parts")
     assert not any(Path("parts/checkpoints").iterdir())
-    Codes.data_paths.clear()
+    Codes.given.clear()
     succeed("resume", "parts")
-    assert not Codes.data_paths
+    assert not Codes.given
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
 
@@ -111,10 +111,10 @@ def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
 
 def test_what_is_taken_from_a_run_is_not_made_anew() -> None:
     train("squares", *TOY, steps=2)
-    Codes.data_paths.clear()
+    Codes.given.clear()
     write_images("others", 40, seed=1)
     go_on("others")
-    assert not Codes.data_paths
+    assert not Codes.given
     assert torch.equal(tensors("more")[CODES], tensors("run")[CODES])
 
 

@@ -81,7 +81,7 @@ def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[s
 def test_a_label_for_each_frame() -> None:
     told = succeed("train", write_films(), *SMALL, *FRAMES, "--budget", "80steps", "--run", "run", "--json")
     result = json.loads(told.out)
-    assert "frames: 3 (across, down, still) for each frame, from 16 x 16 pixels" in told.err
+    assert "frame-tagging: 3 (across, down, still) for each frame, from 16 x 16 pixels" in told.err
     assert "labelled clips: train " in told.err
     assert "encoder lenet-5, then 1 x gru, width 16; " in told.err
     assert result["accuracy"] > 0.7  # of three labels, each at about a third of the frames
@@ -116,7 +116,7 @@ def test_one_label_by_3d_convolutions() -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(moving(number))
     told = succeed("train", "films", *SMALL, *VOLUME, "--budget", "40steps", "--run", "run", "--json")
-    assert "clips: 2 (across, down) from 16 x 16 pixels" in told.err
+    assert "video-classification: 2 (across, down) from 16 x 16 pixels" in told.err
     assert "encoder 2 x 3D convolution, width 16; " in told.err
     assert json.loads(told.out)["accuracy"] > 0.9
     assert predictions("run", "films/down")[:2] == [

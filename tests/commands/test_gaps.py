@@ -22,7 +22,7 @@ SMALL = (
 
 @pytest.fixture(scope="module")
 def filler(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A run of task `mask`, not to be changed."""
+    """A run of task `masked-lm`, not to be changed."""
     run = tmp_path_factory.mktemp("filler") / "run"
     text = finished.parent / "text.txt"
     succeed("train", text, "--task", "masked-lm", *SMALL, "--budget", "30steps", "--run", run)
@@ -40,7 +40,7 @@ def test_the_likeliest_tokens(filler: Path) -> None:
     prompt = "the c[MASK]t and[MASK][MASK]he r"
     (found,) = filled(filler, "--prompt", prompt, "--best", "3")
     loaded = foveal.load(filler)
-    letters, marks = loaded.inputs.vocab_size, SpecialTokens(loaded.inputs.size)
+    letters, marks = loaded.processor.vocab_size, SpecialTokens(loaded.processor.size)
     places = [5, 11, 12]
     source = [marks.mask if i in places else letters.index(x) for i, x in enumerate("the c.t and..he r")]
     with torch.inference_mode():

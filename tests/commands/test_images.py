@@ -190,13 +190,13 @@ def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda task, batch: shapes.append(batch.columns["source"].shape) or plain(task, batch),
     )
     once = json.loads(succeed("evaluate", "run", "--json").out)
-    asked = ("--tta", "ten", "--tta-scales", "1,1.5", "--json")
+    asked = ("--tta", "ten-crop", "--tta-scales", "1,1.5", "--json")
     often = json.loads(succeed("evaluate", "run", *asked).out)
     assert [shape[0] for shape in shapes] == [once["examples"], *[20] * once["examples"]]
     assert often["loss"] != once["loss"]
     succeed("predict", "run", "squares/red/1.png", *asked)
     assert shapes[-1] == (20, 3, 12, 12)
-    assert "'centre', 'mirrored', 'moved' or 'ten'" in refuse("evaluate", "run", "--tta", "all")
+    assert "'none', 'flip', 'flip-shift' or 'ten-crop'" in refuse("evaluate", "run", "--tta", "all")
     assert "such as 1,1.125" in refuse("predict", "run", "squares", "--tta-scales", "none")
     Path("text.txt").write_text("to be or not to be " * 200)
     succeed(
@@ -209,7 +209,7 @@ def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
         "data.context_length=8",
         "data.batch_tokens=64",
     )
-    assert "--tta is for runs of images" in refuse("evaluate", "writer", "--tta", "ten")
+    assert "--tta is for runs of images" in refuse("evaluate", "writer", "--tta", "ten-crop")
 
 
 def test_a_network_by_its_name() -> None:
@@ -224,7 +224,7 @@ def test_a_network_by_its_name() -> None:
     succeed("train", "squares", "--model", "resnet-20", *SMALL, "--budget", "1steps", "--run", "small")
     assert foveal.load("small").config.data.image.size == 12
     told = refuse("train", "squares", "--task", "captioning", "--model", "resnet-18")
-    assert "labels images; to caption, set model.encoder.network=resnet-18" in told
+    assert "labels images; for captioning, set model.encoder.network=resnet-18" in told
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -59,9 +59,11 @@ def test_a_run_and_other_data() -> None:
 
 
 def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, usual = [], view.fit_first
-    monkeypatch.setattr(view, "fit_first", lambda *given, reused: begun.append(usual(*given, reused)))
-    small = ("data.image.size=16", "data.image.batch_size=16", "--initialization", "own,kaiming")
+    begun, usual = [], view.data_dependent_init
+    monkeypatch.setattr(
+        view, "data_dependent_init", lambda *given, reused: begun.append(usual(*given, reused))
+    )
+    small = ("data.image.size=16", "data.image.batch_size=16", "--initialization", "default,kaiming")
     looked("airbench", "activations", *small, "--data", write_images())
     assert begun == [True, True]
 

@@ -41,13 +41,13 @@ def test_a_run_comes_back(family: str) -> None:
     assert (result["run"], result["model_type"], result["vocabulary"]) == (
         "back",
         family,
-        ours.inputs.size,
+        ours.processor.size,
     )
     assert result["parameters"] == sum(parameter.numel() for parameter in ours.model.parameters())
     assert "foveal train DATA --from back" in told.err
-    assert isinstance(back.inputs, CharacterTokenizer)
-    assert back.inputs.digest == ours.inputs.digest
-    tokens = torch.randint(ours.inputs.size, (2, 16))
+    assert isinstance(back.processor, CharacterTokenizer)
+    assert back.processor.digest == ours.processor.digest
+    tokens = torch.randint(ours.processor.size, (2, 16))
     with torch.no_grad():
         assert torch.equal(
             back.model.project(back.model(tokens)[0]), ours.model.project(ours.model(tokens)[0])
@@ -79,7 +79,7 @@ def test_a_run_comes_back(family: str) -> None:
 def test_bytes_and_pairs_come_back(tokenizer: str) -> None:
     settings = (f"data.tokenizer={tokenizer}", "data.vocab_size=300")
     succeed("import", exported("mamba", *settings), "--run", "back")
-    ours, back = foveal.load("own").inputs, foveal.load("back").inputs
+    ours, back = foveal.load("own").processor, foveal.load("back").processor
     assert isinstance(back, BPETokenizer)
     assert back.pieces == ours.pieces
 
@@ -93,7 +93,7 @@ def test_transformers_opens_an_exported_run(family: str) -> None:
     ours = foveal.load("own")
     text = Path("text.txt").read_text()[:16]
     ids = tokenizer(text, return_tensors="pt")["input_ids"]
-    assert ids[0].tolist() == ours.inputs.encode(text).tolist()
+    assert ids[0].tolist() == ours.processor.encode(text).tolist()
     with torch.no_grad():
         expected = ours.model.project(ours.model(ids)[0])
         torch.testing.assert_close(model(ids).logits, expected, rtol=1e-5, atol=1e-5)

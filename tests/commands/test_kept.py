@@ -52,7 +52,7 @@ def test_resume_gives_a_finished_run_its_weights_back(run: Path) -> None:
 
 def test_settings_are_written_as_they_can_be_read() -> None:
     odd = 'a\n\tb"\\\x08\x00\x7f\u2028é'
-    config = from_tables({"data": {"column": odd}})
+    config = from_tables({"data": {"text": odd}})
     assert from_tables(tomllib.loads(to_toml(config))).data.text == odd
 
 

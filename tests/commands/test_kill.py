@@ -38,7 +38,7 @@ def test_at_random_moments(tmp_path: Path, mixer: str, kills: int) -> None:
 def test_at_every_place(tmp_path: Path, whole: dict[str, Any], place: str) -> None:
     folder = kill.new_folder(tmp_path, "struck")
     assert forked(folder, [place, *TRAIN], killed) == -signal.SIGKILL
-    before = place in ("data preparation", "preflight")
+    before = place in ("data preparation", "dry run")
     assert (folder / "run").exists() == (not before)
     assert forked(folder, [*TRAIN] if before else ["resume", "run"]) == 0
     assert kill.ending(folder / "run") == whole

@@ -38,18 +38,22 @@ OFTEN = (
 CAPTION = (*test_captions.SMALL, "model.dropout=0.2", "data.augment.crop=pad", "training.ema_decay=0.9")
 ASK = (*test_vqa.SMALL, "model.dropout=0.1", "data.augment.crop=pad")
 KINDS: dict[str, tuple[Callable[[], object], str, tuple[str, ...]]] = {
-    "images": (test_images.write_images, "squares", (*test_images.SMALL, "data.augment.mixup=0.5")),
-    "glimpse": (
+    "image-classification": (
+        test_images.write_images,
+        "squares",
+        (*test_images.SMALL, "data.augment.mixup=0.5"),
+    ),
+    "glimpses": (
         test_images.write_images,
         "squares",
         (*test_images.SMALL, "--model", "glimpses", "model.width=24"),
     ),
-    "draw": (test_images.write_images, "squares", test_image_generation.TINY),
-    "caption": (shapes, "shapes", ("--model", "captioning", *CAPTION)),
-    "caption-hard": (shapes, "shapes", ("--model", "captioning-hard-attention", *CAPTION)),
-    "frames": (test_frames.write_films, "films.npz", ("--model", "frame-tagging", *test_frames.SMALL)),
-    "answer": (questions, "shapes", ("--task", "vqa", *ASK)),
-    "navigate": (
+    "image-generation": (test_images.write_images, "squares", test_image_generation.TINY),
+    "captioning": (shapes, "shapes", ("--model", "captioning", *CAPTION)),
+    "captioning-hard-attention": (shapes, "shapes", ("--model", "captioning-hard-attention", *CAPTION)),
+    "frame-tagging": (test_frames.write_films, "films.npz", ("--model", "frame-tagging", *test_frames.SMALL)),
+    "vqa": (questions, "shapes", ("--task", "vqa", *ASK)),
+    "navigation": (
         test_navigation.write_corridors,
         "corridors.jsonl",
         (*test_navigation.SMALL, "task.supervision=reinforce"),

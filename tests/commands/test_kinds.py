@@ -76,7 +76,7 @@ def train(data: str, *more: object, steps: int = 20) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("preset", ["translate", "translate-gru"])
+@pytest.mark.parametrize("preset", ["translation", "translation-gru"])
 def test_translate(preset: str) -> None:
     rows = write_pairs()
     result = train("pairs.tsv", "--model", preset)
@@ -198,17 +198,17 @@ def last_lines(told: Told) -> list[list[str]]:
     return [shlex.split(line.removeprefix("next"))[1:] for line in lines[first:]]
 
 
-@pytest.mark.parametrize("task", ["translate", "mask", "classify"])
+@pytest.mark.parametrize("task", ["translation", "masked-lm", "text-classification"])
 def test_a_training_ends_with_commands_that_work(task: str) -> None:
     write_pairs()
     write_labels()
     Path("text.txt").write_text("\n".join(sentences()))
-    data = {"translate": "pairs.tsv", "mask": "text.txt", "classify": "labels.csv"}[task]
+    data = {"translation": "pairs.tsv", "masked-lm": "text.txt", "text-classification": "labels.csv"}[task]
     small = (*SMALL, "data.context_length=16", "--budget", "3steps", "--task", task)
     told = succeed("train", data, *small, "--run", "a run")
     commands = last_lines(told)
-    uses = {"translate": "generate", "mask": "generate", "classify": "predict"}
-    views = ["inspect"] if task == "classify" else []
+    uses = {"translation": "generate", "masked-lm": "generate", "text-classification": "predict"}
+    views = ["inspect"] if task == "text-classification" else []
     assert [one[0] for one in commands] == [uses[task], "evaluate", *views]
     for arguments in commands:
         succeed(*(data if argument == "DATA" else argument for argument in arguments))
@@ -295,7 +295,7 @@ def test_settings_that_name_columns_say_the_task() -> None:
         "train", "reviews.csv", named[0], "data.label=mod"
     )
     told = succeed("train", "reviews.csv", *SMALL, *named, "--model", "lstm", "--budget", "1steps")
-    assert "data.label: not read, since the task is language (--task)" in told.err
+    assert "data.label: not read, since the task is language-model (--task)" in told.err
 
 
 def test_rows_that_cannot_be_used_are_listed() -> None:
@@ -343,7 +343,7 @@ def test_a_test_set_that_was_trained_on_is_said() -> None:
         "--run",
         "run",
         "--model",
-        "translate",
+        "translation",
         "--test",
         "pairs.tsv",
     )

@@ -19,7 +19,7 @@ class Clock:
 def screen(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> tuple[Clock, io.StringIO]:
     clock, shown = Clock(), io.StringIO()
     monkeypatch.setattr(progress_bar, "time", clock)
-    monkeypatch.setattr(progress_bar, "ERROR", Console(file=shown, force_terminal=terminal, width=100))
+    monkeypatch.setattr(progress_bar, "STDERR", Console(file=shown, force_terminal=terminal, width=100))
     return clock, shown
 
 

@@ -63,7 +63,7 @@ def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[s
 def test_a_label_for_each_series() -> None:
     told = succeed("train", write_ts(), *SMALL, "--budget", "60steps", "--run", "run", "--json")
     result = json.loads(told.out)
-    assert "series: 2 (down, up) from 2 channels" in told.err
+    assert "series-classification: 2 (down, up) from 2 channels" in told.err
     assert "encoder 1 x gru, width 16; " in told.err
     assert result["split"] == "test"
     assert result["accuracy"] == result["macro_f1"] == 1.0
@@ -135,13 +135,15 @@ def test_bad_input() -> None:
 
 
 MISFITS = {
-    ("series", "tag"): "needs an encoder of what it reads: take a preset of that task, or set "
-    "model.encoder.kind=series",
-    ("steps", "lstm"): "model.encoder.kind=series",
-    ("tag", "series"): "model.encoder.kind=text",
-    ("transcribe", "classify"): "model.encoder.kind=pyramid or convolution",
-    ("translate", "listen"): "model.encoder.kind=text",
-    ("language", "steps"): "task.name=language-model needs no encoder",
+    (
+        "series-classification",
+        "tagging",
+    ): "needs an encoder of what it reads: take a preset of that task, or set model.encoder.kind=series",
+    ("series-tagging", "lstm"): "model.encoder.kind=series",
+    ("tagging", "series-classification"): "model.encoder.kind=text",
+    ("speech-recognition", "text-classification"): "model.encoder.kind=pyramid or convolution",
+    ("translation", "speech-recognition"): "model.encoder.kind=text",
+    ("language-model", "series-tagging"): "task.name=language-model needs no encoder",
 }
 
 

@@ -22,32 +22,32 @@ def own_cache(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_every_phase(finished: dict[str, Any], number: signal.Signals, place: str) -> None:
+def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) -> None:
     handler = signal.getsignal(number)
     with at(place, lambda: os.kill(os.getpid(), number)):
         told = call(*TRAIN)
     assert signal.getsignal(number) == handler
     assert told.code == 128 + number
     assert told.out == ""
-    if place in ("data preparation", "preflight", "run made"):
+    if place in ("data preparation", "dry run", "run made"):
         assert told.last == f"foveal: stopped by {number.name}; nothing was saved"
     else:
         assert told.last.startswith(f"foveal: stopped by {number.name} at step ")
         assert told.last.endswith("; everything is saved; go on with: foveal resume run")
-    if place in ("data preparation", "preflight"):
+    if place in ("data preparation", "dry run"):
         assert not Path("run").exists()
         assert not list(Path().rglob("*.part"))
         succeed(*TRAIN)
     else:
         succeed("resume", "run")
-    assert kill.ending(Path("run")) == finished
+    assert kill.ending(Path("run")) == whole
 
 
 @pytest.mark.parametrize(
     ("place", "saved"),
     [("sample", "nothing is saved yet"), ("first steps", "its last checkpoint stays")],
 )
-def test_the_second_signal_ends_at_once(finished: dict[str, Any], place: str, saved: str) -> None:
+def test_the_second_signal_ends_at_once(whole: dict[str, Any], place: str, saved: str) -> None:
     def strike() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -56,7 +56,7 @@ def test_the_second_signal_ends_at_once(finished: dict[str, Any], place: str, sa
     assert told.code == 130
     assert told.last.endswith(f"; {saved}; go on with: foveal resume run")
     succeed("resume", "run")
-    assert kill.ending(Path("run")) == finished
+    assert kill.ending(Path("run")) == whole
 
 
 def test_while_text_is_written(finished: Path) -> None:

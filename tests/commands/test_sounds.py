@@ -41,7 +41,7 @@ def test_a_folder_for_each_label() -> None:
     assert result["accuracy"] == 1
     assert {"macro_f1", "macro_f1_interval", "loss"} <= result.keys()
     config = foveal.load("run").config
-    assert (config.task.name, config.model.encoder.kind) == ("sounds", "convolution")
+    assert (config.task.name, config.model.encoder.kind) == ("audio-classification", "convolution")
     aside = [json.loads(line)["place"] for line in Path("run/set_aside.jsonl").read_text().splitlines()]
     assert sorted(Path(place).name for place in aside) == ["silent.wav", "text.wav"]
     (one,) = predictions("run", "sounds/high/1.wav")
@@ -85,7 +85,7 @@ def test_what_has_learnt_to_write_lends_its_ears() -> None:
         "train",
         "tones",
         "--task",
-        "sounds",
+        "audio-classification",
         "data.label=text",
         "--from",
         "heard",
@@ -95,7 +95,7 @@ def test_what_has_learnt_to_write_lends_its_ears() -> None:
         "2steps",
     )
     assert "the encoder of heard; the head is new" in told.err
-    assert foveal.load("run").inputs.audio == foveal.load("heard").inputs.audio
+    assert foveal.load("run").processor.audio == foveal.load("heard").processor.audio
 
 
 def test_what_can_not_be_learnt() -> None:

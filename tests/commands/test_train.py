@@ -142,7 +142,9 @@ def test_tokenizers(tokenizer: str) -> None:
     assert succeed("generate", "own", "--prompt", "été", "--tokens", "3").out.startswith("été")
 
 
-@pytest.mark.parametrize("preset", [n for n in preset_names() if load_config(n).task.name == "language-model"])
+@pytest.mark.parametrize(
+    "preset", [n for n in preset_names() if load_config(n).task.name == "language-model"]
+)
 def test_presets(preset: str) -> None:
     result = train("text.txt", "--model", preset)
     assert result["run"] == f"runs/text-{preset}-1"
@@ -196,8 +198,8 @@ def test_a_copied_run_works_elsewhere(finished: Path, here: Path) -> None:
 def test_load(finished: Path) -> None:
     loaded = foveal.load(finished)
     assert not loaded.model.training
-    assert loaded.inputs.decode(loaded.inputs.encode("the cat")) == "the cat"
-    tokens = torch.from_numpy(loaded.inputs.encode("the cat"))[None]
+    assert loaded.processor.decode(loaded.processor.encode("the cat")) == "the cat"
+    tokens = torch.from_numpy(loaded.processor.encode("the cat"))[None]
     features, _, _ = loaded.model(tokens, loaded.model.start(None, 1))
     assert loaded.model.project(features).shape == (1, 7, 21)
     assert loaded.config.model.width == 16

@@ -35,7 +35,7 @@ SMALL = (
     "schedule.warmup_steps=5",
     "training.evaluate_every=20",
 )
-WAYS = {"answer": "accuracy", "reply": "exact", "choose": "accuracy"}
+WAYS = {"vqa": "accuracy", "vqa-generate": "exact", "vqa-multiple-choice": "accuracy"}
 
 
 def rows_of(number: int) -> list[dict[str, str]]:
@@ -152,7 +152,9 @@ def test_questions_are_for_runs_that_answer_them() -> None:
     train("shapes", "--task", "vqa-multiple-choice", steps=1)
     train("shapes", "--task", "vqa", run="answers", steps=1)
     asking = ("shapes/7.png", "--question", "what colour is it?")
-    assert "a run of no questions (task images); leave out --question" in refuse("predict", "labels", *asking)
+    assert "a run of no questions (task image-classification); leave out --question" in refuse(
+        "predict", "labels", *asking
+    )
     assert "say what among, two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
     assert "leave out --choice" in refuse("predict", "answers", *asking, "--choice", "a", "--choice", "b")
     assert "--choice is of a --question" in refuse("predict", "run", "shapes", "--choice", "red")
@@ -209,7 +211,7 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
     run = load("run")
     part, _ = task_of(run.config).prepare_held_out(run.config, "shapes", run.processor, print)
     part.examples.columns["label"][:] = IGNORE_INDEX
-    found = evaluate(run.model, run.objective, task_of(run.config).once(run.config, part.examples))
+    found = evaluate(run.model, run.task, task_of(run.config).example_batches(run.config, part.examples))
     assert math.isnan(found["loss"])
     assert found["accuracy"] == 0
 
@@ -220,9 +222,9 @@ def test_experts_that_read_the_choices_are_balanced_too() -> None:
     train("shapes", "--task", "vqa-multiple-choice", "model.question.feedforward=moe", steps=1)
     run = load("run")
     part, _ = task_of(run.config).prepare_held_out(run.config, "shapes", run.processor, print)
-    batch = task_of(run.config).once(run.config, part.examples).batch(0, 0)
+    batch = task_of(run.config).example_batches(run.config, part.examples).batch(0, 0)
     with torch.no_grad():
-        found = run.objective(batch, None)[0].terms["balance"]
+        found = run.task(batch, None)[0].terms["balance"]
         _, asked = run.model.encode(batch.columns, batch.lengths)
         _, chosen = run.model.choices(batch.columns["choice"], batch.lengths["choice"])
     rows = zip(batch.columns["choices"].tolist(), batch.lengths["choices"].tolist(), strict=True)

@@ -47,31 +47,36 @@ SMALL: dict[str, Any] = {
     "width": WIDTH,
     "layers": 2,
     "attention": {"heads": 2},
-    "s5": {"states": 4, "blocks": 2},
-    "mamba": {"states": 4},
+    "s5": {"state_size": 4, "blocks": 2},
+    "mamba": {"state_size": 4},
 }
 ENCODERS: dict[str, dict[str, Any]] = {
     "transformer": {"mixers": "attention", "positions": {"kind": "sinusoidal"}, **AROUND},
-    "post-norm": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND, "norm_place": "post"},
+    "post-norm": {
+        "mixers": "attention",
+        "positions": {"kind": "learned"},
+        **AROUND,
+        "norm_placement": "post",
+    },
     "rotary": {"mixers": "attention", "positions": {"kind": "rotary"}, **AROUND},
-    "rnn": {"mixers": "rnn", "summary": "last"},
-    "bi-lstm": {"mixers": "lstm", "bidirectional": True, "summary": "ends"},
-    "bi-gru": {"mixers": "gru", "bidirectional": True, "summary": "ends"},
+    "rnn": {"mixers": "rnn", "pooling": "last"},
+    "bi-lstm": {"mixers": "lstm", "bidirectional": True, "pooling": "final-states"},
+    "bi-gru": {"mixers": "gru", "bidirectional": True, "pooling": "final-states"},
     "conv": {"mixers": "conv", **AROUND},
-    "bi-s5": {"mixers": "s5", "bidirectional": True, **AROUND, "s5": {"states": 4, "blocks": 1}},
+    "bi-s5": {"mixers": "s5", "bidirectional": True, **AROUND, "s5": {"state_size": 4, "blocks": 1}},
     "bi-mamba": {"mixers": "mamba", "bidirectional": True, **AROUND},
     "rwkv": {"mixers": "rwkv", "norm": "layer", "residual": True, "feedforward": "channel-mixing"},
     "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
-    "experts": {"mixers": "attention", **AROUND, "feedforward": "experts"},
-    "vectors": {"mixers": "gru", "bidirectional": True, "summary": "ends"},
+    "experts": {"mixers": "attention", **AROUND, "feedforward": "moe"},
+    "series": {"mixers": "gru", "bidirectional": True, "pooling": "final-states"},
     "frames": {"mixers": "attention", "positions": {"kind": "sinusoidal"}, **AROUND},
-    "volume": {},
+    "conv3d": {},
     "patches": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND},
     "class token": {
         "mixers": "attention",
         "positions": {"kind": "learned"},
         **AROUND,
-        "summary": "class",
+        "pooling": "cls",
     },
     "convolutions": {},
     "filters": {},
@@ -88,35 +93,39 @@ DECODERS: dict[str, dict[str, Any]] = {
         "mixers": "attention+cross",
         "positions": {"kind": "learned"},
         **AROUND,
-        "norm_place": "post",
+        "norm_placement": "post",
     },
     "mamba": {"mixers": "mamba+cross", **AROUND},
     "lstm, then attention": {"mixers": "lstm+cross"},
     **{
-        f"{cell} {score}": {"mixers": "attentive", "layers": 1, "attentive": {"cell": cell, "score": score}}
+        f"{cell} {score}": {
+            "mixers": "attention-rnn",
+            "layers": 1,
+            "attention_rnn": {"cell": cell, "score": score},
+        }
         for cell, score in (
             ("rnn", "additive"),
-            ("gru", "first"),
-            ("gru", "summary"),
+            ("gru", "initial-state"),
+            ("gru", "every-step"),
             ("gru", "additive"),
             ("gru", "dot"),
-            ("lstm", "scaled"),
+            ("lstm", "scaled-dot"),
             ("lstm", "general"),
-            ("lstm", "summary"),
+            ("lstm", "every-step"),
         )
     },
 }
-POOLINGS = ("mean", "last", "max", "attention", "summary")
+POOLINGS = ("mean", "last", "max", "attention", "encoder")
 HEADS = [*DECODERS, *(f"classify {pooling}" for pooling in POOLINGS), "tag"]
 SOUNDS = {"pyramid": "pyramid", "sound": "convolution"}
-VECTORS = ("vectors", *SOUNDS)
+VECTORS = ("series", *SOUNDS)
 FEW = ("edges", "visual words", "pyramid", "sound")
 """Memories of fewer places than are tagged: of 1, of 4, and a fourth of the source's."""
 PAIRS = [(encoder, head) for encoder in ENCODERS for head in HEADS if head != "tag" or encoder not in FEW]
 OF_A_KIND = (
     ("transformer", "post-norm", "mamba"),
-    ("rnn additive", "gru additive", "gru dot", "lstm scaled", "lstm general"),
-    ("gru first", "gru summary", "lstm summary"),
+    ("rnn additive", "gru additive", "gru dot", "lstm scaled-dot", "lstm general"),
+    ("gru initial-state", "gru every-step", "lstm every-step"),
     tuple(f"classify {pooling}" for pooling in POOLINGS),
     ("tag",),
 )
@@ -129,7 +138,8 @@ FORGETFUL = ("edges", "lstm, then attention")
 
 def config_of(encoder: str, head: str) -> Config:
     model = SMALL | DECODERS.get(head, {}) | {"encoder": SMALL | {"kind": "text"} | ENCODERS[encoder]}
-    name = {"c": "classify", "t": "tag"}.get(head[0], "translate") if head not in DECODERS else "translate"
+    names = {"c": "text-classification", "t": "tagging"}
+    name = names.get(head[0], "translation") if head not in DECODERS else "translation"
     return from_tables({"model": model, "task": {"name": name}})
 
 
@@ -137,7 +147,7 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
     """The task, its model in float64."""
     torch.manual_seed(seed)
     config, marks = config_of(encoder, head), SpecialTokens(WORDS)
-    if encoder == "vectors":
+    if encoder == "series":
         reader: Any = series_encoder(config.model.encoder, CHANNELS, LONGEST)
     elif encoder in SOUNDS:
         reader = audio_encoder(config.model.encoder.model_copy(update={"kind": SOUNDS[encoder]}), CHANNELS)
@@ -145,7 +155,7 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
         network = ImageEncoder([ConvNormAct(CHANNELS, WIDTH, 3, 2)], WIDTH)
         stack = make_stack(EncoderMixerFactory(config.model.encoder), WIDTH, LONGEST)
         reader = FrameEncoder(network, WIDTH * FRAME * FRAME // 4, stack, WIDTH)
-    elif encoder == "volume":
+    elif encoder == "conv3d":
         reader = Conv3dEncoder(CHANNELS, WIDTH, 2, FRAME)
     elif encoder in ("patches", "class token"):
         reader = patch_encoder(config.model.encoder, CHANNELS, SIDE)
@@ -197,7 +207,7 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
     if encoder in VECTORS:
         steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
         columns["source"] = steps.where(sequence_mask(sources, 7)[:, :, None], 0)
-    if encoder in ("frames", "volume"):
+    if encoder in ("frames", "conv3d"):
         frames = torch.randn(*columns["source"].shape, CHANNELS, FRAME, FRAME, dtype=dtype)
         columns["source"] = frames.where(sequence_mask(sources, 7)[:, :, None, None, None], 0)
     if encoder in IMAGES:
@@ -252,7 +262,7 @@ def test_laws(encoder: str, head: str) -> None:
 @pytest.mark.parametrize(
     ("encoder", "head"),
     [
-        pair if pair in SOME else pytest.param(*pair, special_tokens=pytest.mark.slow)
+        pair if pair in SOME else pytest.param(*pair, marks=pytest.mark.slow)
         for pair in PAIRS
         if pair != FORGETFUL
     ],
@@ -308,6 +318,6 @@ def test_attention_is_shown_exactly() -> None:
 
 
 def test_a_summary_has_nothing_to_show() -> None:
-    task = made("bi-gru", "gru summary")
+    task = made("bi-gru", "gru every-step")
     with pytest.raises(UserError, match="no attention to show"):
         task.attention_maps(batch_of(), [[1]] * 4)

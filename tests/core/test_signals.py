@@ -12,7 +12,7 @@ from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import durable
 from foveal.store.checkpoint import load_latest
 from tests.training.same import differences, fingerprint
-from tests.training.toy import ToyTask, toy_config, toy_trainer, train
+from tests.training.toy import ToyObjective, toy_config, toy_trainer, train
 
 
 def strike(number: int) -> None:
@@ -61,9 +61,9 @@ def in_phase(phase: str, monkeypatch: pytest.MonkeyPatch, number: int, trainer: 
             sent.append(number)
             strike(number)
 
-    progress = lambda: trainer.state.progress.step  # noqa: E731
+    progress = lambda: trainer.state.counters.step  # noqa: E731
     if phase in ("train", "evaluate", "preview"):
-        trainer.task.hook = lambda where, calls: once(where == phase and progress() >= 6)
+        trainer.objective.hook = lambda where, calls: once(where == phase and progress() >= 6)
     elif phase == "backward":
         trainer.model.projection.bias.register_hook(lambda gradient: once(progress() == 6))
     elif phase == "data":
@@ -75,7 +75,7 @@ def in_phase(phase: str, monkeypatch: pytest.MonkeyPatch, number: int, trainer: 
             real(path, content)
             once(path.name == "optimizer.safetensors" and progress() >= 6)
 
-        monkeypatch.setattr(durable, "write_new", slow)
+        monkeypatch.setattr(durable, "write_synced", slow)
     elif phase == "between":
         trainer.reporter.on_save = lambda step: once(step == 6)
     else:
@@ -112,7 +112,7 @@ def test_a_signal_in_any_phase_saves_and_resumes_bit_for_bit(
     found, damaged = load_latest(path / "checkpoints")
     assert found
     assert not damaged
-    step = trainer.state.progress.step
+    step = trainer.state.counters.step
     assert 6 <= step <= 7
     assert found.path.name.split("-")[0] == str(step)
     again = train(path)
@@ -129,11 +129,11 @@ def test_a_signal_during_the_evaluation_does_not_wait_for_its_end(tmp_path: Path
         if where == "evaluate" and seen.count("evaluate") == 1:
             strike(signal.SIGTERM)
 
-    trainer.task.hook = hook
+    trainer.objective.hook = hook
     with pytest.raises(Interrupted), SignalHandler() as signals:
         trainer.run(signals)
     assert seen.count("evaluate") == 1, "the second batch was evaluated, too"
-    assert trainer.state.progress.evaluated == 0
+    assert trainer.state.counters.last_eval_step == 0
 
 
 def test_a_second_signal_ends_at_once_and_saves_nothing(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_second_signal_ends_at_once_and_saves_nothing(tmp_path: Path) -> None:
             strike(signal.SIGTERM)
             raise AssertionError("it went on")
 
-    trainer.task.hook = hook
+    trainer.objective.hook = hook
     with pytest.raises(Interrupted) as caught, SignalHandler() as signals:
         trainer.run(signals)
     assert caught.value.exit_code == 143
@@ -177,4 +177,4 @@ def test_a_signal_while_the_end_is_saved_ends_the_command_but_the_run_is_finishe
 def test_the_hook_is_called_in_every_phase() -> None:
     """The test above would prove nothing if the toy task did not pass through all of them."""
     assert {"train", "evaluate", "preview"} <= set(PHASES)
-    assert ToyTask.__dataclass_fields__["hook"].default is None
+    assert ToyObjective.__dataclass_fields__["hook"].default is None

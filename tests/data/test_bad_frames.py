@@ -30,12 +30,12 @@ from tests.data.video.test_clip_examples import (
 
 def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
     """Where and why of what is set aside in reading."""
-    aside: list[Any] = []
+    skipped: list[Any] = []
     try:
-        [*form.read(data, CONFIG.model_copy(update=settings), aside)]
+        [*form.read(data, CONFIG.model_copy(update=settings), skipped)]
     except UserError:
-        assert aside
-    return [(row.location.removeprefix(data).strip("/, "), row.why) for row in aside]
+        assert skipped
+    return [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
 
 
 @pytest.mark.parametrize(
@@ -61,21 +61,21 @@ def test_an_array_that_is_missing_is_named(tmp_path: Path) -> None:
         prepared(VideoClassificationFormat(), arrays(tmp_path / "a.npz"), label="digit")
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_frame_that_can_not_be_read_is_named_and_the_others_used(tmp_path: Path, location: str) -> None:
     files = folder_of("c", clip(0, 5)) | folder_of("d", clip(1, 5))
     files["c/frame3.png"] = files["c/frame3.png"][:-60]
     rows = [{"file_name": name, "labels": list("vwxyz")} for name in "cd"]
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
     data = write(tmp_path / location, files)
-    aside: list[Any] = []
-    found = [*FrameTaggingFormat().read(data, CONFIG, aside)]
+    skipped: list[Any] = []
+    found = [*FrameTaggingFormat().read(data, CONFIG, skipped)]
     assert [row.fields["label"] for row in found] == [["v", "w", "y", "z"], list("vwxyz")]
     assert (found[0].fields["frames"] == clip(0, 5)[[0, 1, 3, 4]]).all()
-    (lost,) = aside
+    (lost,) = skipped
     assert lost.location == f"{data}/metadata.jsonl, line 1, frame3.png"
-    assert lost.why.startswith("damaged or cut off")
-    assert lost.why.endswith("; the other frames are used")
+    assert lost.reason.startswith("damaged or cut off")
+    assert lost.reason.endswith("; the other frames are used")
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -87,17 +87,21 @@ def test_a_frame_of_an_array_that_can_not_be_used_is_named(tmp_path: Path, chann
     clips[0, 2], clips[2, 4] = np.nan, -1
     labels = np.array([list("vwxyz")] * 3)
     np.savez(tmp_path / "a.npz", clips=clips, labels=labels, lengths=[5, 5, 4])
-    aside: list[Any] = []
+    skipped: list[Any] = []
     image = CONFIG.image.model_copy(update={"channels": channels})
     found = [
-        *FrameTaggingFormat().read(str(tmp_path / "a.npz"), CONFIG.model_copy(update={"image": image}), aside)
+        *FrameTaggingFormat().read(
+            str(tmp_path / "a.npz"), CONFIG.model_copy(update={"image": image}), skipped
+        )
     ]
     assert [row.fields["label"] for row in found] == [list("vwyz"), list("vwxyz"), list("vwxy")]
     for row, frames in zip(found, (levels[0, [0, 1, 3, 4]], levels[1], levels[2, :4]), strict=True):
         assert (row.fields["frames"] == frames).all()
-    (lost,) = aside
+    (lost,) = skipped
     assert lost.location == f"{tmp_path}/a.npz, clip 1, frame 3"
-    assert lost.why == "its values go from nan to nan; save it with 8 or 16 bits; the other frames are used"
+    assert (
+        lost.reason == "its values go from nan to nan; save it with 8 or 16 bits; the other frames are used"
+    )
 
 
 def test_an_animation_that_breaks_off_is_used_up_to_there(tmp_path: Path) -> None:
@@ -108,12 +112,12 @@ def test_an_animation_that_breaks_off_is_used_up_to_there(tmp_path: Path) -> Non
         "b/c.png": moving(clip(1), "PNG"),
     }
     data = write(tmp_path / "a", files)
-    aside: list[Any] = []
-    found = [*VideoClassificationFormat().read(data, CONFIG, aside)]
+    skipped: list[Any] = []
+    found = [*VideoClassificationFormat().read(data, CONFIG, skipped)]
     assert [len(row.fields["frames"]) for row in found][0::2] == [6, 3]
     assert 2 <= len(found[1].fields["frames"]) < 6
     assert (found[1].fields["frames"] == clip(0, 6)[: len(found[1].fields["frames"])]).all()
-    assert "; the other frames are used" in aside[0].why
+    assert "; the other frames are used" in skipped[0].reason
 
 
 def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
@@ -127,7 +131,7 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
     assert (frames[2] == clip(0)[0]).all()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
     files = by_class(2) | folder_of("a/long", clip(0, 13)) | folder_of("a/one", clip(0, 1))
     files |= {"a/film.mp4": b"", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
@@ -144,7 +148,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str) -> None:
     files = by_class(4) | {"a/notes/read.txt": b"text", "b/deep/er/list.txt": b"text", "c/list.txt": b"text"}
     files |= folder_of("a/more/clip9", clip(0, 3)) | {"a/more/none/list.txt": b"text"}
@@ -155,9 +159,9 @@ def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str)
     empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
     assert asides(VideoClassificationFormat(), data) == [(name, why) for name in empty]
     assert infer_task(data, {}) == "video-classification"
-    aside: list[Any] = []
-    assert len([*VideoClassificationFormat().read_unlabeled(data, CONFIG, aside)]) == 5
-    assert [(row.location, row.why) for row in aside] == [(f"{data}/{name}", why) for name in empty]
+    skipped: list[Any] = []
+    assert len([*VideoClassificationFormat().read_unlabeled(data, CONFIG, skipped)]) == 5
+    assert [(row.location, row.reason) for row in skipped] == [(f"{data}/{name}", why) for name in empty]
 
 
 @pytest.mark.parametrize("form", [VideoClassificationFormat(), FrameTaggingFormat(), VideoCaptioningFormat()])
@@ -166,7 +170,7 @@ def test_a_clip_of_no_length_is_set_aside(tmp_path: Path, form: Any) -> None:
     assert asides(form, data) == [("clip 2", "0 frames, and a clip needs 2; give all of its frames")]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> None:
     files = folder_of("c", clip(0)) | {
         "empty/notes.txt": b"",
@@ -206,6 +210,6 @@ def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
 
 def test_changes_of_images_are_refused() -> None:
     for setting in ("data.augment.flip=true", "data.augment.crop=pad", "data.image.tta=ten-crop"):
-        with pytest.raises(ConfigError, match="clips sees the frames of a clip as they are"):
+        with pytest.raises(ConfigError, match="video-classification sees the frames of a clip as they are"):
             load_config("video-classification", [setting])
     assert isinstance(load_config("video-classification"), Config)

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import process_time
 from PIL import Image
 from foveal.core.errors import UserError
-from foveal.data.images.image_files import labelled_pictures, picture_of, unlabelled_pictures
+from foveal.data.images.image_files import labeled_images, load_image, unlabeled_images
 from foveal.data.core.rows import Row
 from tests.data.bombs import LARGEST, READ, REFUSED
 from tests.data.set_bombs import SETS
@@ -30,12 +30,12 @@ def memory(of):
 def read(path):
     is_set = path.name in SETS
     try:
-        for row in labelled_pictures(str(path), "label") if is_set else unlabelled_pictures(str(path)):
+        for row in labeled_images(str(path), "label") if is_set else unlabeled_images(str(path)):
             if not isinstance(row, Row):
-                return f"{row.place}: {row.why}"
-            picture = picture_of(row.fields["image"], 32, 3)
+                return f"{row.location}: {row.reason}"
+            picture = load_image(row.fields["image"], 32, 3)
             if isinstance(picture, str):
-                return f"{row.place}: {picture}"
+                return f"{row.location}: {picture}"
     except UserError as error:
         return str(error)
     return ""

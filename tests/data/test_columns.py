@@ -22,13 +22,13 @@ CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
 
 
 def read(form: Any, data: str, **settings: Any) -> list[dict[str, Any]]:
-    aside: list[Any] = []
-    rows = [*form.read(data, CONFIG.model_copy(update=settings), aside)]
-    assert not aside
+    skipped: list[Any] = []
+    rows = [*form.read(data, CONFIG.model_copy(update=settings), skipped)]
+    assert not skipped
     return [row.fields for row in rows]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_spaces_around_a_label_are_none_of_it(tmp_path: Path, location: str) -> None:
     labels = ["cat", " cat", "cat ", "dog"]
     pictures = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(4))}
@@ -50,12 +50,12 @@ def test_spaces_around_a_frame_s_label_are_none_of_it(tmp_path: Path) -> None:
     assert read(FrameTaggingFormat(), write(tmp_path / "a", files))[0]["label"] == ["cat"] * 3
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_the_column_of_files_may_be_read_too(tmp_path: Path, location: str) -> None:
     names = ["0.png", "1.png", "2.png"]
     data = write_asked(tmp_path / location, asked(3, each=1), 3)
     assert [row["label"] for row in read(ImageClassificationFormat(), data, label="file_name")] == names
-    assert [row["target"] for row in read(CaptioningFormat(), data, column="file_name")] == names
+    assert [row["target"] for row in read(CaptioningFormat(), data, text="file_name")] == names
     found = read(VQAClassificationFormat(), data, answer="file_name")
     assert [row["answer"] for row in found] == names
     assert [Path(row["name"]).name for row in found] == names

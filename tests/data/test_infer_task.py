@@ -15,13 +15,13 @@ def table(tmp_path: Path) -> str:
 
 
 NAMED = {
-    "": "language",
-    "column=review": "language",
-    "label=mood": "classify",
-    "column=review label=mood": "classify",
-    "source=review target=mood": "translate",
-    "source=review": "translate",
-    "tags=mood": "tag",
+    "": "language-model",
+    "text=review": "language-model",
+    "label=mood": "text-classification",
+    "text=review label=mood": "text-classification",
+    "source=review target=mood": "translation",
+    "source=review": "translation",
+    "tags=mood": "tagging",
 }
 
 
@@ -36,14 +36,14 @@ def test_the_column_of_texts_counts_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("review,label\nfine,good\n")
     assert infer_task(str(path), {}) == "language-model"
-    assert infer_task(str(path), {"column": "review"}) == "text-classification"
+    assert infer_task(str(path), {"text": "review"}) == "text-classification"
     path.write_text("source,target,mood\na,b,c\n")
     assert infer_task(str(path), {}) == "translation"
-    assert infer_task(str(path), {"column": "source", "label": "mood"}) == "text-classification"
+    assert infer_task(str(path), {"text": "source", "label": "mood"}) == "text-classification"
 
 
 def test_other_forms_say_their_task_themselves(tmp_path: Path) -> None:
     path = tmp_path / "sentences.conllu"
     path.write_text("")
-    assert infer_task(str(path), {"column": "x"}) == "tagging"
+    assert infer_task(str(path), {"text": "x"}) == "tagging"
     assert infer_task("scan", {"label": "x"}) == "transduction"

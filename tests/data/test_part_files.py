@@ -24,7 +24,11 @@ def examples(data: Path, valid: Path | None = None, test: Path | None = None) ->
     """The first words of the sources in each part: the name of the file."""
     given = [None if path is None else str(path) for path in (valid, test)]
     found = prepare_examples.prepare_examples(
-        text_pairs, str(data), *given, DataConfig(tokenizer="word", valid_fraction=0.2, test_fraction=0.2), print
+        text_pairs,
+        str(data),
+        *given,
+        DataConfig(tokenizer="word", valid_fraction=0.2, test_fraction=0.2),
+        print,
     )
     every = {"train": found.train, "valid": found.valid, "test": found.test}
     return {

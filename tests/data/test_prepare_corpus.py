@@ -14,7 +14,7 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_corpus as module
 from foveal.data.datasets import dataset_cache
 from foveal.data.prepare_corpus import PreparedCorpus, prepare_corpus, prepare_eval_corpus
-from foveal.data.text import token_store as tokens_module
+from foveal.data.text import token_store
 from foveal.data.text.tokenizers import CharacterTokenizer
 
 TEXT = "".join(f"line {i} of the text, which is about {i * i}\n" for i in range(400))
@@ -39,19 +39,19 @@ def text_of(found: PreparedCorpus, split: str) -> str:
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the corpus was read for."""
     seen: list[str] = []
-    init = tokens_module.CorpusReader.__init__
+    init = token_store.CorpusReader.__init__
 
     def counted(self: Any, documents: Any, activity: str, log: Any) -> None:
         seen.append(activity)
         init(self, documents, activity, log)
 
-    monkeypatch.setattr(tokens_module.CorpusReader, "__init__", counted)
+    monkeypatch.setattr(token_store.CorpusReader, "__init__", counted)
     return seen
 
 
 @pytest.mark.parametrize("kind", ["character", "byte", "bpe"])
 def test_the_tokens_are_the_text_and_the_facts_are_right(kind: str, path: Path) -> None:
-    found = prepared(path, tokenizer=kind, vocabulary=300)
+    found = prepared(path, tokenizer=kind, vocab_size=300)
     parts = [text_of(found, part) for part in ("train", "valid", "test")]
     assert "".join(parts) == TEXT
     assert isinstance(found.train, np.memmap)
@@ -68,7 +68,7 @@ def test_the_tokens_are_the_text_and_the_facts_are_right(kind: str, path: Path) 
 def test_documents_are_joined_by_a_blank_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in ["one", "two", "three"]))
-    found = prepared(path, valid=0, test=0)
+    found = prepared(path, valid_fraction=0, test_fraction=0)
     assert text_of(found, "train") == "one\n\ntwo\n\nthree"
     assert found.facts["parts"]["train"]["documents"] == 3
     assert found.facts["parts"]["train"]["characters"] == 15
@@ -110,10 +110,10 @@ def test_what_changed_is_made_anew(path: Path) -> None:
 
 
 def test_other_settings_have_stores_of_their_own(path: Path) -> None:
-    assert len(prepared(path).train) != len(prepared(path, valid=0.2).train)
+    assert len(prepared(path).train) != len(prepared(path, valid_fraction=0.2).train)
     assert prepared(path, tokenizer="byte").processor.size == 256
-    assert prepared(path, tokenizer="bpe", vocabulary=270).processor.size == 270
-    assert prepared(path, tokenizer="bpe", vocabulary=280).processor.size == 280
+    assert prepared(path, tokenizer="bpe", vocab_size=270).processor.size == 270
+    assert prepared(path, tokenizer="bpe", vocab_size=280).processor.size == 280
     assert prepared(path).processor.size < 256
 
 
@@ -229,9 +229,9 @@ def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
 def test_a_catalogue_name_is_found_and_an_unknown_one_refused(
     tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dataset_cache, "get", lambda name, log: path)
+    monkeypatch.setattr(dataset_cache, "get_dataset", lambda name, log: path)
     monkeypatch.chdir(tmp_path)
-    assert text_of(prepared("shakespeare", valid=0, test=0), "train") == TEXT
+    assert text_of(prepared("shakespeare", valid_fraction=0, test_fraction=0), "train") == TEXT
     (tmp_path / "shakespeare").write_text("a path comes first\n" * 20)
     assert text_of(prepared("shakespeare"), "train").startswith("a path")
     with pytest.raises(
@@ -267,7 +267,7 @@ def test_bad_files_are_one_plain_line_and_nothing_is_written(
 
 def test_a_part_that_comes_out_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"text": "hello"}))
-    with pytest.raises(UserError, match=r"too little text to cut a valid set.*data\.valid=0"):
+    with pytest.raises(UserError, match=r"too little text to cut a valid set.*data\.valid_fraction=0"):
         prepared(tmp_path / "rows.jsonl")
 
 
@@ -295,7 +295,7 @@ def test_memory_stays_flat(kind: str, tmp_path: Path) -> None:
 
 
 def test_long_work_says_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens_module, "BEAT", 0)
+    monkeypatch.setattr(token_store, "PROGRESS_SECONDS", 0)
     said: Said = []
     prepare_corpus(str(path), DataConfig(), None, None, said.append)
     assert any(line.startswith("reading: ") for line in said)

@@ -181,6 +181,6 @@ def test_a_memory_of_one_part_is_that_part():
     for name in ("vectors", "mask", "summary", "segments"):
         one, other = getattr(alone, name), getattr(memory, name)
         assert torch.equal(one, other) if isinstance(one, Tensor) else one == other
-    rows = concat_memories([memory, memory]).rows(torch.tensor([1, 1, 0]))
+    rows = concat_memories([memory, memory]).select_rows(torch.tensor([1, 1, 0]))
     assert torch.equal(rows.vectors, torch.cat([memory.vectors] * 2, 1)[[1, 1, 0]])
     near(rows.summary, memory.summary[[1, 1, 0]])

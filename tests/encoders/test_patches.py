@@ -22,7 +22,7 @@ B, C, SIDE, D = 3, 2, 4, 8
 
 def make(summary: Any = "mean") -> PatchEncoder:
     blocks: list[Any] = [Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True) for _ in range(2)]
-    stack = Stack(blocks, AddPositions(LearnedPosition(6 + (summary == "class"), D), "add"))
+    stack = Stack(blocks, AddPositions(LearnedPosition(6 + (summary == "cls"), D), "add"))
     return PatchEncoder(C, SIDE, stack, D, LayerNorm(D), summary).double().eval()
 
 
@@ -38,7 +38,7 @@ def test_patches_are_those_of_a_convolution():
     torch.testing.assert_close(encoder.projection(extract_patches(x, SIDE)), grid.flatten(2).transpose(1, 2))
 
 
-@pytest.mark.parametrize("summary", ["mean", "class"])
+@pytest.mark.parametrize("summary", ["mean", "cls"])
 def test_memory_and_laws(summary: Any) -> None:
     encoder, x = make(summary), images()
     memory, aux = encoder(x)
@@ -65,7 +65,7 @@ def test_images_that_patches_do_not_fill():
 
 def test_a_class_token_goes_before_the_patches_and_is_no_place_of_the_grid():
     """z_0 = [x_class; x_1 E; ...] + E_pos, y = LN(z_L)_0 (Dosovitskiy et al. 2021, equations 1 and 4)."""
-    encoder, x = make("class"), images()
+    encoder, x = make("cls"), images()
     tokens = encoder.projection(extract_patches(x, SIDE))
     z, _, _ = encoder.stack(torch.cat([encoder.token.expand(B, 1, D), tokens], 1), None)
     memory, _ = encoder(x)
@@ -79,18 +79,18 @@ def sizes(**settings: Any) -> EncoderConfig:
 
 
 def test_positions_are_those_of_the_grid_and_of_the_token():
-    for summary, count in (("mean", 4), ("class", 5)):
-        encoder = patch_encoder(sizes(summary=summary), 1, 2 * SIDE)
+    for pooling, count in (("mean", 4), ("cls", 5)):
+        encoder = patch_encoder(sizes(pooling=pooling), 1, 2 * SIDE)
         assert encoder.limit == count
         assert encoder(torch.randn(2, 1, 2 * SIDE, 2 * SIDE))[0].summary.shape == (2, D)
 
 
 def test_what_has_no_class_token():
     with pytest.raises(ConfigError, match=r"it sees no patch through .*mixers=lstm"):
-        patch_encoder(sizes(summary="class", mixers="lstm"), 1, 8)
-    assert patch_encoder(sizes(summary="class", mixers="lstm", bidirectional=True), 1, 8).token is not None
-    with pytest.raises(ConfigError, match="summary=class: only patches have a class token"):
-        series_encoder(sizes(summary="class"), 1, 8)
+        patch_encoder(sizes(pooling="cls", mixers="lstm"), 1, 8)
+    assert patch_encoder(sizes(pooling="cls", mixers="lstm", bidirectional=True), 1, 8).token is not None
+    with pytest.raises(ConfigError, match="pooling=cls: only patches have a class token"):
+        series_encoder(sizes(pooling="cls"), 1, 8)
     with pytest.raises(ConfigError, match="images of 10x10 are not filled by patches of 4"):
         patch_encoder(sizes(), 1, 10)
 

@@ -47,7 +47,7 @@ def source() -> torch.Tensor:
 
 
 @pytest.mark.parametrize("kind", STACKS)
-@pytest.mark.parametrize("summary", ["mean", "last", "ends"])
+@pytest.mark.parametrize("summary", ["mean", "last", "final-states"])
 def test_laws(kind, summary):
     encoder, x = make(kind, summary), source()
     memory = laws.shape(encoder, x, LENGTHS, LENGTHS)
@@ -62,7 +62,7 @@ def test_summaries():
     for summary, of in (
         ("mean", lambda row: sum(row) / len(row)),
         ("last", lambda row: row[-1]),
-        ("ends", lambda row: torch.cat([row[-1][: D // 2], row[0][D // 2 :]])),
+        ("final-states", lambda row: torch.cat([row[-1][: D // 2], row[0][D // 2 :]])),
     ):
         memory, _ = make("lstm", summary)(x, lengths)
         for row, found, n in zip(memory.vectors, memory.summary, LENGTHS, strict=True):
@@ -71,7 +71,7 @@ def test_summaries():
 
 def test_ends_are_the_last_states_of_both_directions():
     """Without a norm behind them, they are the hidden states that torch's GRU ends with."""
-    encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, summary="ends").double()
+    encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, summary="final-states").double()
     mixer, x = encoder.stack.blocks[0].mixer, source()
     memory, _ = encoder(x, torch.tensor(LENGTHS))
     peer = torch.nn.GRU(D, D // 2, bidirectional=True, batch_first=True).double()

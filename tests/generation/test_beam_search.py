@@ -73,7 +73,7 @@ def agree(mine: list[Hypothesis], other: list[tuple[float, tuple[int, ...]]]) ->
 
 
 @with_any_penalty
-@pytest.mark.parametrize("end", [{0}, {1, 2}, set()])
+@pytest.mark.parametrize("end_tokens", [{0}, {1, 2}, set()])
 def test_a_beam_that_holds_everything_finds_the_best(alpha: float, end_tokens: set[int]) -> None:
     size, limit = 4, 4
     head = Recurrence(size)

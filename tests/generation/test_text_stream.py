@@ -41,7 +41,7 @@ class Pieces:
 def saying(tokens: Sequence[int], tokenizer: Pieces, **how: object) -> list[TextChunk]:
     """The pieces of a text that is `tokens`."""
     head = Script.saying(tokens, len(tokenizer.pieces))
-    how = {"limit": len(tokens), "sampling": GREEDY} | how
+    how = {"max_new_tokens": len(tokens), "sampling": GREEDY} | how
     return list(generate_text(head, tokenizer, [tokenizer.pieces[0]], **how))
 
 

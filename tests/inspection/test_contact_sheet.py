@@ -51,6 +51,11 @@ def test_pixels_are_those_of_the_picture_and_of_the_batch(channels):
 @pytest.mark.parametrize("size", [8, 130])
 def test_all_augmentations_and_shapes_fit(size):
     sheet, _ = drawn(
-        pictures(30, size, 3, many=20), crop="resized", flip=True, jitter=0.3, cutout=4, mixup=0.5
+        pictures(30, size, 3, many=20),
+        crop="random-resized",
+        flip=True,
+        color_jitter=0.3,
+        cutout=4,
+        mixup=0.5,
     )
     assert sheet.shape[1] <= 1500

@@ -103,7 +103,7 @@ def test_recurrent_that_is_not_ours() -> None:
 @pytest.mark.parametrize(
     ("blocks", "message"),
     [
-        ([Block(Recurrent(GRU(D, H, "before")))], "resets after the recurrent product"),
+        ([Block(Recurrent(GRU(D, H, reset_after=False)))], "resets after the recurrent product"),
         ([Block(Recurrent(LSTM(D, H)), norm="layer")], "bare cells"),
         ([Block(Recurrent(LSTM(H, H)), residual=True)], "bare cells"),
         ([Block(Recurrent(LSTM(D, H)), MLP(H, H))], "bare cells"),

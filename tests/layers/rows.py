@@ -31,7 +31,7 @@ D, M = 8, 5
 class Row:
     make: Callable[[], nn.Module]
     default: str = ""
-    """The fast path that runs by default (in `ops.dispatch`'s words), if there is one."""
+    """The fast path that runs by default (in `ops.jit.dispatch`'s words), if there is one."""
     standing_nan: bool = True
     """A NaN in the future changes nothing earlier (not promised for attention)."""
     exact: bool = True
@@ -51,14 +51,14 @@ ROWS = {
     "lstm": Row(lambda: Recurrent(LSTM(D, 6)), "LSTM:fused"),
     "lstm-learned-start": Row(lambda: Recurrent(LSTM(D, 6), learned_start=True), "LSTM:fused"),
     "gru-after": Row(lambda: Recurrent(GRU(D, 6)), "GRU:kernel"),
-    "gru-before": Row(lambda: Recurrent(GRU(D, 6, "before")), "GRU:reference"),
+    "gru-before": Row(lambda: Recurrent(GRU(D, 6, reset_after=False)), "GRU:reference"),
     "attention": Row(lambda: SelfAttention(D, 2), "attention:fused", False),
     "attention-rotary": Row(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
     "attention-window": Row(lambda: SelfAttention(D, 2, window=3, rotary=True), "attention:fused", False),
     "attention-window-1": Row(lambda: SelfAttention(D, 2, window=1), "attention:fused", False),
-    "conv": Row(lambda: CausalConv1d(D, 6, 3), "convolution:one_product"),
-    "conv-dilated": Row(lambda: CausalConv1d(D, 6, 3, dilation=2), "convolution:one_product"),
-    "conv-pointwise": Row(lambda: CausalConv1d(D, 6, 1), "convolution:one_product"),
+    "conv": Row(lambda: CausalConv1d(D, 6, 3), "causal_conv1d:one_product"),
+    "conv-dilated": Row(lambda: CausalConv1d(D, 6, 3, dilation=2), "causal_conv1d:one_product"),
+    "conv-pointwise": Row(lambda: CausalConv1d(D, 6, 1), "causal_conv1d:one_product"),
     "s5": Row(lambda: S5(D, 6, 2), "linear_scan:kernel"),
     "mamba": Row(lambda: Mamba(D, 2, 5), "selective_scan:kernel"),
     "rwkv-time": Row(lambda: TimeMixing(D), "wkv:kernel"),
@@ -113,7 +113,7 @@ ROWS = {
                 for dilation in (1, 2, 4)
             ]
         ),
-        "convolution:one_product",
+        "causal_conv1d:one_product",
     ),
     "stack-s5": Row(
         lambda: Stack(
@@ -127,7 +127,7 @@ ROWS = {
     ),
     "block-experts": Row(
         lambda: Block(Recurrent(LSTM(D, D)), Experts(D, 6, 4, 2), "layer", residual=True),
-        "experts:sorted",
+        "moe:sorted",
         exact=False,
     ),
     "stack-experts": Row(
@@ -142,7 +142,7 @@ ROWS = {
                 ),
             ]
         ),
-        "experts:sorted",
+        "moe:sorted",
         standing_nan=False,
         exact=False,
     ),
@@ -176,11 +176,11 @@ READING = {
     "cross": Row(lambda: CrossAttention(D, 2, M), "attention:fused"),
     "attentive-additive": Row(lambda: AttentionRNN("gru", D, 6, M, "additive"), "additive:kernel"),
     "attentive-dot": Row(lambda: AttentionRNN("lstm", D, M, M, "dot")),
-    "attentive-scaled": Row(lambda: AttentionRNN("gru", D, 6, M, "scaled")),
+    "attentive-scaled": Row(lambda: AttentionRNN("gru", D, 6, M, "scaled-dot")),
     "attentive-general": Row(lambda: AttentionRNN("rnn", D, 6, M, "general")),
     "attentive-hard": Row(lambda: AttentionRNN("gru", D, 6, M, "additive", hard=True)),
-    "attentive-first": Row(lambda: AttentionRNN("gru", D, 6, M, "first"), "GRU:kernel"),
-    "attentive-summary": Row(lambda: AttentionRNN("lstm", D, 6, M, "summary"), "LSTM:fused"),
+    "attentive-first": Row(lambda: AttentionRNN("gru", D, 6, M, "initial-state"), "GRU:kernel"),
+    "attentive-summary": Row(lambda: AttentionRNN("lstm", D, 6, M, "every-step"), "LSTM:fused"),
     "stack-decoder": Row(
         lambda: Stack(
             [

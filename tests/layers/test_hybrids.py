@@ -36,7 +36,7 @@ def configs(draw: st.DrawFn) -> ModelConfig:
         layers=max(len(mixers), one_of(1, 2, 3)),
         width=width,
         embedding_width=embedding,
-        feedforward=one_of("none", "mlp", "swiglu", "highway", "experts", "channel-mixing"),
+        feedforward=one_of("none", "mlp", "swiglu", "highway", "moe", "channel-mixing"),
         expansion=one_of(1.5, 2.0),
         activation=one_of("gelu", "gelu-tanh", "relu"),
         norm=one_of("none", "layer", "rms"),
@@ -45,13 +45,13 @@ def configs(draw: st.DrawFn) -> ModelConfig:
         attention={"heads": one_of(*heads), "window": one_of(0, 1, 2, 5, 40)},
         recurrent={
             "nonlinearity": one_of("tanh", "relu"),
-            "reset": one_of("before", "after"),
-            "learned_start": one_of(True, False),
+            "reset_after": one_of(False, True),
+            "learned_initial_state": one_of(True, False),
         },
-        convolution={"kernel": one_of(1, 2, 4), "dilations": one_of("1", "1,2,4", "7")},
-        s5={"states": blocks * one_of(1, 3), "blocks": blocks},
-        mamba={"expansion": one_of(1, 2), "states": one_of(1, 4), "kernel": one_of(1, 4)},
-        experts={"count": experts, "active": draw(st.integers(1, experts))},
+        convolution={"kernel_size": one_of(1, 2, 4), "dilations": one_of("1", "1,2,4", "7")},
+        s5={"state_size": blocks * one_of(1, 3), "blocks": blocks},
+        mamba={"expand": one_of(1, 2), "state_size": one_of(1, 4), "conv_kernel": one_of(1, 4)},
+        experts={"count": experts, "top_k": draw(st.integers(1, experts))},
         positions={"kind": kind, "join": join},
     )
 
@@ -67,7 +67,7 @@ def trial_of(config: ModelConfig, dtype: torch.dtype, tolerance: float) -> Trial
         dtype,
         tolerance,
         standing_nan="attention" not in config.mixers,
-        exact=config.feedforward != "experts",
+        exact=config.feedforward != "moe",
     )
 
 
@@ -100,7 +100,7 @@ def test_the_default_path(config: ModelConfig, cuts: list[int], lengths: list[li
 
     It may send a vector to other experts, and without norms layers that multiply make it grow and grow.
     """
-    steady = config.feedforward != "experts" and config.norm != "none"
+    steady = config.feedforward != "moe" and config.norm != "none"
     trial = trial_of(config, *((torch.float32, 1e-4) if steady else (torch.float64, 1e-10)))
     with on_path(reference=False):
         all_laws(trial, cuts, lengths)

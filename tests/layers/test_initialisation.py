@@ -35,7 +35,7 @@ def is_normal(weight: Tensor, deviation: float) -> bool:
     return abs(float(weight.std()) / deviation - 1) < 0.1 and float(weight.abs().max()) > 2.5 * deviation
 
 
-@pytest.mark.parametrize("cell", [Elman(D, H), LSTM(D, H), GRU(D, H), GRU(D, H, "before")])
+@pytest.mark.parametrize("cell", [Elman(D, H), LSTM(D, H), GRU(D, H), GRU(D, H, reset_after=False)])
 def test_recurrent_weights_are_uniform(cell):
     for weight in (cell.weight_input, cell.weight_hidden):
         assert is_uniform(weight, 1 / math.sqrt(H))
@@ -155,7 +155,7 @@ def test_bounded():
     assert not Stack([block(recurrent), block(full)]).bounded
 
 
-@pytest.mark.parametrize("cell", [Elman(D, H), LSTM(D, H), GRU(D, H), GRU(D, H, "before")])
+@pytest.mark.parametrize("cell", [Elman(D, H), LSTM(D, H), GRU(D, H), GRU(D, H, reset_after=False)])
 def test_a_state_keeps_its_precision_under_autocast(cell):
     mixer = Recurrent(cell)
     with autocast(torch.device("cpu"), "bfloat16"):

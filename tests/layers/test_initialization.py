@@ -60,7 +60,7 @@ def test_what_stays():
     initialize(model, "0.05", last)
     changed = [name for name, weight in model.state_dict().items() if not torch.equal(weight, before[name])]
     assert changed == ["0.weight"]
-    initialize(model, "own", last)
+    initialize(model, "default", last)
     assert torch.equal(model[0].weight, model.state_dict()["0.weight"])
 
 
@@ -76,11 +76,11 @@ def test_a_function_of_the_seed():
     weights = [first("xavier", seed, "lenet-5").head.hidden[0].weight for seed in (0, 0, 1)]
     assert torch.equal(*weights[:2])
     assert not torch.equal(*weights[1:])
-    own = first("own", network="lenet-5")
-    assert own.head.projection.weight.equal(first("0.01", network="lenet-5").head.projection.weight)
+    default = first("default", network="lenet-5")
+    assert default.head.projection.weight.equal(first("0.01", network="lenet-5").head.projection.weight)
 
 
-@pytest.mark.parametrize("rule", ["own", *RULES])
+@pytest.mark.parametrize("rule", ["default", *RULES])
 def test_the_first_loss_is_near_ln_c(rule):
     model = first(rule, network="resnet-20")
     memory, _ = model.encoder(torch.randn(16, 3, 32, 32))
@@ -91,7 +91,7 @@ def test_the_first_loss_is_near_ln_c(rule):
 @pytest.mark.parametrize("preset", preset_names())
 def test_every_model_has_a_last_layer_and_hidden_ones(preset):
     """Of every task: the setting finds what it must leave, and something to change."""
-    model = task_of(config := load_config(preset)).outline(config)
+    model = task_of(config := load_config(preset)).model_of_default_size(config)
     last = getattr(model, "head", model).projection
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     initialize(model, "0.05", last)
@@ -105,6 +105,8 @@ def test_every_model_has_a_last_layer_and_hidden_ones(preset):
 
 def test_nonsense_is_told():
     for rule in ("xavir", "-1", "0", "nan", "inf"):
-        with pytest.raises(ConfigError, match=r"model\.initialization=.*: expected own, xavier, kaiming or"):
+        with pytest.raises(
+            ConfigError, match=r"model\.initialization=.*: expected default, xavier, kaiming or"
+        ):
             load_config("image-classification", [f"model.initialization={rule}"])
     assert load_config("image-classification", ["model.initialization=0.01"]).model.initialization == "0.01"

@@ -14,7 +14,7 @@ V, T = 11, 9
 
 def model(mixer: str, **settings: object) -> DecoderLM:
     """Two layers of width 32, which the kernels' vectors divide, with weights large enough to matter."""
-    table = {"mixers": mixer, "width": 32, "attention": {"heads": 2}, "s5": {"states": 8}, **settings}
+    table = {"mixers": mixer, "width": 32, "attention": {"heads": 2}, "s5": {"state_size": 8}, **settings}
     made = language_model(from_tables({"model": table}).model, V, 64).eval()
     with torch.no_grad():
         for parameter in made.parameters():
@@ -25,8 +25,8 @@ def model(mixer: str, **settings: object) -> DecoderLM:
 MODELS = {name: {} for name in MIXERS} | {
     "attention": {"positions": {"kind": "rotary"}, "feedforward": "swiglu"},
     "attention,rwkv": {"feedforward": "channel-mixing", "norm": "layer", "residual": True},
-    "lstm,attention": {"feedforward": "experts", "positions": {"kind": "learned"}},
-    "gru": {"feedforward": "highway", "recurrent": {"reset": "before"}},
+    "lstm,attention": {"feedforward": "moe", "positions": {"kind": "learned"}},
+    "gru": {"feedforward": "highway", "recurrent": {"reset_after": False}},
 }
 
 

@@ -82,8 +82,8 @@ CELLS = {
     "rnn-relu": (lambda: Elman(D, H, "relu"), lambda: nn.RNN(D, H, nonlinearity="relu", batch_first=True)),
     # E18: the gates lie in the order i, f, g, o, as torch's (slides: i, f, o, g; ONNX: i, o, f, g).
     "lstm": (lambda: LSTM(D, H), lambda: nn.LSTM(D, H, batch_first=True)),
-    # E19: reset=after is torch's GRU; the published one is reset=before.
-    "gru": (lambda: GRU(D, H, "after"), lambda: nn.GRU(D, H, batch_first=True)),
+    # E19: reset_after=true is torch's GRU; the published one is reset_after=false.
+    "gru": (lambda: GRU(D, H, reset_after=True), lambda: nn.GRU(D, H, batch_first=True)),
 }
 
 
@@ -144,7 +144,7 @@ def sigmoid(a: np.ndarray) -> np.ndarray:
 
 def test_gru_before_equals_the_published_equations():
     """E19: `h~ = tanh(W_xh x + W_hh (r * h) + b_h)`, the reset gate before the product (Cho et al. 2014)."""
-    cell = grown(GRU(D, H, "before"))
+    cell = grown(GRU(D, H, reset_after=False))
     W_xr, W_xz, W_xh = cell.weight_input.detach().view(3, H, D).numpy()
     W_hr, W_hz, W_hh = cell.weight_hidden.detach().view(3, H, H).numpy()
     b_r, b_z, b_h = cell.bias.detach().view(3, H).numpy()
@@ -160,7 +160,7 @@ def test_gru_before_equals_the_published_equations():
     y, last = Recurrent(cell)(x)
     close(y[0], torch.tensor(np.array(expected)))
     close(last["h"][0], torch.tensor(h))
-    after = GRU(D, H, "after")
+    after = GRU(D, H, reset_after=True)
     after.load_state_dict({**cell.state_dict(), "bias_new": torch.zeros(H)})
     assert (Recurrent(after)(x)[0] - y).abs().max() > 1e-3, "the two are not interchangeable"
 

@@ -42,14 +42,14 @@ def test_macro_f1_as_in_scikit_learns_documentation() -> None:
     """The example of `f1_score`: 0.27."""
     score = macro_f1(["0", "1", "2", "0", "1", "2"], ["0", "2", "1", "0", "0", "1"])
     assert score.value == pytest.approx(0.8 / 3)
-    assert score.each.tolist() == [1, 0, 0, 1, 0, 0]
+    assert score.per_example.tolist() == [1, 0, 0, 1, 0, 0]
 
 
 def test_a_selection_has_its_own_classes() -> None:
     score = macro_f1(["a", "a", "b", "c"], ["a", "b", "b", "a"])
-    assert score.of(np.array([0, 0, 2])) == 1
-    assert score.of(np.array([0, 1])) == pytest.approx((2 / 3 + 0) / 2)  # b is named, and never right
-    assert accuracy(["a", "b"], ["a", "a"]).of(np.array([0, 0, 1, 0])) == 0.75
+    assert score.on_rows(np.array([0, 0, 2])) == 1
+    assert score.on_rows(np.array([0, 1])) == pytest.approx((2 / 3 + 0) / 2)  # b is named, and never right
+    assert accuracy(["a", "b"], ["a", "a"]).on_rows(np.array([0, 0, 1, 0])) == 0.75
 
 
 def test_all_right_and_all_wrong() -> None:

@@ -62,8 +62,8 @@ def test_entity_f1_as_in_seqevals_documentation() -> None:
     found = [["O", "O", "B-MISC", "I-MISC", "I-MISC", "I-MISC", "O"], ["B-PER", "I-PER", "O"]]
     score = entity_f1(gold, found)
     assert score.value == 0.5
-    assert score.each.tolist() == [0, 1]
-    assert score.of(np.array([1, 1])) == 1
+    assert score.per_example.tolist() == [0, 1]
+    assert score.on_rows(np.array([1, 1])) == 1
     assert tag_accuracy(gold, found).value == 0.8
 
 
@@ -86,7 +86,7 @@ def test_wrong_type_or_border_is_not_found() -> None:
 
 def test_a_word_is_an_example_of_its_sentence() -> None:
     score = tag_accuracy([["N", "V"], ["N", "V", "D", "N"]], [["N", "N"], ["N", "V", "D", "N"]])
-    assert score.each.tolist() == [0.5, 1]
+    assert score.per_example.tolist() == [0.5, 1]
     assert score.value == pytest.approx(5 / 6)
 
 
@@ -98,9 +98,9 @@ def test_macro_f1_is_that_of_all_words(drawn) -> None:
     score = tag_macro_f1(gold, found)
     for rows in (range(len(gold)), (0, 0), (len(gold) - 1,)):
         sides = [[tag for row in rows for tag in side[row]] for side in (gold, found)]
-        assert score.of(np.array(rows)) == pytest.approx(macro_f1(*sides).value if sides[0] else 1)
+        assert score.on_rows(np.array(rows)) == pytest.approx(macro_f1(*sides).value if sides[0] else 1)
     right = [[a == b for a, b in zip(*pair, strict=True)] for pair in zip(gold, found, strict=True)]
-    assert score.each == pytest.approx([np.mean(words or [0]) for words in right])
+    assert score.per_example == pytest.approx([np.mean(words or [0]) for words in right])
 
 
 def test_which_tags_mark_entities() -> None:

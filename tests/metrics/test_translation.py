@@ -59,19 +59,21 @@ def test_the_command_lines_figures(tmp_path) -> None:
 def test_a_selection_scores_as_a_corpus(score, peer, longest) -> None:
     references, outputs = pairs(80, longest)
     ours = score(references, outputs)
-    assert ours.of(np.arange(80)) == pytest.approx(ours.value, abs=1e-9)
+    assert ours.on_rows(np.arange(80)) == pytest.approx(ours.value, abs=1e-9)
     generator = np.random.default_rng(0)
     for size in (1, 2, 5, 80, 200):
         rows = generator.integers(80, size=size)
         chosen = [outputs[row] for row in rows], [[references[row] for row in rows]]
-        assert ours.of(rows) == pytest.approx(peer().corpus_score(*chosen).score, abs=1e-9)
+        assert ours.on_rows(rows) == pytest.approx(peer().corpus_score(*chosen).score, abs=1e-9)
 
 
 @metrics
 def test_each_sentence_alone(score, peer) -> None:
     references, outputs = pairs(40, 9)
     single = {"effective_order": True} if peer is BLEU else {}
-    for one, output, reference in zip(score(references, outputs).each, outputs, references, strict=True):
+    for one, output, reference in zip(
+        score(references, outputs).per_example, outputs, references, strict=True
+    ):
         assert one == peer(**single).sentence_score(output, [reference]).score
 
 
@@ -79,7 +81,7 @@ def test_each_sentence_alone(score, peer) -> None:
 def test_identical_is_100_and_nothing_is_0(score, peer) -> None:
     references = ["The small cat sat on a mat.", "Größe 3.5 isn't very small"]
     assert score(references, references).value == pytest.approx(100)
-    assert score(references, references).each == pytest.approx([100, 100])
+    assert score(references, references).per_example == pytest.approx([100, 100])
     assert score(references, ["", ""]).value == 0
     assert score(["", ""], ["", ""]).value == 0
 

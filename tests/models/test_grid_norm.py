@@ -64,5 +64,5 @@ def test_a_map_of_one_place_has_no_variance():
 
 @pytest.mark.parametrize("network", ["vgg-11", "convnext-t", "vit-ti", "lenet-5", "hog"])
 def test_networks_without_batch_norms_say_so(network):
-    with pytest.raises(ConfigError, match=rf"normalization=group: {network} has no batch norms"):
+    with pytest.raises(ConfigError, match=rf"network_norm=group: {network} has no batch norms"):
         image_encoder(network, 3, "small", normalization="group", size=32)

@@ -45,7 +45,13 @@ class Given(nn.Module):
 def model() -> EncoderWithHead:
     torch.manual_seed(0)
     config = ModelConfig.model_validate(
-        {"mixers": "attentive", "layers": LAYERS, "width": 6, "embedding": 3, "attentive": {"look": "hard"}}
+        {
+            "mixers": "attention-rnn",
+            "layers": LAYERS,
+            "width": 6,
+            "embedding_width": 3,
+            "attention_rnn": {"hard": True},
+        }
     )
     encoded = EncoderWithHead(Given(), decoder(config, SpecialTokens(WORDS).vocab_size, 8, M))
     filled(encoded, 1.2)
@@ -113,7 +119,9 @@ def test_the_estimate_is_right_on_average(model: EncoderWithHead) -> None:
 def test_the_two_draws_of_a_row_are_compared(model: EncoderWithHead, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, task, followed = 5, task_of(model.train()), []
     follow = task.teacher_forcing
-    monkeypatch.setattr(task, "follow", lambda *given: followed.append(follow(*given)) or followed[0])
+    monkeypatch.setattr(
+        task, "teacher_forcing", lambda *given: followed.append(follow(*given)) or followed[0]
+    )
     batch = batch_of(rows)
     result, _ = task(batch, None)
     features, state, _ = followed[0]
@@ -150,7 +158,7 @@ def test_nothing_is_drawn_where_it_is_measured(model: EncoderWithHead) -> None:
     results = [task(batch_of(4), None)[0] for _ in range(2)]
     assert results[0].metrics == results[1].metrics
     assert results[0].terms.keys() == {"loss"}
-    assert [len(one[0].tokens) > 0 for one in task.write(batch_of(2), beam=3)] == [True, True]
+    assert [len(one[0].tokens) > 0 for one in task.beam_decode(batch_of(2), beam=3)] == [True, True]
 
 
 def test_padding_draws_nothing(model: EncoderWithHead) -> None:
@@ -164,8 +172,8 @@ def test_padding_draws_nothing(model: EncoderWithHead) -> None:
     assert (float(log_chance[1]), float(entropy[1])) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("score", ["first", "summary"])
+@pytest.mark.parametrize("score", ["initial-state", "every-step"])
 def test_what_is_refused(score: str) -> None:
-    with pytest.raises((ConfigError, ValueError), match=f"look=hard needs scores .* score={score}"):
-        Config.model_validate({"model": {"attentive": {"look": "hard", "score": score}}})
+    with pytest.raises((ConfigError, ValueError), match=f"hard=true needs scores .* score={score}"):
+        Config.model_validate({"model": {"attention_rnn": {"hard": True, "score": score}}})
     assert "drawn" in AttentionRNN("gru", 3, 4, 4, "dot", hard=True).shapes

@@ -26,7 +26,9 @@ def task(mixer: torch.nn.Module | None = None, **settings) -> LanguageModelObjec
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.uniform_(-0.8, 0.8)
-    return LanguageModelObjective(model, CharacterTokenizer(TEXT), settings.pop("carry", False), **settings)
+    return LanguageModelObjective(
+        model, CharacterTokenizer(TEXT), settings.pop("carry_state", False), **settings
+    )
 
 
 def tokens(lengths: list[int] | None = None) -> TokenBatch:
@@ -55,8 +57,8 @@ def close(a: Tensor, b: Tensor) -> None:
     ("settings", "where", "rows"),
     [
         ({}, "all", False),
-        ({"loss": "sum"}, "all", True),
-        ({"positions": "last"}, "last", True),
+        ({"reduction": "sum"}, "all", True),
+        ({"loss_positions": "last"}, "last", True),
     ],
 )
 def test_loss(lengths, settings, where, rows):
@@ -85,7 +87,7 @@ def test_bits_per_character():
 
 def test_carry():
     """Two chunks with the state carried equal one; the start has the gradient of a learned state."""
-    found, batch = task(Recurrent(LSTM(D, D), learned_start=True), carry=True), tokens()
+    found, batch = task(Recurrent(LSTM(D, D), learned_start=True), carry_state=True), tokens()
     whole, _ = found(batch, found.start(batch))
     state, total = found.start(batch), torch.zeros((), dtype=torch.float64)
     for part in (slice(0, 2), slice(2, T)):
@@ -101,5 +103,5 @@ def test_carry():
 
 def test_attention_without_a_window_is_not_carried():
     with pytest.raises(UserError, match=r"data\.order=windows"):
-        task(SelfAttention(D, 2), carry=True)
-    task(SelfAttention(D, 2, window=3, rotary=True), carry=True)
+        task(SelfAttention(D, 2), carry_state=True)
+    task(SelfAttention(D, 2, window=3, rotary=True), carry_state=True)

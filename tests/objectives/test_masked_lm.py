@@ -126,7 +126,7 @@ def test_held_out_text_is_whole_and_the_same_each_time() -> None:
 
 
 def test_no_room() -> None:
-    with pytest.raises(UserError, match=r"data\.context=2 leaves no room"):
+    with pytest.raises(UserError, match=r"data\.context_length=2 leaves no room"):
         MaskedBatches.for_training(text(), 4, 2, seed=0)
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from foveal.tasks.vqa.objective import VQAMultipleChoiceTask, VQATask
 
 from foveal.config import OptimizerConfig
 from foveal.data.core.batching import ExampleBatch
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.objective import NavigationObjective
 from foveal.tasks.vqa.answer_formats import IGNORE_INDEX, VQAClassificationProcessor
+from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
 from foveal.tasks.vqa.vqa_examples import VQAProcessor
 from foveal.training.optim import Optimizer
 from foveal.training.step import StepResult, train_step
@@ -27,14 +27,14 @@ def trained(objective: Any, batches: Sequence[ExampleBatch]) -> StepResult:
     carries, optimizer = [None] * len(batches), Optimizer(objective.model, SGD)
     done, _ = train_step(objective.model, objective, optimizer, batches, carries, lr=0.5, seed=(0,))
     assert done.first_nonfinite is None
-    assert done.norm > 1e-3
+    assert done.gradient_norm > 1e-3
     return done
 
 
 def check_same(tasks: Sequence[Any], parts: Sequence[ExampleBatch], whole: ExampleBatch) -> StepResult:
     """Two equal tasks, one trained on the parts and one on the whole."""
     few, one = trained(tasks[0], parts), trained(tasks[1], [whole])
-    assert (few.loss, few.norm) == pytest.approx((one.loss, one.norm), abs=1e-10)
+    assert (few.loss, few.gradient_norm) == pytest.approx((one.loss, one.gradient_norm), abs=1e-10)
     assert few.metrics == pytest.approx(one.metrics, abs=1e-10)
     for first, second in zip(*(task.model.parameters() for task in tasks), strict=True):
         torch.testing.assert_close(first, second, rtol=0, atol=1e-10)
@@ -52,27 +52,27 @@ def test_walks_on_maps_of_several_sizes() -> None:
     check_same(tasks, [batch_of(part) for part in parts], batch_of(whole))
 
 
-def rows_of(data_paths: ExampleBatch, rows: list[int]) -> ExampleBatch:
+def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:
     """These rows alone, without the images and the padding that only others need."""
     which = torch.tensor(rows)
-    lengths = {name: held if name == "choice" else held[which] for name, held in data_paths.lengths.items()}
-    images, of = data_paths.columns["source_of"][which].unique(return_inverse=True)
+    lengths = {name: held if name == "choice" else held[which] for name, held in given.lengths.items()}
+    images, of = given.columns["source_of"][which].unique(return_inverse=True)
     columns = {
-        "source": data_paths.columns["source"][images],
+        "source": given.columns["source"][images],
         "source_of": of,
-        "choice": data_paths.columns["choice"],
+        "choice": given.columns["choice"],
     }
-    columns["label"] = data_paths.columns["label"][which]
+    columns["label"] = given.columns["label"][which]
     for name in ("question", "history", "choices"):
-        columns[name] = data_paths.columns[name][which, : int(lengths[name].max())]
+        columns[name] = given.columns[name][which, : int(lengths[name].max())]
     return ExampleBatch(which, columns, lengths, len(rows))
 
 
-@pytest.mark.parametrize("name", ["answer", "choose"])
+@pytest.mark.parametrize("name", ["vqa", "vqa-multiple-choice"])
 def test_questions_of_which_one_has_an_answer_that_is_not_known(name: str) -> None:
     """It has no loss, and does not count among those over which the mean is taken."""
-    kind: Any = VQATask() if name == "answer" else VQAMultipleChoiceTask()
-    inputs = VQAClassificationProcessor(*SEEN, ("x", "y", "z")) if name == "answer" else VQAProcessor(*SEEN)
+    kind: Any = VQATask() if name == "vqa" else VQAMultipleChoiceTask()
+    inputs = VQAClassificationProcessor(*SEEN, ("x", "y", "z")) if name == "vqa" else VQAProcessor(*SEEN)
     settings, whole = config(name), batch()
     whole.columns["label"][0] = IGNORE_INDEX
     tasks = [kind.objective(settings, drawn(kind.model(settings, inputs)), inputs) for _ in range(3)]

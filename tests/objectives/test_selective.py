@@ -25,7 +25,7 @@ def sources(count: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
 def test_the_hardest_for_the_proxy_are_learned_by_both(task):
     source, label = sources()
     told = torch.randn(7, 2)
-    given = batch(source, label=label, other=label.flip(0), select_fraction=told[:, 0].sigmoid())
+    given = batch(source, label=label, other=label.flip(0), share=told[:, 0].sigmoid())
     result, _ = task(given, None)
     nats = task.proxy.per_example_loss(given).detach()
     hardest = nats.argsort(descending=True)[:4]  # half of seven, rounded

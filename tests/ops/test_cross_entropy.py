@@ -23,11 +23,11 @@ def run(leaves, targets, label_smoothing):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Pieces of 3 rows, for few outcomes too."""
-    monkeypatch.setattr(module, "FEW", 0)
-    monkeypatch.setattr(module, "PIECE", 150)
+    monkeypatch.setattr(module, "MIN_CHUNKED_CLASSES", 0)
+    monkeypatch.setattr(module, "LOGITS_PER_CHUNK", 150)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("path", ["pieces", "reference"])
 def test_equals_torchs(path, bias, label_smoothing, small_pieces):

@@ -25,7 +25,7 @@ def rounds_by_definition(points: Tensor, centers: Tensor, rounds: int) -> Tensor
 
 def test_rounds(points, monkeypatch):
     start = points[:7] * torch.tensor([1.0, 1, 1, 1, 1, 1, 100])[:, None]  # the last has no point
-    monkeypatch.setattr(module, "scattered", lambda points, count: start.clone())
+    monkeypatch.setattr(module, "kmeans_plus_plus", lambda points, count: start.clone())
     found = kmeans(points, 7, rounds=4)
     torch.testing.assert_close(found, rounds_by_definition(points, start, 4))
     assert torch.equal(found[6], start[6])
@@ -34,14 +34,14 @@ def test_rounds(points, monkeypatch):
 def test_as_scikit_learn(points, monkeypatch):
     cluster = pytest.importorskip("sklearn.cluster")
     start = points[:6].clone()
-    monkeypatch.setattr(module, "scattered", lambda points, count: start)
+    monkeypatch.setattr(module, "kmeans_plus_plus", lambda points, count: start)
     theirs = cluster.KMeans(6, init=start.numpy(), n_init=1, max_iter=100, tol=0).fit(points.numpy())
     torch.testing.assert_close(kmeans(points, 6, 100), torch.from_numpy(theirs.cluster_centers_))
 
 
 def test_many_points_are_looked_up_piece_by_piece(points, monkeypatch):
     whole = nearest_center(points, points[:9])
-    monkeypatch.setattr(module, "PIECE", 70)
+    monkeypatch.setattr(module, "POINTS_PER_CHUNK", 70)
     assert torch.equal(nearest_center(points, points[:9]), whole)
 
 

@@ -41,23 +41,27 @@ def filters(taps: int) -> Callable[[int, int, int], list[tuple[int, ...]]]:
 CASES = {
     **{
         f"depthwise-{taps}": Case(
-            depthwise_conv1d.depthwise_conv1d_silu, convolution, filters(taps), depthwise_conv1d, "depthwise"
+            depthwise_conv1d.depthwise_conv1d_silu,
+            convolution,
+            filters(taps),
+            depthwise_conv1d,
+            "depthwise_conv1d",
         )
         for taps in (1, K, 9)
     },
-    "time_steps": Case(
+    "mamba_delta": Case(
         mamba_delta.mamba_delta,
         lambda x, bias: torch.log1p(torch.exp(x + bias)),
         lambda B, T, D: [(B, T, D), (D,)],
         mamba_delta,
-        "time_steps",
+        "mamba_delta",
     ),
-    "gate": Case(
+    "mamba_gate": Case(
         mamba_gate.mamba_gate,
         lambda y, u, skip, z: (y + skip * u) * z * torch.sigmoid(z),
         lambda B, T, D: [(B, T, D), (B, T, D), (D,), (B, T, D)],
         mamba_gate,
-        "gate",
+        "mamba_gate",
     ),
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
@@ -104,7 +108,7 @@ def test_other_paths_equal_torch(case, path):
     with path(), record_paths() as ran:
         close(everything(case.ours, inputs), everything(case.torchs, inputs), 1e-12)
         assert gradcheck(case.ours, inputs)
-    assert ran[0] in (f"{case.path}:reference", "depthwise:in_place")
+    assert ran[0] in (f"{case.path}:reference", "depthwise_conv1d:in_place")
 
 
 @every_case
@@ -147,7 +151,7 @@ def test_going_back_twice(case):
 def test_lower_precision_of_what_products_give(case):
     """Under bfloat16 a product's result is widened: the same as float32's numbers."""
     inputs = drawn(case, 2, 20, 32)
-    position = 3 if case.path == "gate" else 0
+    position = 3 if case.path == "mamba_gate" else 0
     low = [part.bfloat16() if i == position else part for i, part in enumerate(inputs)]
     with record_paths() as ran:
         found = case.ours(*low)
@@ -184,7 +188,7 @@ def test_where_kernels_are_off(case, monkeypatch):
     with record_paths() as ran:
         found = everything(case.ours, inputs)
     launch._address.cache_clear()
-    assert ran in ([f"{case.path}:reference"], ["depthwise:in_place"])
+    assert ran in ([f"{case.path}:reference"], ["depthwise_conv1d:in_place"])
     close(found, expected)
 
 
@@ -193,7 +197,12 @@ def test_paths_of_the_layer(T, elements):
     """For one step torch's few operations are faster than a call of the kernel."""
     with record_paths() as ran:
         Mamba(16)(torch.randn(2, T, 16))
-    assert ran == ["depthwise:kernel", f"time_steps:{elements}", "selective_scan:kernel", f"gate:{elements}"]
+    assert ran == [
+        "depthwise_conv1d:kernel",
+        f"mamba_delta:{elements}",
+        "selective_scan:kernel",
+        f"mamba_gate:{elements}",
+    ]
 
 
 def test_one_step_of_the_convolution():

@@ -19,7 +19,7 @@ def failing(*given, **more):
     raise OSError(28, "No space left on device")
 
 
-def test_replace_file(tmp_path):
+def test_atomic_write(tmp_path):
     path = tmp_path / "plan.json"
     atomic_write(path, b"old")
     atomic_write(path, b"new")
@@ -52,13 +52,13 @@ def test_writes_in_pieces(tmp_path, monkeypatch):
     assert (tmp_path / "weights").read_bytes() == b"0123456789"
 
 
-def test_write_new_leaves_nothing_of_a_longer_file(tmp_path):
+def test_write_synced_leaves_nothing_of_a_longer_file(tmp_path):
     write_synced(tmp_path / "a", b"long content")
     write_synced(tmp_path / "a", b"short")
     assert (tmp_path / "a").read_bytes() == b"short"
 
 
-def test_new_folder_appears_whole(tmp_path):
+def test_atomic_folder_appears_whole(tmp_path):
     path = tmp_path / "step-10"
     with atomic_folder(path) as folder:
         (folder / "deep").mkdir()
@@ -69,7 +69,7 @@ def test_new_folder_appears_whole(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_new_folder_leaves_nothing_after_a_failure(tmp_path, error):
+def test_atomic_folder_leaves_nothing_after_a_failure(tmp_path, error):
     def fill():
         with atomic_folder(tmp_path / "step-10") as folder:
             write_synced(folder / "weights", b"w")
@@ -80,7 +80,7 @@ def test_new_folder_leaves_nothing_after_a_failure(tmp_path, error):
     assert names(tmp_path) == []
 
 
-def test_new_folder_on_a_full_disk(tmp_path, monkeypatch):
+def test_atomic_folder_on_a_full_disk(tmp_path, monkeypatch):
     def fill():
         with atomic_folder(tmp_path / "step-10") as folder, monkeypatch.context() as broken:
             broken.setattr(os, "write", failing)
@@ -91,7 +91,7 @@ def test_new_folder_on_a_full_disk(tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
-def test_new_folder_is_never_put_over_another(tmp_path):
+def test_atomic_folder_is_never_put_over_another(tmp_path):
     path = tmp_path / "step-10"
     with atomic_folder(path) as folder:
         write_synced(folder / "weights", b"first")
@@ -106,7 +106,7 @@ def test_new_folder_is_never_put_over_another(tmp_path):
     assert names(tmp_path) == ["step-10"]
 
 
-def test_new_folder_clears_what_a_killed_run_left(tmp_path):
+def test_atomic_folder_clears_what_a_killed_run_left(tmp_path):
     (tmp_path / ".step-10.part").mkdir()
     (tmp_path / ".step-10.part" / "half").write_bytes(b"?")
     with atomic_folder(tmp_path / "step-10") as folder:
@@ -130,7 +130,7 @@ def test_order_of_the_calls(tmp_path, monkeypatch):
     assert calls == ["fsync", "fsync", "rename", "fsync"]
 
 
-def test_digest(tmp_path):
+def test_file_sha256(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     assert file_sha256(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 

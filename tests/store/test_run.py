@@ -22,8 +22,8 @@ def test_reads_back_what_was_written(run: Run) -> None:
     again = open_run(run.path)
     assert again == run
     assert again.config == toy_config()
-    assert again.metadata["data"] == {"characters": 100}
-    assert again.metadata.keys() == {"format", "foveal", "torch", "threads", "files", "data"}
+    assert again.manifest["data"] == {"characters": 100}
+    assert again.manifest.keys() == {"format", "foveal", "torch", "threads", "files", "data"}
     assert (again.processor_folder / "text" / "tokenizer.json").read_bytes() == b'{"kind": "character"}'
     assert again.fingerprint == run.fingerprint
 
@@ -67,7 +67,7 @@ def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.Mon
         if len(written) == 3:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(durable, "write_new", full)
+    monkeypatch.setattr(durable, "write_synced", full)
     with pytest.raises(RunFailed, match="No space left"):
         new_run(tmp_path / "runs" / "one", toy_config())
     assert list((tmp_path / "runs").iterdir()) == []

@@ -158,7 +158,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
                 recorder = record(patch, fail_at or None)
                 for log in (trainer.state.metrics, trainer.state.samples):
                     recorder._paths[log._descriptor] = str(log.path)
-                trainer.state.counters.evaluated = trainer.state.counters.previewed = 0
+                trainer.state.counters.last_eval_step = trainer.state.counters.last_preview_step = 0
                 try:
                     trainer._look(SignalHandler())
                     trainer.save()

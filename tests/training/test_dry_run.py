@@ -9,15 +9,15 @@ from foveal.config import from_tables
 from foveal.training.dry_run import dry_run
 from foveal.training.optim import Optimizer
 from tests.training.test_optim import NAMES
-from tests.training.toy import ToyBatches, ToyModel, ToyTask
+from tests.training.toy import ToyBatches, ToyModel, ToyObjective
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_weights_stay_bit_for_bit(name: str) -> None:
     model = ToyModel()
     before = {key: weight.clone() for key, weight in model.state_dict().items()}
-    config = from_tables({"optimizer": {"name": name, "rate": 0.5, "weight_decay": 0.1}})
-    first = dry_run(model, ToyTask(model), ToyBatches().batch(0, 0), config)
+    config = from_tables({"optimizer": {"name": name, "lr": 0.5, "weight_decay": 0.1}})
+    first = dry_run(model, ToyObjective(model), ToyBatches().batch(0, 0), config)
     assert first.seconds > 0
     assert first.update_seconds > 0
     for key, weight in model.state_dict().items():  # the norm's running statistics too
@@ -27,7 +27,7 @@ def test_the_weights_stay_bit_for_bit(name: str) -> None:
 
 def test_the_loss_is_the_first_and_the_update_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch, config = ToyModel(dropout=0.0, norm=False), ToyBatches().batch(0, 0), from_tables({})
-    task, step = ToyTask(model), Optimizer.step
+    task, step = ToyObjective(model), Optimizer.step
 
     def slow(self: Optimizer, lr: float, norm: float) -> None:
         time.sleep(0.05)

@@ -78,7 +78,7 @@ def test_of_a_stack_over_texts() -> None:
 @pytest.mark.parametrize("what", ["below-last-block", "encoder"])
 def test_of_what_reads_questions_too_the_images_network_alone(what: FreezeName) -> None:
     """A run of images lends nothing else: what reads the questions is new, and is to be trained."""
-    made = of_preset("answer")
+    made = of_preset("vqa")
     freeze(made, what)
     frozen = {name for name, weight in made.named_parameters() if not weight.requires_grad}
     image = {name for name, _ in made.named_parameters() if name.startswith("encoder.parts.source.")}

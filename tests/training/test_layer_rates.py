@@ -56,7 +56,7 @@ def test_what_sees_images_has_depths_too() -> None:
     for name, depth in found.items():
         assert depth == (0 if name.startswith("head.") else 10 - int(name.split(".")[2])), name
     settings = {"mixers": "attention", "layers": 3, "width": D, "positions": {"kind": "learned"}}
-    sizes = EncoderConfig.model_validate({"kind": "patches", **settings, "summary": "class"})
+    sizes = EncoderConfig.model_validate({"kind": "patches", **settings, "pooling": "cls"})
     patches = EncoderWithHead(patch_encoder(sizes, 3, 8), ClassificationHead(D, 2))
     found = layer_depths([name for name, _ in patches.named_parameters()])
     for name, depth in found.items():
@@ -66,18 +66,18 @@ def test_what_sees_images_has_depths_too() -> None:
 
 def of_preset(name: str) -> nn.Module:
     config = load_config(name, [])
-    return task_of(config).outline(config)
+    return task_of(config).model_of_default_size(config)
 
 
 def test_readers_are_below_the_stack_that_they_feed() -> None:
     """Two joint blocks over a network of ten and a stack of one; two over time over a network of two."""
     blocks = {
-        "answer": {"encoder.stack": 2, "encoder.parts.source": 2 + 10, "encoder.parts.question.stack": 2 + 1},
-        "frames": {"encoder.stack": 2, "encoder.network": 2 + 2},
+        "vqa": {"encoder.stack": 2, "encoder.parts.source": 2 + 10, "encoder.parts.question.stack": 2 + 1},
+        "frame-tagging": {"encoder.stack": 2, "encoder.network": 2 + 2},
     }
     before = {
-        "answer": {"encoder.maps": 3, "encoder.stack.positioned": 3, "encoder.parts.question.embedding": 4},
-        "frames": {"encoder.projection": 3},
+        "vqa": {"encoder.maps": 3, "encoder.stack.positioned": 3, "encoder.parts.question.embedding": 4},
+        "frame-tagging": {"encoder.projection": 3},
     }
     for preset, highest in blocks.items():
         found = layer_depths([name for name, _ in of_preset(preset).named_parameters()])

@@ -93,7 +93,7 @@ def test_equals_the_equation(name: str) -> None:
 
 def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch's is in bfloat16 everywhere."""
-    monkeypatch.setattr("foveal.training.muon.fast_bfloat16", lambda device: True)
+    monkeypatch.setattr("foveal.training.muon.has_fast_bfloat16", lambda device: True)
     ours, theirs = Net(), Net()
     run_ours(ours, config("muon"))
     muon = torch.optim.Muon(
@@ -113,7 +113,7 @@ def test_muon_is_torchs_on_hidden_matrices_and_adamw_elsewhere(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (8, 3), (3, 8)], ids=str)
-@pytest.mark.parametrize("low", [False, True])
+@pytest.mark.parametrize("low_precision", [False, True])
 def test_muon_brings_singular_values_near_one(shape: tuple[int, int], low_precision: bool) -> None:
     x = torch.randn(shape) * 1e3
     before, after = torch.linalg.svd(x, full_matrices=False), orthogonalize(x, low_precision).float()
@@ -224,11 +224,11 @@ def test_state_goes_through_named_tensors(name: str) -> None:
     five(first, before, range(5))
     second.load_state_dict(first.state_dict())
     after = Optimizer(second, config(name))
-    after.load_state({key: value.clone() for key, value in before.state().items()}, "optimizer")
+    after.load_state_dict({key: value.clone() for key, value in before.state_dict().items()}, "optimizer")
     five(second, after, range(5, STEPS))
     for weight, wanted in zip(second.parameters(), whole.parameters(), strict=True):
         assert torch.equal(weight, wanted)
-    saved, wanted_state = after.state(), optimizer.state()
+    saved, wanted_state = after.state_dict(), optimizer.state_dict()
     assert saved.keys() == wanted_state.keys()
     assert all(torch.equal(saved[key], wanted_state[key]) for key in saved)
 
@@ -237,4 +237,4 @@ def test_state_that_does_not_fit_is_refused() -> None:
     optimizer = run_ours(Net(), config("adamw"))
     for key, value in (("hidden/exp_avg", torch.zeros(2, 2)), ("elsewhere/exp_avg", torch.zeros(4, 3))):
         with pytest.raises(UserError, match="does not fit"):
-            optimizer.load_state(optimizer.state() | {key: value}, "optimizer.safetensors")
+            optimizer.load_state_dict(optimizer.state_dict() | {key: value}, "optimizer.safetensors")

@@ -203,7 +203,7 @@ def test_the_shortest_cycles_are_defined(total: int) -> None:
 
 
 def test_a_run_is_trained_at_these_rates(tmp_path: Path) -> None:
-    config = toy_config(schedule={"name": "one-cycle", "decay_start": 0.5, "final": 0.1})
+    config = toy_config(schedule={"name": "one-cycle", "decay_start": 0.5, "final_lr_fraction": 0.1})
     done = train(tmp_path / "run", config)
     plan = done.state.plan
     expected = [lr_at(step, plan, config.schedule, config.optimizer.lr) for step in range(12)]

@@ -1,6 +1,5 @@
 """A killed and resumed run ends bit for bit like one that was not; every part of the state counts."""
 
-import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -16,7 +15,8 @@ from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.state import pack, unpack
 from foveal.store import checkpoint, durable
-from foveal.store.sealed import open_json, open_tensors, seal_json, seal_tensors
+from foveal.store.sealed import dataclass_to_dict, open_json, open_tensors, seal_json, seal_tensors
+from foveal.store.snapshot import TrainingCounters
 from foveal.training import trainer
 from foveal.training.trainer import Trainer
 from tests.training.same import differences, fingerprint
@@ -49,7 +49,7 @@ def resumed(path: Path, config: Config, kills: list[int], **options: Any) -> Tra
 
 def settings(every_step: bool, **training: Any) -> Config:
     seconds = 1e-9 if every_step else 1e9
-    return toy_config(training={"checkpoint_seconds": seconds, "accumulate": 2, **training})
+    return toy_config(training={"checkpoint_seconds": seconds, "grad_accumulation": 2, **training})
 
 
 def test_resume_at_every_step_over_two_epochs(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_moments_of_checkpoints_change_nothing(tmp_path: Path) -> None:
     often = fingerprint(train(tmp_path / "often", settings(True)))
     never = fingerprint(train(tmp_path / "never", settings(False)))
     different = differences(often, never)
-    assert different == ["state"], "only the identity of the run, whose config differs, may"
+    assert different == ["state"], "only the fingerprint of the run, whose config differs, may"
     often["state"].pop("run")
     never["state"].pop("run")
     assert often["state"] == never["state"]
@@ -101,7 +101,7 @@ def test_killed_before_the_first_checkpoint_it_begins_again_with_its_plan(tmp_pa
 @pytest.mark.parametrize("name", ["sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon"])
 def test_every_optimizer_resumes(tmp_path: Path, name: str) -> None:
     config = toy_config(
-        optimizer={"name": name, "rate": 0.01}, training={"checkpoint_seconds": 1e-9, "budget": "6steps"}
+        optimizer={"name": name, "lr": 0.01}, training={"checkpoint_seconds": 1e-9, "budget": "6steps"}
     )
     whole = fingerprint(train(tmp_path / "whole", config))
     assert differences(fingerprint(resumed(tmp_path / "killed", config, [4])), whole) == []
@@ -109,7 +109,7 @@ def test_every_optimizer_resumes(tmp_path: Path, name: str) -> None:
 
 def test_bfloat16_resumes(tmp_path: Path) -> None:
     config = toy_config(
-        training={"checkpoint_seconds": 1e-9, "budget": "6steps", "precision": "bfloat16", "average": 0.0}
+        training={"checkpoint_seconds": 1e-9, "budget": "6steps", "precision": "bfloat16", "ema_decay": 0.0}
     )
     whole = fingerprint(train(tmp_path / "whole", config))
     assert differences(fingerprint(resumed(tmp_path / "killed", config, [4])), whole) == []
@@ -145,7 +145,7 @@ def test_a_time_budget_is_repeated_given_its_plan(
     tick(0.125)
     first = train(tmp_path / "whole", config)
     plan = first.reporter.plans[0]
-    assert (plan.decided, plan.decay_start, plan.total_steps) == (15, 15, 30)
+    assert (plan.decided_at, plan.decay_start, plan.total_steps) == (15, 15, 30)
     assert first.reporter.begun[0][1] is None
 
     path = tmp_path / "killed"
@@ -185,7 +185,7 @@ def test_the_plan_is_durable_before_the_first_step_that_depends_on_it(
         real(target, content)
         synced.append(target.name)
 
-    monkeypatch.setattr(durable, "replace_file", recorded)
+    monkeypatch.setattr(durable, "atomic_write", recorded)
     with pytest.raises(Killed):
         train(path, settings(False), hook=kill_in(1))
     assert synced == ["plan.json"]
@@ -235,7 +235,7 @@ def parts(files: dict[str, bytes]) -> dict[str, Edit]:
     state = open_json(files["state.json"], "state.json")
     for key in state:
         found[f"{key} missing"] = edit_state(lambda s, key=key: s.pop(key))  # type: ignore[misc]
-    defaults = dataclasses.asdict(type(toy_progress())())
+    defaults = dataclass_to_dict(TrainingCounters())
     for key, value in state["progress"].items():
         found[f"progress.{key} missing"] = edit_state(lambda s, key=key: s["progress"].pop(key))  # type: ignore[misc]
         if key not in ("seconds", "finished"):
@@ -259,17 +259,11 @@ def parts(files: dict[str, bytes]) -> dict[str, Edit]:
     return found
 
 
-def toy_progress() -> Any:
-    from foveal.store.snapshot import TrainingCounters
-
-    return TrainingCounters()
-
-
 def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> None:
-    """The checkpoint of step 10: a refused step and stale evaluations behind it, an early stop ahead."""
+    """The checkpoint of step 10: a skipped step and evaluations without improvement behind it, an early stop ahead."""
     config = toy_config(
-        optimizer={"rate": 0.3, "weight_decay": 0.1},
-        training={"budget": "60steps", "evaluate_every": 2, "patience": 5, "average": 0.5},
+        optimizer={"lr": 0.3, "weight_decay": 0.1},
+        training={"budget": "60steps", "evaluate_every": 2, "patience": 5, "ema_decay": 0.5},
     )
 
     def scenario(path: Path, until: int | None = None) -> Trainer:

@@ -14,14 +14,14 @@ from foveal.core.runtime import seed_everything
 from foveal.core.signals import SignalHandler
 from foveal.training.optim import Optimizer
 from foveal.training.step import detach_carry, starting_carry, train_step
-from tests.training.toy import D, ToyBatch, ToyBatches, ToyModel, ToyTask, V, toy_config, toy_trainer
+from tests.training.toy import D, ToyBatch, ToyBatches, ToyModel, ToyObjective, V, toy_config, toy_trainer
 
 SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 
 
 def together(parts: list[ToyBatch]) -> ToyBatch:
-    fresh = None if parts[0].stream_starts is None else torch.cat([part.stream_starts for part in parts])  # type: ignore[misc]
-    return ToyBatch(torch.cat([p.inputs for p in parts]), torch.cat([p.targets for p in parts]), fresh)
+    starts = None if parts[0].stream_starts is None else torch.cat([part.stream_starts for part in parts])  # type: ignore[misc]
+    return ToyBatch(torch.cat([p.inputs for p in parts]), torch.cat([p.targets for p in parts]), starts)
 
 
 @pytest.mark.parametrize("slots", [2, 3])
@@ -29,7 +29,7 @@ def test_micro_batches_equal_one_big_batch(slots: int) -> None:
     """Five steps with carried state and terms of different weights, to 1e-10 in float64."""
     stream = ToyBatches(slots=slots, length=3)
     nets = [ToyModel(dropout=0.0, norm=False, dtype=torch.float64) for _ in range(2)]
-    tasks, optimizers = [ToyTask(net) for net in nets], [Optimizer(net, SGD) for net in nets]
+    tasks, optimizers = [ToyObjective(net) for net in nets], [Optimizer(net, SGD) for net in nets]
     small: list[Any] = [None] * slots
     big: list[Any] = [None]
     for index in range(5):
@@ -40,7 +40,7 @@ def test_micro_batches_equal_one_big_batch(slots: int) -> None:
         )
         assert few.loss == pytest.approx(one.loss, abs=1e-10)
         assert few.metrics["loss"] == pytest.approx(one.metrics["loss"], abs=1e-10)
-        assert few.norm == pytest.approx(one.norm, abs=1e-10)
+        assert few.gradient_norm == pytest.approx(one.gradient_norm, abs=1e-10)
         carried = torch.cat([carry["h"] for carry in small])
         torch.testing.assert_close(carried, big[0]["h"], rtol=0, atol=1e-10)
     for first, second in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
@@ -50,8 +50,10 @@ def test_micro_batches_equal_one_big_batch(slots: int) -> None:
 
 def test_the_trainer_is_bit_equal_to_a_plain_loop(tmp_path: Path) -> None:
     """Dropout, batch norm, carry, two micro-batches, clipping, AdamW, warm-up and decay, averaging."""
-    sections = {"training": {"budget": "11steps", "accumulate": 2, "average": 0.9, "evaluate_every": 3}}
-    trainer = toy_trainer(tmp_path / "run", toy_config(**sections, optimizer={"clip_norm": 0.3, "rate": 0.1}))
+    sections = {
+        "training": {"budget": "11steps", "grad_accumulation": 2, "ema_decay": 0.9, "evaluate_every": 3}
+    }
+    trainer = toy_trainer(tmp_path / "run", toy_config(**sections, optimizer={"clip_norm": 0.3, "lr": 0.1}))
     model = trainer.model
 
     plain = ToyModel()
@@ -116,7 +118,7 @@ def test_a_chunk_of_the_whole_sequence_gives_the_gradient_of_full_bptt(start: st
         nn.init.zeros_(net.first)
     losses, _ = full_loss(net, whole, net.first.expand(2, D))
     expected = torch.autograd.grad(losses, list(net.parameters()))
-    train_step(net, ToyTask(net), Optimizer(net, SGD), [whole], [None], lr=1e-3, seed=())
+    train_step(net, ToyObjective(net), Optimizer(net, SGD), [whole], [None], lr=1e-3, seed=())
     for weight, gradient in zip(net.parameters(), expected, strict=True):
         torch.testing.assert_close(weight.grad, gradient, rtol=1e-12, atol=1e-14)
 
@@ -124,20 +126,20 @@ def test_a_chunk_of_the_whole_sequence_gives_the_gradient_of_full_bptt(start: st
 def test_chunks_cut_the_gradient_but_not_the_state() -> None:
     """Two chunks: the second's loss is that of the whole sequence, its gradient stops at the cut."""
     whole = ToyBatches(rows=2).batch(0, 0)
-    halves = [ToyBatch(whole.inputs[:, cut], whole.targets[:, cut], fresh) for cut, fresh in (
+    halves = [ToyBatch(whole.inputs[:, cut], whole.targets[:, cut], starts) for cut, starts in (
         (slice(0, 2), torch.tensor([True, True])),
         (slice(2, 5), torch.tensor([False, False])),
     )]  # fmt: skip
     net = ToyModel(dropout=0.0, norm=False, dtype=torch.float64)
     optimizer = Optimizer(net, SGD)
     carries: list[Any] = [None]
-    _, carries = train_step(net, ToyTask(net), optimizer, [halves[0]], carries, lr=1e-12, seed=())
+    _, carries = train_step(net, ToyObjective(net), optimizer, [halves[0]], carries, lr=1e-12, seed=())
     assert not carries[0]["h"].requires_grad
     _, middle = full_loss(net, halves[0], net.first.expand(2, D))
     expected = torch.autograd.grad(
         full_loss(net, halves[1], middle.detach())[0], list(net.parameters()), allow_unused=True
     )
-    train_step(net, ToyTask(net), optimizer, [halves[1]], carries, lr=1e-12, seed=())
+    train_step(net, ToyObjective(net), optimizer, [halves[1]], carries, lr=1e-12, seed=())
     for weight, gradient in zip(net.parameters(), expected, strict=True):
         if gradient is None:
             assert weight is net.first
@@ -159,7 +161,7 @@ def full_loss(net: ToyModel, batch: ToyBatch, h: Tensor) -> tuple[Tensor, Tensor
 
 
 def test_rows_that_begin_are_put_back_to_the_start_and_others_go_on() -> None:
-    task = ToyTask(ToyModel())
+    task = ToyObjective(ToyModel())
     carry = {"h": torch.randn(3, D), "seen": 4}
     batch = ToyBatches().batch(0, 0)
     begun = starting_carry(
@@ -203,7 +205,7 @@ class Fault:
         return "loss term size"
 
 
-class SpoiltTask(ToyTask):
+class SpoiltObjective(ToyObjective):
     fault: Fault
 
     def __call__(self, batch: ToyBatch, carry: Any) -> tuple[ObjectiveOutput, Any]:
@@ -214,7 +216,7 @@ class SpoiltTask(ToyTask):
 
 
 def everything(net: ToyModel, optimizer: Optimizer) -> dict[str, Tensor]:
-    state = {f"state/{name}": value for name, value in optimizer.state().items()}
+    state = {f"state/{name}": value for name, value in optimizer.state_dict().items()}
     return {name: value.clone() for name, value in (net.state_dict() | state).items()}
 
 
@@ -224,7 +226,7 @@ def test_a_bad_number_changes_nothing_and_its_place_is_named(place: str, slots: 
     net = ToyModel()
     fault = Fault(net)
     name = getattr(fault, place)()
-    task = SpoiltTask(net) if place == "in_loss" else ToyTask(net)
+    task = SpoiltObjective(net) if place == "in_loss" else ToyObjective(net)
     task.fault = fault  # type: ignore[attr-defined]
     optimizer = Optimizer(net, OptimizerConfig(name="adamw"))
     stream = ToyBatches(slots=slots)
@@ -246,17 +248,17 @@ def test_rows_of_the_carry_that_are_not_finite_begin_again_and_others_stay() -> 
     net = ToyModel(dropout=0.0, norm=False)
     optimizer = Optimizer(net, SGD)
     stream = ToyBatches(length=1000)
-    _, carries = train_step(net, ToyTask(net), optimizer, [stream.batch(0, 0)], [None], lr=0.1, seed=())
+    _, carries = train_step(net, ToyObjective(net), optimizer, [stream.batch(0, 0)], [None], lr=0.1, seed=())
     carries[0]["h"][1] = float("inf")
     second = stream.batch(0, 1)
     _, healthy = net(second.inputs, carries[0]["h"])
     spoilt = {"h": carries[0]["h"].clone(), "seen": 1}
     spoilt["h"][1] = float("nan")
-    done, after = train_step(net, ToyTask(net), optimizer, [second], [spoilt], lr=0.1, seed=())
+    done, after = train_step(net, ToyObjective(net), optimizer, [second], [spoilt], lr=0.1, seed=())
     assert done.first_nonfinite is not None
     assert torch.equal(after[0]["h"][1], net.first)
     torch.testing.assert_close(after[0]["h"][[0, 2]], healthy[[0, 2]])
-    done, _ = train_step(net, ToyTask(net), optimizer, [stream.batch(0, 2)], after, lr=0.1, seed=())
+    done, _ = train_step(net, ToyObjective(net), optimizer, [stream.batch(0, 2)], after, lr=0.1, seed=())
     assert done.first_nonfinite is None, "the run did not recover"
 
 
@@ -265,7 +267,7 @@ def test_a_norm_that_overflows_is_refused() -> None:
     net.input.weight.register_hook(lambda gradient: torch.full_like(gradient, 1e30))
     old = net.input.weight.detach().clone()
     done, _ = train_step(
-        net, ToyTask(net), Optimizer(net, SGD), [ToyBatches().batch(0, 0)], [None], lr=0.1, seed=()
+        net, ToyObjective(net), Optimizer(net, SGD), [ToyBatches().batch(0, 0)], [None], lr=0.1, seed=()
     )
     assert done.first_nonfinite == "the gradient's norm, which overflows"
     assert torch.equal(net.input.weight, old)
@@ -277,7 +279,13 @@ def test_noise_is_a_function_of_the_seed_alone() -> None:
         net = ToyModel(dropout=0.5)
         torch.rand(disturbance)
         done, _ = train_step(
-            net, ToyTask(net), Optimizer(net, SGD), [ToyBatches().batch(0, 0)], [None], lr=0.1, seed=(3, 4)
+            net,
+            ToyObjective(net),
+            Optimizer(net, SGD),
+            [ToyBatches().batch(0, 0)],
+            [None],
+            lr=0.1,
+            seed=(3, 4),
         )
         losses.append(done.loss)
     assert losses[0] == losses[1]

@@ -16,18 +16,20 @@ from foveal.store.sealed import load_weights, open_tensors, unique_state_dict
 from foveal.training.averaging import CheckpointAverage, ExponentialMovingAverage
 from foveal.training.evaluate import evaluate
 from tests.training.same import differences, fingerprint, lines
-from tests.training.toy import ToyBatches, ToyModel, ToyTask, toy_config, toy_trainer, train
+from tests.training.toy import ToyBatches, ToyModel, ToyObjective, toy_config, toy_trainer, train
 
 
 @pytest.mark.parametrize(
-    ("budget", "accumulate", "steps"),
+    ("budget", "grad_accumulation", "steps"),
     [("7steps", 1, 7), ("2epochs", 1, 12), ("2epochs", 3, 12), ("1.5epochs", 1, 9), ("100tokens", 1, 7)],
 )
-def test_counted_budgets(tmp_path: Path, budget: str, accumulate: int, steps: int) -> None:
-    done = train(tmp_path / "run", toy_config(training={"budget": budget, "accumulate": accumulate}))
+def test_counted_budgets(tmp_path: Path, budget: str, grad_accumulation: int, steps: int) -> None:
+    done = train(
+        tmp_path / "run", toy_config(training={"budget": budget, "grad_accumulation": grad_accumulation})
+    )
     assert done.reporter.end[:2] == (steps, "budget")
     assert len(done.reporter.steps) == steps
-    assert done.reporter.steps[-1]["tokens"] == steps * accumulate * 15
+    assert done.reporter.steps[-1]["tokens"] == steps * grad_accumulation * 15
 
 
 def test_a_time_budget_counts_steps_only(tmp_path: Path) -> None:
@@ -40,15 +42,15 @@ def test_a_time_budget_counts_steps_only(tmp_path: Path) -> None:
         time.sleep(0.02 if where == "train" else 0.1)
         evaluations.append(where)
 
-    config = toy_config(training={"budget": "0.5s", "evaluate_every": 4}, schedule={"warmup": 2})
+    config = toy_config(training={"budget": "0.5s", "evaluate_every": 4}, schedule={"warmup_steps": 2})
     done = train(tmp_path / "run", config, hook=slow)
     assert evaluations.count("evaluate") >= 4
-    assert done.state.progress.seconds == pytest.approx(0.5, abs=0.2)
-    assert done.reporter.plans[0].decided >= 10
+    assert done.state.counters.seconds == pytest.approx(0.5, abs=0.2)
+    assert done.reporter.plans[0].decided_at >= 10
 
 
 def test_the_best_weights_are_kept_and_said(tmp_path: Path) -> None:
-    config = toy_config(optimizer={"rate": 0.3}, training={"average": 0.0, "budget": "20steps"})
+    config = toy_config(optimizer={"lr": 0.3}, training={"ema_decay": 0.0, "budget": "20steps"})
     done = train(tmp_path / "run", config)
     losses = {record["step"]: record["loss"] for record, _ in done.reporter.evaluations}
     best = min(losses, key=losses.__getitem__)
@@ -58,12 +60,12 @@ def test_the_best_weights_are_kept_and_said(tmp_path: Path) -> None:
     assert facts == {"which": "best", "step": best, "loss": losses[best]}
     net = ToyModel()
     load_weights(net, tensors, "")
-    means = evaluate(net, ToyTask(net), ToyBatches(per_epoch=2, seed=99))
+    means = evaluate(net, ToyObjective(net), ToyBatches(per_epoch=2, seed=99))
     assert means["loss"] == losses[best]
 
 
 def test_without_validation_the_last_weights_are_kept(tmp_path: Path) -> None:
-    done = train(tmp_path / "run", toy_config(training={"average": 0.0}), valid=False)
+    done = train(tmp_path / "run", toy_config(training={"ema_decay": 0.0}), valid=False)
     tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
     assert facts == {"which": "last", "step": 12, "loss": None}
     assert all(torch.equal(tensors[name], value) for name, value in unique_state_dict(done.model).items())
@@ -76,7 +78,7 @@ def test_the_first_sample_is_of_the_first_weights_and_changes_nothing(tmp_path: 
     assert [step for step, _ in done.reporter.samples] == [0, 2, 4]
     assert [record["step"] for record, _ in done.reporter.evaluations] == [2, 4]
     without = toy_trainer(tmp_path / "without", toy_config(training={"budget": "4steps"}))
-    without.state.progress.previewed = 0
+    without.state.counters.last_preview_step = 0
     without.run(SignalHandler())
     assert [step for step, _ in without.reporter.samples] == [2, 4]
     assert without.reporter.samples == done.reporter.samples[1:]
@@ -96,7 +98,7 @@ def test_stopped_at_the_first_sample_it_is_written_once(tmp_path: Path, during: 
         stop()
     with pytest.raises(Interrupted):
         stopped.run(signals)
-    assert stopped.state.progress.step == during
+    assert stopped.state.counters.step == during
     assert differences(fingerprint(train(tmp_path / "run")), whole) == []
 
 
@@ -106,14 +108,14 @@ def test_a_preview_that_fails_is_told_and_ends_nothing(tmp_path: Path) -> None:
             raise RunFailed("these weights can't write")
 
     done = train(tmp_path / "run", toy_config(training={"budget": "4steps"}), hook=fail)
-    assert done.state.progress.finished == "budget"
+    assert done.state.counters.finish_reason == "budget"
     told = [text for step, text in done.reporter.samples if step]
     assert told == ["no preview: these weights can't write"] * 2
     assert open_run(tmp_path / "run").samples.read_text().count("can't write") == 2
 
 
 def test_the_average_is_evaluated_and_kept_and_the_weights_go_on(tmp_path: Path) -> None:
-    done = train(tmp_path / "run", toy_config(training={"budget": "2steps", "average": 0.9}))
+    done = train(tmp_path / "run", toy_config(training={"budget": "2steps", "ema_decay": 0.9}))
     average = done.state.average
     assert average
     tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
@@ -175,13 +177,15 @@ def test_the_mean_of_the_last_evaluations_is_kept() -> None:
         assert torch.equal(weight, seen[-1])
     again = CheckpointAverage(net, 3)
     again.load(last.tensors, "")
-    torch.testing.assert_close(again.mean(), last.mean())
+    torch.testing.assert_close(again.averaged_weights(), last.averaged_weights())
 
 
 @pytest.mark.parametrize("where", ["train", "evaluate", "preview"])
 def test_a_run_with_a_mean_of_evaluations_resumes_alike(tmp_path: Path, where: str) -> None:
     """Stopped in the middle of an evaluation too: what was taken in is not taken twice."""
-    config = toy_config(training={"budget": "8steps", "average": 0.0, "average_last": 2, "evaluate_every": 2})
+    config = toy_config(
+        training={"budget": "8steps", "ema_decay": 0.0, "average_checkpoints": 2, "evaluate_every": 2}
+    )
     whole = train(tmp_path / "whole", config)
     assert open_tensors(whole.folder.weights.read_bytes(), "")[1]["which"] == "best average"
     signals = SignalHandler()
@@ -197,11 +201,11 @@ def test_a_run_with_a_mean_of_evaluations_resumes_alike(tmp_path: Path, where: s
 
 def test_two_means_are_refused() -> None:
     with pytest.raises(ConfigError, match="two means"):
-        toy_config(training={"average": 0.9, "average_last": 5})
+        toy_config(training={"ema_decay": 0.9, "average_checkpoints": 5})
 
 
 def test_early_stopping(tmp_path: Path) -> None:
-    config = toy_config(optimizer={"rate": 0.3}, training={"budget": "100steps", "patience": 3})
+    config = toy_config(optimizer={"lr": 0.3}, training={"budget": "100steps", "patience": 3})
     done = train(tmp_path / "run", config)
     step, reason, best_step, _ = done.reporter.end
     assert reason == "patience"
@@ -210,9 +214,9 @@ def test_early_stopping(tmp_path: Path) -> None:
 
 
 def test_a_validation_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:
-    trainer = toy_trainer(tmp_path / "run", toy_config(training={"average": 0.0}))
+    trainer = toy_trainer(tmp_path / "run", toy_config(training={"ema_decay": 0.0}))
 
-    def spoil(module: Any, processor_folder: Any, output: Any) -> Any:
+    def spoil(module: Any, inputs: Any, output: Any) -> Any:
         return output if module.training else (output[0] * float("nan"), output[1])
 
     trainer.model.register_forward_hook(spoil)
@@ -227,8 +231,8 @@ def test_evaluation_changes_nothing_and_repeats() -> None:
     net = ToyModel()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     batches = ToyBatches(per_epoch=4, seed=7)
-    first = evaluate(net, ToyTask(net), batches)
-    assert first == evaluate(net, ToyTask(net), batches)
+    first = evaluate(net, ToyObjective(net), batches)
+    assert first == evaluate(net, ToyObjective(net), batches)
     assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
 
 
@@ -237,11 +241,11 @@ def test_evaluation_carries_the_state_and_weighs_by_tokens() -> None:
     net = ToyModel(dropout=0.0, norm=False, dtype=torch.float64)
     batches = ToyBatches(per_epoch=3, length=100, seed=7)
     parts = [batches.batch(0, index) for index in range(3)]
-    logits, _ = net(torch.cat([part.processor_folder for part in parts], 1), net.first.expand(3, 6))
+    logits, _ = net(torch.cat([part.inputs for part in parts], 1), net.first.expand(3, 6))
     targets = torch.cat([part.targets for part in parts], 1)
     total = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
     expected = float(total.detach()) / float((targets > 0).sum())
-    assert evaluate(net, ToyTask(net), batches)["loss"] == pytest.approx(expected, abs=1e-12)
+    assert evaluate(net, ToyObjective(net), batches)["loss"] == pytest.approx(expected, abs=1e-12)
 
 
 class Spoiler:
@@ -252,16 +256,16 @@ class Spoiler:
         trainer.model.projection.bias.register_hook(self)
 
     def __call__(self, gradient: torch.Tensor) -> torch.Tensor:
-        return gradient * float("nan") if self.trainer.state.progress.step in self.steps else gradient
+        return gradient * float("nan") if self.trainer.state.counters.step in self.steps else gradient
 
 
 def test_a_refused_step_is_counted_and_training_goes_on(tmp_path: Path) -> None:
-    trainer = toy_trainer(tmp_path / "run", toy_config(training={"bad_steps": 3}))
+    trainer = toy_trainer(tmp_path / "run", toy_config(training={"max_nonfinite_steps": 3}))
     Spoiler(trainer, {3, 4, 8, 9})
     trainer.run(SignalHandler())
-    refused = [(record["step"], record["in_a_row"]) for record in trainer.reporter.refusals]
+    refused = [(record["step"], record["in_a_row"]) for record in trainer.reporter.skipped]
     assert refused == [(4, 1), (5, 2), (9, 1), (10, 2)]
-    assert {r["culprit"] for r in trainer.reporter.refusals} == {"gradient of projection.bias"}
+    assert {r["culprit"] for r in trainer.reporter.skipped} == {"gradient of projection.bias"}
     assert trainer.reporter.end[:2] == (12, "budget")
     assert len(trainer.reporter.steps) == 8
     kinds = [record["kind"] for record in lines(trainer.folder.metrics)]
@@ -269,7 +273,7 @@ def test_a_refused_step_is_counted_and_training_goes_on(tmp_path: Path) -> None:
 
 
 def test_too_many_refused_steps_in_a_row_end_the_run(tmp_path: Path) -> None:
-    trainer = toy_trainer(tmp_path / "run", toy_config(training={"bad_steps": 3}))
+    trainer = toy_trainer(tmp_path / "run", toy_config(training={"max_nonfinite_steps": 3}))
     Spoiler(trainer, set(range(5, 99)))
     with pytest.raises(RunFailed) as error:
         trainer.run(SignalHandler())

@@ -19,13 +19,13 @@ V, D, T, ROWS = 7, 6, 5, 3
 
 @dataclass(frozen=True)
 class ToyBatch:
-    processor_folder: Tensor
+    inputs: Tensor
     targets: Tensor
-    fresh: Tensor | None
+    stream_starts: Tensor | None
 
     @property
     def tokens(self) -> int:
-        return self.processor_folder.numel()
+        return self.inputs.numel()
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class ToyBatches:
         generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, index))
         tokens = torch.randint(V, (self.rows, T + 1), generator=generator)
         chunk = index // self.slots
-        fresh = (chunk + torch.arange(self.rows)) % self.length == 0
-        fresh |= torch.tensor(chunk == 0)
-        return ToyBatch(tokens[:, :-1], tokens[:, 1:], fresh if self.carried else None)
+        stream_starts = (chunk + torch.arange(self.rows)) % self.length == 0
+        stream_starts |= torch.tensor(chunk == 0)
+        return ToyBatch(tokens[:, :-1], tokens[:, 1:], stream_starts if self.carried else None)
 
 
 class ToyModel(nn.Module):
@@ -72,7 +72,7 @@ class ToyModel(nn.Module):
 
 
 @dataclass
-class ToyTask:
+class ToyObjective:
     """Cross-entropy and a small second term with another weight."""
 
     model: ToyModel
@@ -85,7 +85,7 @@ class ToyTask:
         if self.hook:
             self.hook("train" if self.model.training else "evaluate", self.calls)
         state = self.start(batch) if carry is None else carry
-        logits, h = self.model(batch.processor_folder, state["h"])
+        logits, h = self.model(batch.inputs, state["h"])
         losses = nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), reduction="sum")
         weights = self.weights(batch)
         terms = {
@@ -96,10 +96,10 @@ class ToyTask:
         return ObjectiveOutput(terms, metrics), {"h": h, "seen": state["seen"] + 1}
 
     def weights(self, batch: ToyBatch) -> dict[str, float]:
-        return {"loss": float((batch.targets > 0).sum()), "size": float(len(batch.processor_folder))}
+        return {"loss": float((batch.targets > 0).sum()), "size": float(len(batch.inputs))}
 
     def start(self, batch: ToyBatch) -> Any:
-        return {"h": self.model.first.expand(len(batch.processor_folder), D), "seen": 0}
+        return {"h": self.model.first.expand(len(batch.inputs), D), "seen": 0}
 
     def preview(self, step: int) -> str | None:
         if self.hook:
@@ -113,7 +113,7 @@ class Watcher:
     """A reporter that remembers everything."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
-    refusals: list[dict[str, Any]] = field(default_factory=list)
+    skipped: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[tuple[dict[str, Any], int | None]] = field(default_factory=list)
     samples: list[tuple[int, str]] = field(default_factory=list)
     saves: list[tuple[int, Path]] = field(default_factory=list)
@@ -131,8 +131,8 @@ class Watcher:
     def step(self, record: dict[str, Any]) -> None:
         self.steps.append(record)
 
-    def skipped_steps(self, record: dict[str, Any]) -> None:
-        self.refusals.append(record)
+    def step_skipped(self, record: dict[str, Any]) -> None:
+        self.skipped.append(record)
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.evaluations.append((record, best_step))
@@ -152,9 +152,9 @@ class Watcher:
 def toy_config(**sections: dict[str, Any]) -> Config:
     """Small budgets, checkpoints only where asked for; sections win over these."""
     base: dict[str, Any] = {
-        "optimizer": {"name": "adamw", "rate": 0.02, "weight_decay": 0.1},
-        "schedule": {"warmup": 2, "decay_start": 0.5},
-        "training": {"budget": "12steps", "evaluate_every": 2, "checkpoint_seconds": 1e9, "average": 0.9},
+        "optimizer": {"name": "adamw", "lr": 0.02, "weight_decay": 0.1},
+        "schedule": {"warmup_steps": 2, "decay_start": 0.5},
+        "training": {"budget": "12steps", "evaluate_every": 2, "checkpoint_seconds": 1e9, "ema_decay": 0.9},
     }
     return from_tables(base, sections)
 
@@ -168,7 +168,7 @@ def toy_trainer(
     slots = folder.config.training.grad_accumulation
     batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
     held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
-    return Trainer(folder, net, ToyTask(net, hook=hook), batches, held_out, Watcher())
+    return Trainer(folder, net, ToyObjective(net, hook=hook), batches, held_out, Watcher())
 
 
 def new_run(path: Path, config: Config) -> Run:

@@ -8,8 +8,7 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.audio.audio_features import FEATURES_FILE as FEATURES
-from foveal.data.audio.audio_features import AudioFeatureExtractor
+from foveal.data.audio.audio_features import FEATURES_FILE, AudioFeatureExtractor
 from foveal.data.audio.speech import (
     audio_rows,
     encode_unlabeled,
@@ -48,7 +47,7 @@ class AudioClassificationProcessor:
 
     def files(self) -> dict[str, bytes]:
         return {
-            f"audio/{FEATURES}": self.audio.to_json().encode(),
+            f"audio/{FEATURES_FILE}": self.audio.to_json().encode(),
             LABELS_FILE: class_names_to_json(self.labels),
         }
 

@@ -9,18 +9,15 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.audio.audio_features import FEATURES_FILE as FEATURES
-from foveal.data.audio.audio_features import AudioFeatureExtractor, LogMelSettings
+from foveal.data.audio.audio_features import FEATURES_FILE, AudioFeatureExtractor, LogMelSettings
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.folders import FILE_FIELD as SOUND
-from foveal.data.files.folders import first_files, read_folder
-from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
-from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.files.folders import FILE_FIELD, first_files, read_folder
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.store.durable import file_sha256
@@ -46,9 +43,9 @@ class SpeechProcessor:
 
     def files(self) -> dict[str, bytes]:
         return {
-            f"audio/{FEATURES}": self.audio.to_json().encode(),
+            f"audio/{FEATURES_FILE}": self.audio.to_json().encode(),
             f"target/{TOKENIZER_FILE}": self.target.to_json().encode(),
-            ROOM: self.length_limit.to_json().encode(),
+            LENGTH_LIMIT_FILE: self.length_limit.to_json().encode(),
         }
 
 
@@ -73,7 +70,7 @@ def audio_rows(
         if isinstance(row, SkippedRow):
             skipped.append(row)
         else:
-            file, text = row.fields[SOUND], row.fields[column].strip()
+            file, text = row.fields[FILE_FIELD], row.fields[column].strip()
             yield Row(row.location, {"source": file_sha256(file), "file": file, field: text})
 
 

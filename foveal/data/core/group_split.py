@@ -22,7 +22,7 @@ def split_by_group(
     """Each row with its part; `data.hold_out` says of what the held-out parts are made.
 
     * groups: a group goes to a part by the hash of its content, as `fractions` say.
-    * members: every third of a group's different rows, in their order, is held out, for the one part or the
+    * variants: every third of a group's different rows, in their order, is held out, for the one part or the
       other by its hash, in the proportion of their shares. With which it begins is the group's hash: else
       where all things have the same variants, some of these would not be seen of any. A group of one or two
       rows is only trained on.

@@ -49,6 +49,6 @@ def check_fractions(fractions: Fractions) -> None:
     """Raise UserError if they leave nothing to train on."""
     if sum(fractions.values()) >= 1:
         raise UserError(
-            f"{' + '.join(f'data.{part}={share}' for part, share in fractions.items())} "
+            f"{' + '.join(f'data.{part}_fraction={share}' for part, share in fractions.items())} "
             "leaves nothing to train on; the shares must add up to less than 1"
         )

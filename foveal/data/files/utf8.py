@@ -31,7 +31,7 @@ def open_file(path: AnyPath) -> BufferedIOBase:
 
 
 def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[str]:
-    """The text of bytes `start` to `stop` in pieces of about BLOCK that end at a line end.
+    """The text of bytes `start` to `stop` in pieces of about BLOCK_BYTES that end at a line end.
 
     A line longer than a block is cut anywhere between two characters. `start` and `stop` must not lie
     inside a character. Errors: NotTextError names the first byte that is not UTF-8 text.

@@ -23,8 +23,7 @@ from foveal.data.images.image_examples import (
 )
 from foveal.data.images.image_files import captioned_images
 from foveal.data.images.image_rows import load_row_images
-from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
-from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -55,7 +54,7 @@ class CaptioningProcessor:
     def files(self) -> dict[str, bytes]:
         text = {
             f"target/{TOKENIZER_FILE}": self.target.to_json().encode(),
-            ROOM: self.length_limit.to_json().encode(),
+            LENGTH_LIMIT_FILE: self.length_limit.to_json().encode(),
         }
         return image_processor_files(self) | text
 

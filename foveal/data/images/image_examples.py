@@ -24,8 +24,7 @@ from foveal.data.core.examples import Column, Examples
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
-from foveal.data.core.standardize import STATISTICS_FILE as CHANNELS
-from foveal.data.core.standardize import FloatArray, Statistics, explain_read_errors
+from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics, explain_read_errors
 from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
 from foveal.data.images.image_files import labeled_images, unlabeled_images
@@ -85,7 +84,7 @@ class ImageClassificationProcessor:
 def image_processor_files(processor: ImageProcessor) -> dict[str, bytes]:
     """What a run keeps of it."""
     size = json.dumps({"size": processor.size})
-    return {CHANNELS: processor.statistics.to_json().encode(), IMAGE_SIZE_FILE: size.encode()}
+    return {STATISTICS_FILE: processor.statistics.to_json().encode(), IMAGE_SIZE_FILE: size.encode()}
 
 
 def load_statistics_and_size(folder: Path) -> tuple[Statistics, int]:

@@ -23,8 +23,7 @@ from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
-from foveal.data.core.standardize import STATISTICS_FILE as CHANNELS
-from foveal.data.core.standardize import FloatArray, Statistics
+from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.series.series_files import read_series
 
@@ -58,7 +57,10 @@ class SeriesProcessor:
         return _too_long(values, max_length) or self.statistics.standardize(values)
 
     def files(self) -> dict[str, bytes]:
-        return {CHANNELS: self.statistics.to_json().encode(), LABELS_FILE: class_names_to_json(self.labels)}
+        return {
+            STATISTICS_FILE: self.statistics.to_json().encode(),
+            LABELS_FILE: class_names_to_json(self.labels),
+        }
 
 
 class SeriesFormat(ABC):

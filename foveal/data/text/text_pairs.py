@@ -15,8 +15,7 @@ from foveal.data.files.aligned import read_aligned
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.tables import read_rows
 from foveal.data.text import unlabeled_texts
-from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
-from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens, add_special_tokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -55,7 +54,7 @@ class TextPairProcessor:
         files = {
             f"{side}/{TOKENIZER_FILE}": tokenizer.to_json().encode() for side, tokenizer in sides.items()
         }
-        return files | {ROOM: self.length_limit.to_json().encode()}
+        return files | {LENGTH_LIMIT_FILE: self.length_limit.to_json().encode()}
 
 
 def load_processor(folder: Path) -> TextPairProcessor:

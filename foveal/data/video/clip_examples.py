@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from foveal.config import DataConfig
-from foveal.data.core.classes import LABELS_FILE as NAMES
-from foveal.data.core.classes import ClassIds, class_names, load_class_names
+from foveal.data.core.classes import LABELS_FILE, ClassIds, class_names, load_class_names
 from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
@@ -121,7 +120,7 @@ class LabeledClipFormat(ClipFormat):
 
     def load_processor(self, folder: Path) -> ImageClassificationProcessor:
         statistics, size = load_statistics_and_size(folder)
-        return ImageClassificationProcessor(statistics, load_class_names(folder / NAMES), size)
+        return ImageClassificationProcessor(statistics, load_class_names(folder / LABELS_FILE), size)
 
     def numbers(
         self, row: Row, processor: ImageClassificationProcessor, config: DataConfig

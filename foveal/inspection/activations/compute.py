@@ -26,7 +26,7 @@ HISTOGRAM_STDS = 5
 """What is drawn, to both sides of the mean."""
 BLOCK = "block"
 RECTIFIERS = ("relu", "relu6")
-FUSED_OPS = ("Elman", "LSTM", "GRU", "gate", "depthwise", "gelu")
+FUSED_OPS = ("Elman", "LSTM", "GRU", "mamba_gate", "depthwise_conv1d", "gelu")
 """Operations with activation functions inside of their kernels."""
 CAVEAT = (
     "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "

@@ -59,8 +59,8 @@ def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> 
             top -= box.height + GAP
             if -top > MAX_HEIGHT:
                 raise UserError(
-                    f"a picture of these {len(examples)} examples would be taller than {MAX_HEIGHT:.0f} inches; "
-                    "give fewer, or write a .html"
+                    f"a picture of these {len(examples)} examples would be taller than {MAX_HEIGHT:.0f} "
+                    "inches; give fewer, or write a .html"
                 )
         figure.savefig(content, dpi=130, bbox_inches="tight")
     return content.getvalue()

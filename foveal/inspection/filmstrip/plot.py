@@ -16,8 +16,8 @@ CORRECT_COLOR, INCORRECT_COLOR, MUTED_COLOR = "#15803d", "#b45309", "#52606d"
 
 
 class Filmstrip(NamedTuple):
-    """A clip, and what a model says of it: something for each frame, or one thing; `references` is what it should
-    be, or None where that is unknown."""
+    """A clip, and what a model says of it: something for each frame, or one thing; `references` is what it
+    should be, or None where that is unknown."""
 
     frames: UInt8[np.ndarray, "T H W C"]
     predictions: Sequence[str]

@@ -34,7 +34,8 @@ PADDING_OPS = tuple(
 @dataclass(frozen=True)
 class ReceptiveField:
     """Of a tensor with a grid: which of its axes are the grid's, what a place sees along each, and how far
-    from that the next place's sight lies. `flattened_axes` are axes that stand as one, for a product over the last.
+    from that the next place's sight lies. `flattened_axes` are axes that stand as one, for a product over
+    the last.
     """
 
     axes: AxisSizes

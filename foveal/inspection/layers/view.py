@@ -23,8 +23,8 @@ ImageShape = tuple[int, int, int]
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:
-    """The preset `images` with a network by its own name, for images as it was published for, and `settings`
-    over it."""
+    """The preset `image-classification` with a network by its own name, for images as it was published for,
+    and `settings` over it."""
     if name not in NETWORKS:
         known = suggest(name, sorted({*preset_names(), *NETWORKS}))
         raise UserError(f"unknown preset or network '{name}'{known}")

@@ -15,14 +15,12 @@ from foveal.config import EncoderConfig
 from foveal.core.errors import UserError
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.heads.masked_lm import MaskedLMHead
+from foveal.interop.huggingface.checks import ACTIVATIONS, check_tensors, validate_model_config
 from foveal.interop.huggingface.files import HF_CONFIG_FILE, read_json, read_weights
-from foveal.interop.huggingface.gpt2 import ACTIVATIONS
 from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.huggingface.language_models import (
     BERT_MODEL_TYPE,
     ImportedTextModel,
-    check_tensors,
-    validate_model_config,
 )
 from foveal.interop.huggingface.wordpiece import WordPieceVocabulary
 from foveal.models.encoder import EncoderWithHead, text_encoder
@@ -52,8 +50,8 @@ HEAD_NAMES = {
 
 
 def read_bert(folder: Path, wordpieces: WordPieceVocabulary) -> ImportedTextModel:
-    """Read a model folder whose tokens are `wordpieces`: a `ModelConfig` of an encoder and its tensors, those of
-    the head among them if the file has one. UserError names what is missing, damaged or not ours."""
+    """Read a model folder whose tokens are `wordpieces`: a `ModelConfig` of an encoder and its tensors,
+    those of the head among them if the file has one. UserError names what is missing, damaged or not ours."""
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
     encoder, longest = from_hf_config(settings)

@@ -50,8 +50,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             raise UserError(f"{index}: {missing[0]} is not in {shards[missing[0]]}; get the folder anew")
     elif pickled := sorted(folder.glob("pytorch_model*.bin")):
         raise UserError(
-            f"{pickled[0]}: pickled, and pickle is never read; convert it: "
-            f"transformers' AutoModelForCausalLM.from_pretrained(...).save_pretrained(...) writes {HF_WEIGHTS_FILE}"
+            f"{pickled[0]}: pickled, and pickle is never read; convert it: transformers' "
+            f"AutoModelForCausalLM.from_pretrained(...).save_pretrained(...) writes {HF_WEIGHTS_FILE}"
         )
     else:
         raise UserError(f"{folder}: no {HF_WEIGHTS_FILE} in it: name a model folder of Hugging Face's")

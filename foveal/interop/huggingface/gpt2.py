@@ -4,15 +4,9 @@ from typing import Any
 
 from foveal.config import ModelConfig
 from foveal.core.errors import UserError
+from foveal.interop.huggingface.checks import ACTIVATIONS
 from foveal.interop.huggingface.family import NORM_EPSILON, ModelFamily, transposed, unchanged
 from foveal.interop.huggingface.hf_config import HFConfig
-
-ACTIVATIONS = {
-    "gelu_new": "gelu-tanh",
-    "gelu": "gelu",
-    "relu": "relu",
-    "gelu_pytorch_tanh": "gelu-tanh",
-}
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
 from foveal.config import ModelConfig, suggest
 from foveal.core.errors import UserError
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.interop.huggingface.checks import check_tensors, validate_model_config
 from foveal.interop.huggingface.family import ModelFamily
 from foveal.interop.huggingface.files import HF_CONFIG_FILE, HF_WEIGHTS_FILE, read_json, read_weights
 from foveal.interop.huggingface.gpt2 import GPT2
@@ -25,9 +25,8 @@ from foveal.store.sealed import unique_state_dict
 
 FAMILIES = {family.model_type: family for family in (GPT2, MAMBA, RWKV)}
 PROJECTION_BIAS = "projection.bias"
-FLOAT_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 BERT_MODEL_TYPE = "bert"
-"""Read by `interop.bert`: an encoder."""
+"""Read by `interop.huggingface.bert`: an encoder."""
 OTHER_MODEL_TYPES = (BERT_MODEL_TYPE, "resnet", "convnext", "vit")
 """Read elsewhere."""
 
@@ -123,16 +122,6 @@ def _read_config(family: ModelFamily, settings: HFConfig) -> tuple[ModelConfig, 
     return validate_model_config(tables, settings.path), context
 
 
-def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
-    """A config of the settings in the file `path`; UserError names one that has no place in ours."""
-    try:
-        return ModelConfig.model_validate(tables)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        key = ".".join(map(str, problem["loc"]))
-        raise UserError(f"{path}: model.{key}={problem['input']}: {problem['msg']}") from None
-
-
 def _normalize_names(family: ModelFamily, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Under the names of a model with its head, without buffers that are no weights.
 
@@ -149,27 +138,6 @@ def _drop_tied_head(family: ModelFamily, tensors: dict[str, Tensor], folder: Pat
     embedding = family.prefix + family.embedding
     if head is not None and embedding in tensors and not torch.equal(head, tensors[embedding]):
         raise UserError(f"{folder}: tie_word_embeddings is true, but {family.head} is not {embedding}")
-
-
-def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
-    """UserError if names, shapes or kinds of the tensors in a folder are not those expected."""
-    wrong = [f"no {name}" for name in expected if name not in found]
-    wrong += [f"{name} is not in such a model" for name in found if name not in expected]
-    wrong += [
-        f"{name} is {list(found[name].shape)}, not {list(tensor.shape)}"
-        for name, tensor in expected.items()
-        if name in found and found[name].shape != tensor.shape
-    ]
-    wrong += [
-        f"{name} is {str(tensor.dtype).removeprefix('torch.')}, so quantised, which ours is not"
-        for name, tensor in found.items()
-        if tensor.dtype not in FLOAT_DTYPES
-    ]
-    if wrong:
-        more = f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        raise UserError(
-            f"{folder}: its tensors do not fit its {HF_CONFIG_FILE}: {'; '.join(wrong[:3])}{more}"
-        )
 
 
 def _family_of(config: ModelConfig) -> ModelFamily:

@@ -8,10 +8,9 @@ from torch import Tensor
 from foveal.config import ConfigError, ModelConfig
 from foveal.core.errors import UserError
 from foveal.heads.classification import ClassificationHead
+from foveal.interop.huggingface.checks import ACTIVATIONS, validate_model_config
 from foveal.interop.huggingface.files import HF_CONFIG_FILE, read_json, read_weights
-from foveal.interop.huggingface.gpt2 import ACTIVATIONS
 from foveal.interop.huggingface.hf_config import HFConfig
-from foveal.interop.huggingface.language_models import validate_model_config
 from foveal.interop.image_network import ImportedImageNetwork, read_labels, rename_tensors
 from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.store.sealed import unique_state_dict

@@ -46,9 +46,9 @@ class Experts(MoELayer, TappedModule):
     """`y = sum_e g_e(x) W_2e activation(W_1e x)` over the `active` likeliest of `count` experts.
 
     The chances are `softmax(W_r x)`, computed in the weights' own precision under autocast too (Fedus et al.
-    2021, 2.4); `ops.routing.top_k_routing` makes gates of them. `aux["load_balancing_loss"]` is `coefficient` times
-    `ops.routing.load_balancing_loss`. An active expert costs as much as an MLP of the same hidden width. All weights
-    start normal with deviation 0.02; no biases. Sources: Shazeer et al. 2017, Fedus et al. 2021.
+    2021, 2.4); `ops.moe.top_k_routing` makes gates of them. `aux["balance"]` is `coefficient` times
+    `ops.moe.load_balancing_loss`. An active expert costs as much as an MLP of the same hidden width. All
+    weights start normal with deviation 0.02; no biases. Sources: Shazeer et al. 2017, Fedus et al. 2021.
     """
 
     aux_names = ("balance",)

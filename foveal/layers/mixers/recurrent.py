@@ -50,7 +50,7 @@ class RecurrentCell(nn.Module, ABC):
         return cells.run_recurrence(self.step, self.project(x), state, lengths)
 
     def fast_path(self) -> str:
-        """What `fused` does here, in `ops.dispatch`'s words; empty if nothing is faster than the steps."""
+        """What `fused` does here, as `ops.jit.dispatch` calls it; empty if nothing beats the steps."""
         return ""
 
 
@@ -158,7 +158,7 @@ class Elman(_GatedCell):
 
 
 class LSTM(_GatedCell):
-    """`ops.recurrence.lstm_step`; the forget gate's bias starts at 1 (Gers et al. 2000)."""
+    """`ops.recurrent.cells.lstm_step`; the forget gate's bias starts at 1 (Gers et al. 2000)."""
 
     def __init__(self, d_in: int, width: int):
         super().__init__(d_in, width, gates=4)

@@ -31,7 +31,8 @@ class TimeMixing(TappedModule):
     m = (i / D)^(1 - layer / layers) in channel i = 0 .. D - 1: decay = -5 + 8 d^(0.7 + 1.3 l),
     bonus = ln 0.3 + ((i + 1) mod 3 - 1) / 2, μ_k = m, μ_v = m + 0.3 l, μ_r = √m.
 
-    State, each (B, D): `last` input; `numerator`, `denominator`, `exponent` of the sums (`ops.rwkv`).
+    State, each (B, D): `last` input; `numerator`, `denominator`, `exponent` of the sums
+    (`ops.recurrent.rwkv`).
     """
 
     bounded = True

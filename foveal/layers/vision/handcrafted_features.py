@@ -34,7 +34,7 @@ class StandardizedFeatures(nn.Module):
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
-        """See `layers.fitted`."""
+        """See `layers.data_dependent_init`."""
         if isinstance(self.feature, DataDependentInit):
             self.feature.fit(images)
         maps = torch.cat(
@@ -72,10 +72,11 @@ class ColorHistogram(nn.Module):
 class HistogramOfOrientedGradients(nn.Module):
     """Histograms of oriented gradients over cells of 8 x 8 pixels (Dalal and Triggs 2005).
 
-    A map for each of `orientations` between 0 and 180 degrees: the mean vote (`gradient_orientation_votes`) of a cell's
-    pixels. Simpler than in the paper: a pixel votes in its own cell only, and instead of overlapping blocks
-    that hold each cell four times, each is once divided by the strength of the 3 x 3 cells around it. Pixels
-    that fill no cell, at the right and at the bottom, are left out.
+    A map for each of `orientations` between 0 and 180 degrees: the mean vote
+    (`gradient_orientation_votes`) of a cell's pixels. Simpler than in the paper: a pixel votes in its own
+    cell only, and instead of overlapping blocks that hold each cell four times, each is once divided by the
+    strength of the 3 x 3 cells around it. Pixels that fill no cell, at the right and at the bottom, are left
+    out.
     """
 
     def __init__(self, orientations: int):

@@ -43,7 +43,7 @@ class VisualWords(nn.Module):
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
-        """See `layers.fitted`; UserError if the images have fewer patches than there are to be words."""
+        """See `layers.data_dependent_init`; UserError if the images have fewer patches than words."""
         points = self._sample_patches(images)
         if len(points) < len(self.words):
             raise UserError(

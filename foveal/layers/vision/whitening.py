@@ -28,7 +28,7 @@ class WhiteningConv2d(nn.Conv2d):
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
-        """See `layers.fitted`."""
+        """See `layers.data_dependent_init`."""
         size = self.weight[0].numel()
         moments = torch.zeros(size, size, dtype=torch.float64, device=images.device)
         count = 0

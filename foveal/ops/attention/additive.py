@@ -38,7 +38,7 @@ def additive_attention(
     mask: Bool[Tensor, "B S"],
     num_queries: int,
 ) -> Callable[[Float[Tensor, "B A"]], Float[Tensor, "B M"]]:
-    """`c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`: q to c, to be called `num_queries` times.
+    """`c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`: q to c, called `num_queries` times.
 
     The keys are `k_i = U h_i`, and `q = W s` (Bahdanau et al. 2015, A.1.2). Only what the mask shows has a
     weight; where it shows nothing, c is zero. The kernel computes and answers in float32.

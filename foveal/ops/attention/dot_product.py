@@ -163,9 +163,9 @@ class _ProductAttention(torch.autograd.Function):
 
 
 class _ChunkedAttention(torch.autograd.Function):
-    """Causal attention, `QUERY_CHUNK` queries at a time, each piece with the keys in its reach and its own mask.
+    """Causal attention, `QUERY_CHUNK` queries at a time, each with the keys in its reach and its own mask.
 
-    Time O(T (w + PIECE)) with a window w, and nothing of size T x S exists. The kernel is the one behind
+    Time O(T (w + QUERY_CHUNK)) with a window w, and nothing of size T x S exists. The kernel is the one behind
     `F.scaled_dot_product_attention`, called directly so that the gradients of overlapping keys are added in
     place; autograd would make one of full length for each piece. Pieces in bfloat16 are short, so that the
     kernel is faster in float32.

@@ -1,4 +1,4 @@
-"""`ops.depthwise`: convolution and SiLU in one pass over time, 16 channels side by side.
+"""`ops.ssm.depthwise_conv1d`: convolution and SiLU in one pass over time, 16 channels side by side.
 
 A task is one row of the batch and one share of its channels. Sizes: B, T, E, K, R = K - 1 as there, E a
 multiple of 16; the taps lie as (K, E). History and input are one sequence of R + T steps that lies in two

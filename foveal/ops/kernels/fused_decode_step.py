@@ -1,4 +1,4 @@
-"""`ops.transformer_step`: one new position of each row through the blocks of a Transformer.
+"""`ops.fused_decode_step`: one new position of each row through the blocks of a Transformer.
 
 A block's work is in seven phases. A task is a share of one; it begins when all before the phase are done.
 Tasks are taken in their order, so whoever waits waits for tasks that somebody is at. Sizes: R rows, D
@@ -156,7 +156,7 @@ def normalize(x, gain, bias, y, row, D, centred, epsilon):
 
 @kernel_function
 def rotary_angles(angles, row, K, place):
-    """The cosines and sines that `ops.rotary` turns the pairs of a place by, in float64 as there."""
+    """The cosines and sines that `ops.attention.rotary` turns a place's pairs by, in float64 as there."""
     half = K // 2
     for i in range(half):
         angle = place * 10000.0 ** (-i / half)

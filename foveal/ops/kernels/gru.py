@@ -1,4 +1,4 @@
-"""`ops.gru`: the pointwise part of a step, once the recurrent product is there, and its way back.
+"""`ops.recurrent.gru`: the pointwise part of a step, once the recurrent product is there, and its way back.
 
 A task is a share of the rows. Sizes: B, H as there, H a multiple of 16; what has a number for each time step
 is given whole and lies time first, `t` is the step. A row whose length is over keeps its state.

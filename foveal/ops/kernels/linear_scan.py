@@ -1,4 +1,4 @@
-"""`ops.scan` of complex numbers: 8 of them in a vector, real and imaginary parts beside each other.
+"""`ops.ssm.linear_scan` of complex numbers: 8 of them in a vector, real and imaginary parts side by side.
 
 A task is a row and one share of its states, BLOCK steps of all of them and then the next: of long rows each
 step lies on another page. Sizes: B, T as there, N twice the number of complex states, a multiple of 16.

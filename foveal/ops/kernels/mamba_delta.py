@@ -1,4 +1,4 @@
-"""`ops.time_steps`: by elements, 16 channels side by side.
+"""`ops.ssm.mamba_delta`: by elements, 16 channels side by side.
 
 A task is one row of the batch and one share of its channels. Sizes: B, T, E as there, E a multiple of 16.
 """

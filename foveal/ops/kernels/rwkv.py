@@ -1,4 +1,4 @@
-"""`ops.rwkv`: 16 channels side by side, along the whole row.
+"""`ops.recurrent.rwkv`: 16 channels side by side, along the whole row.
 
 A task is a row and one share of its channels. Sizes: B, T, D as there, D a multiple of 16. Of every
 `chunk` steps the sums before them are kept, from which theirs are made anew on the way back. Steps lie D

@@ -1,4 +1,4 @@
-"""`ops.selective_scan`: 16 channels side by side, states one after the other, time as it comes.
+"""`ops.ssm.selective_scan`: 16 channels side by side, states one after the other, time as it comes.
 
 A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there, E a multiple of
 16; states and decays lie as (..., E/16, N, 16), so that a group of channels has its own together. Of every

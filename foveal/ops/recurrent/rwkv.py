@@ -92,7 +92,7 @@ def decayed_sums(
     initial: Float[Tensor, "2 B D"],
     initial_exponent: Float[Tensor, "B D"],
 ) -> tuple[Float[Tensor, "2 B T+1 D"], Float[Tensor, "B T+1 D"]]:
-    """`s_0 = e^initial_exponent initial`, `s_(t+1) = e^w s_t + e^(exponent_t) x_t`, t = 0..T-1, and its scale.
+    """`s_0 = e^initial_exponent initial`, `s_(t+1) = e^w s_t + e^(exponent_t) x_t`, t < T, and its scale.
 
     Chunks of the sequence run side by side: the sum of each chunk alone is a plain reduction, these sums
     obey the same recurrence with decay `SCAN_CHUNK w`, and it gives the state in which each chunk begins. So

@@ -29,7 +29,7 @@ def depthwise_conv1d_silu(
     """
     x, history = x.to(weight.dtype), history.to(weight.dtype)
     kernel = _forward.usable(weight) and _backward.usable()
-    if not use_fast_path("depthwise", "kernel" if kernel else "in_place", True):
+    if not use_fast_path("depthwise_conv1d", "kernel" if kernel else "in_place", True):
         every, T, y = torch.cat([history, x], 1), x.shape[1], bias
         for j, tap in enumerate(weight.unbind(1)):
             y = torch.addcmul(y, every[:, j : j + T], tap)

@@ -51,7 +51,7 @@ def chunked_scan(
     initial: Inexact[Tensor, "B N"],
     backwards: bool = False,
 ) -> Inexact[Tensor, "B T N"]:
-    """`linear_scan_reference` in linear work, but only about `CHUNK_STEPS log T / log CHUNK_STEPS` steps in a row.
+    """`linear_scan_reference` in linear work, but only about `C log T / log C` steps in a row, C = `CHUNK_STEPS`.
 
     The sequence is cut into chunks, which run side by side, each as if nothing came before it. What they
     end with is a shorter sequence that obeys the same recurrence with the decay of a whole chunk; scanned

@@ -20,7 +20,9 @@ def mamba_delta(x: Float[Tensor, "B T E"], bias: Float[Tensor, " E"]) -> Float[T
 
     In one pass where there is a kernel; for a single input torch's operations are faster.
     """
-    if use_fast_path("time_steps", "kernel", x.shape[1] > 1 and _forward.usable(bias) and _backward.usable()):
+    if use_fast_path(
+        "mamba_delta", "kernel", x.shape[1] > 1 and _forward.usable(bias) and _backward.usable()
+    ):
         delta = _MambaDelta.apply(pad_to_lanes(x.to(bias.dtype)), pad_to_lanes(bias))  # type: ignore[no-untyped-call]
         return delta[:, :, : x.shape[2]]
     return F.softplus(x + bias)

@@ -23,7 +23,7 @@ def mamba_gate(
     For a single input torch's operations are faster.
     """
     kernel = y.shape[1] > 1 and _forward.usable(y, u, skip) and _backward.usable()
-    if use_fast_path("gate", "kernel", kernel):
+    if use_fast_path("mamba_gate", "kernel", kernel):
         inputs = map(pad_to_lanes, (y, u, skip, z.to(y.dtype)))
         return _MambaGate.apply(*inputs)[:, :, : y.shape[2]]  # type: ignore[no-untyped-call]
     return torch.addcmul(y, skip, u) * F.silu(z)

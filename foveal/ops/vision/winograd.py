@@ -43,12 +43,12 @@ def conv2d_3x3(
 ) -> Float[Tensor, "B D h w"]:
     """`y_ij = b + sum_rs W_rs x_(i+r-p, j+s-p)`, zeros outside of the image; h = H + 2 p - 2.
 
-    The fast path makes tiles of 4x4 outputs, `y = A^T ((FILTER_TRANSFORM w FILTER_TRANSFORM^T) * (B^T x B)) A`, where `*` is a product of
+    The fast path makes tiles of 4x4 outputs, `y = A^T ((G w G^T) * (B^T x B)) A`, where `*` is a product of
     matrices over channels at each of 36 places (Lavin and Gray 2016, "Fast algorithms for convolutional
     neural networks"). Rounding is some ten times that of the direct sum, 1e-5 of the largest output. A NaN
     spreads over its tile.
     """
-    if use_fast_path("convolution3x3", "winograd", _winograd_usable(x, weight, padding)):
+    if use_fast_path("conv2d_3x3", "winograd", _winograd_usable(x, weight, padding)):
         given = weight.new_zeros(len(weight)) if bias is None else bias
         return _Winograd.apply(x, weight, given, padding)  # type: ignore[no-untyped-call]
     return F.conv2d(x, weight, bias, padding=padding)
@@ -155,6 +155,6 @@ def _channels_per_task(channels: int) -> int:
 
 @cache
 def _filter_transform() -> Tensor:
-    """`U = (FILTER_TRANSFORM (x) FILTER_TRANSFORM) w`, (36, 9)."""
+    """`U = (G (x) G) w`, (36, 9), G being `FILTER_TRANSFORM`."""
     g = torch.tensor(FILTER_TRANSFORM)
     return torch.kron(g, g)

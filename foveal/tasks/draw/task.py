@@ -37,7 +37,7 @@ class ImageGenerationTask(ImageTask):
         self, config: Config, data: PreparedData[UnlabeledImageProcessor, SplitData[ImageExamples]]
     ) -> TaskSummary:
         draw, size = config.model.draw, config.data.image.size
-        told = f"draw: {size} x {size} grey pixels in {draw.steps} steps"
+        told = f"image-generation: {size} x {size} grey pixels in {draw.steps} steps"
         return TaskSummary("images", told, None, "images")
 
     def predicted_texts(

@@ -14,7 +14,7 @@ from foveal.tasks.labeling import summarize_labels
 
 
 class GlimpsesTask(ImageClassificationTask):
-    """The images, labels and scores of task `images`; but no encoder, and no head."""
+    """The images, labels and scores of task `image-classification`; but no encoder, and no head."""
 
     def model(self, config: Config, processor: ImageClassificationProcessor) -> Any:
         return RecurrentAttentionModel(config.model, processor.channels, len(processor.labels))
@@ -37,5 +37,5 @@ class GlimpsesTask(ImageClassificationTask):
         look, size, labels = config.model.glimpse, config.data.image.size, data.processor.labels
         seen = f"{look.count} glimpses of {look.side} x {look.side} pixels of {size} x {size}"
         return TaskSummary(
-            "labelled images", f"glimpse: {summarize_labels(labels)} from {seen}", len(labels), "images"
+            "labelled images", f"glimpses: {summarize_labels(labels)} from {seen}", len(labels), "images"
         )

@@ -12,8 +12,7 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.files.data_part import DataPart
-from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
-from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.data.text.unlabeled_texts import check_length
@@ -35,7 +34,7 @@ class NavigationProcessor:
     def files(self) -> dict[str, bytes]:
         return {
             f"text/{TOKENIZER_FILE}": self.source.to_json().encode(),
-            ROOM: self.length_limit.to_json().encode(),
+            LENGTH_LIMIT_FILE: self.length_limit.to_json().encode(),
         }
 
 
@@ -67,7 +66,7 @@ def encode(
     rows: list[Row], processor: NavigationProcessor, config: DataConfig, skipped: list[SkippedRow]
 ) -> SplitData[Examples]:
     """Columns `source` (tokens), `target` (moves with their stop), `map` (H, W), `start` (3,), `goal` (2,),
-    and `shortest_path`, the fewest moves to it."""
+    and `shortest`, the fewest moves to it."""
     longest = config.max_length
 
     def encoded(row: Row) -> TokenIds | str:

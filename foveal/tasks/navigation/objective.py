@@ -48,7 +48,7 @@ class Trajectory(NamedTuple):
 class NavigationObjective(StatelessObjective):
     """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
-    Columns of a batch: `source`, `map`, `init_state`; to train on and to be scored also `target`, `goal` and
+    Columns of a batch: `source`, `map`, `start`; to train on and to be scored also `target`, `goal` and
     `shortest`. Evaluated, the likeliest moves are also walked, at most `length_limit` of them: `success` and `spl`.
     """
 
@@ -122,8 +122,8 @@ class NavigationObjective(StatelessObjective):
 class ReinforceNavigationObjective(NavigationObjective):
     """REINFORCE (Williams 1992) on one's own walks: the gradient of the expected reward R, a walk's SPL.
 
-    Every row is walked K = WALKS times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does not depend on
-    walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(rollout k)`. The metric `loss` is the
+    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does not depend on
+    walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric `loss` is the
     share of the reward that is missed, in evaluation by the likeliest moves.
     """
 
@@ -138,7 +138,7 @@ class ReinforceNavigationObjective(NavigationObjective):
         columns = {name: column[which] for name, column in batch.columns.items()}
         lengths = {name: length[which] for name, length in batch.lengths.items()}
         again = ExampleBatch(batch.rows.repeat(times), columns, lengths, times * batch.tokens)
-        walk = self.rollout(again, memory.rows(which), draw=self.model.training)
+        walk = self.rollout(again, memory.select_rows(which), draw=self.model.training)
         reward = rewards(again, walk).view(times, rows)
         advantage = (reward - reward.mean(0)) * times / max(1, times - 1)
         term = Term(-(advantage.flatten() * walk.log_prob).sum() / times, float(rows))

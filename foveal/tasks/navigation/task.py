@@ -68,7 +68,9 @@ class NavigationTask(ExampleTask):
     ) -> TaskSummary:
         tokens, limit = data.processor.source.size, data.processor.length_limit.for_source(0)
         learnt = config.task.supervision == "imitation"
-        told = f"navigate: {tokens:,} {data.processor.source.kind} tokens and views to at most {limit} moves"
+        told = (
+            f"navigation: {tokens:,} {data.processor.source.kind} tokens and views to at most {limit} moves"
+        )
         way = "imitation of the paths" if learnt else "REINFORCE"
         return TaskSummary(
             "maps with instructions", f"{told}, by {way}", len(MOVES) if learnt else None, "moves"

@@ -12,8 +12,7 @@ from foveal.data.core.classes import LABELS_FILE, class_names, class_names_to_js
 from foveal.data.core.examples import Column, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row
-from foveal.data.text.length_limit import LENGTH_LIMIT_FILE as ROOM
-from foveal.data.text.length_limit import LengthLimit, load_length_limit
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.tasks.vqa.vqa_examples import VQAFormat, VQAProcessor, load_vqa_fields, make_vqa_fields
@@ -72,7 +71,7 @@ class VQAGenerationProcessor(VQAProcessor):
     def files(self) -> dict[str, bytes]:
         text = {
             f"target/{TOKENIZER_FILE}": self.target.to_json().encode(),
-            ROOM: self.length_limit.to_json().encode(),
+            LENGTH_LIMIT_FILE: self.length_limit.to_json().encode(),
         }
         return super().files() | text
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.audio.audio_features import (
+    FEATURES_FILE,
     AudioFeatureExtractor,
     LogMelSettings,
     _resampler,
@@ -66,7 +67,7 @@ def test_forms(name, channels, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rate", "error"),
+    ("sample_rate", "error"),
     [(rate, 3e-3) for rate in (8000, 11025, 16000, 22050, 44100, 48000, 96000)]
     + [(44101, 2e-2), (7919, 2e-2)],
 )
@@ -189,13 +190,13 @@ def test_features(tmp_path):
     expected = log_mel(torch.from_numpy(read_audio(files[0], 8000, 5.0)), 8000, 20).numpy()
     again = frames[0] * features.statistics.std + features.statistics.mean
     np.testing.assert_allclose(again, expected, rtol=1e-5)
-    (tmp_path / FILE_FIELD).write_text(features.to_json())
+    (tmp_path / FEATURES_FILE).write_text(features.to_json())
     assert AudioFeatureExtractor.load(tmp_path) == features
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"settings": {"rate": 8000, "bands": 3}}'])
+@pytest.mark.parametrize("content", ["", "{}", '{"settings": {"sample_rate": 8000, "bands": 3}}'])
 def test_damaged_features_are_named(content, tmp_path):
-    (tmp_path / FILE_FIELD).write_text(content)
+    (tmp_path / FEATURES_FILE).write_text(content)
     with pytest.raises(UserError, match=r"features\.json: damaged"):
         AudioFeatureExtractor.load(tmp_path)
 

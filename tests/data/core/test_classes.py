@@ -28,7 +28,7 @@ def test_known_classes_keep_their_numbers() -> None:
 class Unsearched(tuple[str, ...]):
     """Names that nobody is to go through for each row."""
 
-    def index(self, value: object, start: SupportsIndex = 0, eos: SupportsIndex = 0) -> int:
+    def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex = 0) -> int:
         raise AssertionError
 
     def __contains__(self, value: object) -> bool:
@@ -41,8 +41,10 @@ def test_rows_are_numbered_by_one_table(monkeypatch: pytest.MonkeyPatch) -> None
     inputs = VQAClassificationProcessor(SEEN, 8, ByteTokenizer(), False, Unsearched("abd"))
     found = [VQAClassificationFormat().reference(row, inputs, DataConfig()) for row in rows]
     assert found == [1, IGNORE_INDEX, 0, 1]
-    tables, numbering = [], image_examples.numbering
-    monkeypatch.setattr(image_examples, "numbering", lambda names: tables.append(names) or numbering(names))
+    tables, make_label_encoder = [], image_examples.make_label_encoder
+    monkeypatch.setattr(
+        image_examples, "make_label_encoder", lambda names: tables.append(names) or make_label_encoder(names)
+    )
     clips = ImageClassificationProcessor(SEEN, ("a", "b", "d"), 8)
     numbers = [VideoClassificationFormat().numbers(row, clips, DataConfig()) for row in rows]
     assert numbers[1] == "the label 'c' is not among those of training"

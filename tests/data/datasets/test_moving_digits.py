@@ -81,7 +81,7 @@ def package(count: int) -> list[tuple[str, bytes]]:
 @pytest.fixture(scope="module")
 def parts() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moving_digits, "COUNTS", {"train": 300, "valid": 20, "test": 40})
+        patch.setattr(moving_digits, "CLIP_COUNTS", {"train": 300, "valid": 20, "test": 40})
         files = dict(moving_digits.moving_digits(package(40), print))
         assert files == dict(moving_digits.moving_digits(package(40), print))
     return {name: dict(np.load(io.BytesIO(content))) for name, content in files.items()}

@@ -23,7 +23,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 
 def test_the_parts_have_fonts_and_chances_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed_words, "COUNTS", {"train": 30, "valid": 5, "test": 9})
+    monkeypatch.setattr(printed_words, "IMAGE_COUNTS", {"train": 30, "valid": 5, "test": 9})
     files = dict(printed_words.printed_words(print))
     assert files == dict(dataset_entry("printed-words").make((), print))
     tables = {name: parquet.read_table(io.BytesIO(content)) for name, content in files.items()}
@@ -41,10 +41,12 @@ def test_the_parts_have_fonts_and_chances_of_their_own(monkeypatch: pytest.Monke
 
 
 def test_each_part_is_drawn_with_all_of_its_fonts_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed_words, "COUNTS", {"train": 11, "valid": 3, "test": 4})
+    monkeypatch.setattr(printed_words, "IMAGE_COUNTS", {"train": 11, "valid": 3, "test": 4})
     drawn: set[str] = set()
-    letters = printed_words._load_font
-    monkeypatch.setattr(printed_words, "_letters", lambda font, size: drawn.add(font) or letters(font, size))
+    load_font = printed_words._load_font
+    monkeypatch.setattr(
+        printed_words, "_load_font", lambda font, size: drawn.add(font) or load_font(font, size)
+    )
     for name, _ in printed_words.printed_words(print):
         assert drawn == set(FONTS[name.removesuffix(".parquet")])
         drawn.clear()
@@ -64,7 +66,7 @@ def test_words_are_plain_and_in_order() -> None:
 @pytest.mark.parametrize("font", [font for some in FONTS.values() for font in some])
 def test_letters_are_dark_on_light_and_inside(font: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And other letters are another picture: no font lacks them."""
-    monkeypatch.setattr(printed_words, "NOISE", (0.0, 0.0))
+    monkeypatch.setattr(printed_words, "NOISE_STD", (0.0, 0.0))
     pictures = [
         render_word(word, font, RandomState(3)).astype(int) for word in ("maximum", "writing", "abcdefg")
     ]

@@ -139,7 +139,7 @@ def test_a_table_without_the_column(folder):
         [*read_folder(folder, ["text"])]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, location: str) -> None:
     names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "__MACOSX/a/1.png", "d/e.txt", "f.txt"]
     folder = open_folder(write(tmp_path / location, dict.fromkeys(names, b"")))

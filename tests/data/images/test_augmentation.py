@@ -25,7 +25,7 @@ def each(count: int, most: int, seed: int = 0) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).integers(0, most, count))
 
 
-@pytest.mark.parametrize("beyond", [None, np.array([1.5, 2.5, 3.5], np.float32)])
+@pytest.mark.parametrize("fill", [None, np.array([1.5, 2.5, 3.5], np.float32)])
 def test_a_window_over_the_border(fill):
     """Is one of the picture with a border around it."""
     picture = np.random.default_rng(0).integers(0, 256, (9, 11, 3), dtype=np.uint8)

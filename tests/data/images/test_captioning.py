@@ -24,7 +24,9 @@ from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, wri
 Image = pytest.importorskip("PIL.Image")
 
 FORM = CaptioningFormat()
-CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", max_length=6, valid_fraction=0.2, test_fraction=0.2)
+CONFIG = DataConfig(
+    image=ImageConfig(size=SIDE), tokenizer="word", max_length=6, valid_fraction=0.2, test_fraction=0.2
+)
 WORDS = ("one", "two red", "three blue dogs")
 
 
@@ -46,11 +48,11 @@ def prepared(data: str, valid: str | None = None, **settings: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("column", ["text", "text_en"])
 def test_a_table_says_the_texts(tmp_path: Path, location: str, column: str) -> None:
     data = write(tmp_path / location, captioned(30, column))
-    found = prepared(data, valid=data, column=column)
+    found = prepared(data, valid=data, text=column)
     train, pixels = found.train, scenes(30).reshape(-1, 3).astype(float)
     assert train.references == [text(n) for n in range(30)]
     assert train.sources[3] == f"{data}/images/3.png"
@@ -59,16 +61,16 @@ def test_a_table_says_the_texts(tmp_path: Path, location: str, column: str) -> N
     assert np.allclose(found.processor.statistics.std, pixels.std(0))
     facts = found.facts["parts"]["train"]
     assert (facts["examples"], facts["images"], facts["target_tokens"]) == (30, 30, 60 + 30)
-    assert found.processor.length_limit.from_data(0) == int(1.5 * 3) + 1
+    assert found.processor.length_limit.for_source(0) == int(1.5 * 3) + 1
 
 
-def test_a_picture_of_several_texts_is_read_and_kept_once(
+def test_a_load_image_several_texts_is_read_and_kept_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = []
-    picture_of = image_rows.picture_of
+    load_image = image_rows.load_image
     monkeypatch.setattr(
-        image_rows, "picture_of", lambda image, *how: read.append(image) or picture_of(image, *how)
+        image_rows, "load_image", lambda image, *how: read.append(image) or load_image(image, *how)
     )
     more = [f"images/{number}.png,{text(number + 1)}" for number in (3, 3, 1)]
     found = prepared(data := write(tmp_path / "a", captioned(4, "text", *more)), valid=data)
@@ -82,7 +84,7 @@ def test_a_picture_of_several_texts_is_read_and_kept_once(
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> SplitData[ImageExamples]:
+def split(tmp_path: Path) -> SplitData[ImageExamples]:
     data = write(tmp_path / "a", captioned(30))
     train: SplitData[ImageExamples] = prepared(data, valid=data).train
     return train
@@ -108,7 +110,7 @@ def test_a_batch_holds_images_and_the_tokens_of_their_texts(split: SplitData[Ima
 
 
 def test_a_text_goes_with_its_image_however_that_is_changed(split: SplitData[ImageExamples]) -> None:
-    augment = AugmentConfig(crop="shift", padding=2, flip=True, color_jitter=0.3)
+    augment = AugmentConfig(crop="pad", padding=2, flip=True, color_jitter=0.3)
     order = ImageTrainBatches(split.examples, 8, augment, seed=1)
     seen = []
     for epoch in range(2):
@@ -141,7 +143,7 @@ def test_all_texts_of_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
             assert part.references.count("four") == len(set(part.content_hashes)) == len(part) / 2
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
     rows = [
         "images/31.png,",
@@ -153,13 +155,13 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     files |= {"images/31.png": png(scenes(1)[0]), "cut.png": files["images/1.png"][:-60]}
     files |= {"images/more.png": png(scenes(1)[0]), "notes.txt": b"no picture"}
     data = write(tmp_path / location, files)
-    config = CONFIG.model_copy(update={"tokenizer": "character", "longest": 16})
-    aside: list[Any] = []
-    found = [*FORM.read(data, config, aside)]
-    inputs = FORM.make_processor(data, found, config)
-    train = FORM.encode(found, inputs, config, aside)
+    config = CONFIG.model_copy(update={"tokenizer": "character", "max_length": 16})
+    skipped: list[Any] = []
+    found = [*FORM.read(data, config, skipped)]
+    processor = FORM.make_processor(data, found, config)
+    train = FORM.encode(found, processor, config, skipped)
     assert len(train) == 30
-    whys = [(row.location.removeprefix(data).strip("/, "), row.reason) for row in aside]
+    whys = [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
     assert [why for _, why in whys] == [
         "'text' is empty; fill it in or leave the row out",
         "no such file: none.png; mend the name or leave the row out",
@@ -226,16 +228,16 @@ def test_parquet_has_texts_too(tmp_path: Path) -> None:
     assert (found.train.examples[5] == scenes(12)[5]).all()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     """A text and no label; other names are said by the settings."""
     data = write(tmp_path / location, captioned(9))
     assert infer_task(data, {}) == "captioning"
-    assert infer_task(data, {"column": "words"}) == "image-classification"
+    assert infer_task(data, {"text": "words"}) == "image-classification"
     assert infer_task(data, {"label": "text"}) == "image-classification"
     other = write(tmp_path / f"other{location}", captioned(9, "words"))
     assert infer_task(other, {}) == "image-classification"
-    assert infer_task(other, {"column": "words"}) == "captioning"
+    assert infer_task(other, {"text": "words"}) == "captioning"
     both = write(tmp_path / f"both{location}", captioned(9, "text,label"))
     assert infer_task(both, {}) == "image-classification"
     inside = {
@@ -265,7 +267,7 @@ def test_grey_images(tmp_path: Path) -> None:
 def test_emoji(outside_data: Path) -> None:
     """Every one of the 3,786 can be used, in any of its languages."""
     config = DataConfig(image=ImageConfig(size=16), text="text_de", tokenizer="byte")
-    aside: list[Any] = []
-    rows = [*FORM.read(str(outside_data / "emoji_captions.zip"), config, aside)]
-    assert (len(rows), aside) == (3786, [])
+    skipped: list[Any] = []
+    rows = [*FORM.read(str(outside_data / "emoji_captions.zip"), config, skipped)]
+    assert (len(rows), skipped) == (3786, [])
     assert rows[0].fields["target"] == "Taste: #"

@@ -29,7 +29,9 @@ def levels(count: int, *more: int, seed: int = 0) -> NDArray[np.uint8]:
 
 
 def prepared(data: Path, channels: int = 1, **settings: Any) -> Any:
-    config = DataConfig(image=ImageConfig(size=SIDE, channels=channels), valid_fraction=0.2, test_fraction=0.2, **settings)
+    config = DataConfig(
+        image=ImageConfig(size=SIDE, channels=channels), valid_fraction=0.2, test_fraction=0.2, **settings
+    )
     return prepare_examples.prepare_examples(FORM, str(data), None, None, config, print)
 
 
@@ -43,7 +45,7 @@ def refusal(data: Path, **settings: Any) -> str:
 
 def check(found: Any, split: str, pictures: NDArray[np.uint8], labels: list[str]) -> None:
     one = getattr(found, split)
-    assert one.answers == labels
+    assert one.references == labels
     assert all((one.examples[n].squeeze() == picture.squeeze()).all() for n, picture in enumerate(pictures))
 
 

@@ -269,7 +269,7 @@ def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None
     plain, opaque = Image.fromarray(levels), Image.fromarray(levels).convert("RGBA")
     found = [decode_image(written(plain, form), 30, 3) for form in ("PNG", "BMP", "TIFF")]
     found += [decode_image(written(opaque), 30, 3), image_from_array(levels, 30, 3)]
-    monkeypatch.setattr(image_decoding, "STRIP", 700)
+    monkeypatch.setattr(image_decoding, "HASHED_PIXELS", 700)
     found += [image_from_array(levels, 30, 3)]
     contents = [one.content for one in found if not isinstance(one, str)]
     assert len(contents) == len(found)

@@ -82,7 +82,7 @@ def refusal(data: str, **settings: Any) -> str:
 PLACES = ["photos", "photos.zip"]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_folder_for_each_class(tmp_path, location):
     data = write(tmp_path / location, by_class(30))
     found = prepared(data, valid=data)
@@ -104,7 +104,7 @@ def test_a_folder_for_each_class(tmp_path, location):
     assert batch.columns["label"].tolist() == [0] * 15 + [1] * 15
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("names", [("train", "test"), ("train", "val", "test"), ("train", "valid")])
 def test_a_folder_for_each_part(tmp_path, location, names):
     files: dict[str, bytes] = {}
@@ -119,7 +119,7 @@ def test_a_folder_for_each_part(tmp_path, location, names):
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_table_says_the_labels(tmp_path, location, form):
     """In the column that is named."""
     names = [*(f"images/{n}.png" for n in range(20)), "none.png", "images/../../0.png"]
@@ -133,7 +133,7 @@ def test_a_table_says_the_labels(tmp_path, location, form):
     assert found.train.references == ["a", "b"] * 10
     assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(scenes(20)))
     assert found.train.sources[3] == f"{data}/images/3.png"
-    assert [row.reason for row in found.offsets[:2]] == [
+    assert [row.reason for row in found.skipped[:2]] == [
         "no such file: none.png; mend the name or leave the row out",
         "images/../../0.png leads out of the folder; move the file into it"
         if location == "photos"
@@ -142,7 +142,7 @@ def test_a_table_says_the_labels(tmp_path, location, form):
     assert "no column 'label' among 'id', 'kind', 'file_name'" in refusal(data)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_table_for_each_part(tmp_path, location):
     files: dict[str, bytes] = {}
     for part, count in (("train", 12), ("test", 6)):
@@ -168,7 +168,7 @@ def test_damaged_zips_are_refused(tmp_path):
     assert "not a folder, nor readable as a zip" in refusal(str(path))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_train_may_be_a_class(tmp_path, location):
     """Beside classes that are no parts; and a table says what its folders are."""
     files = {f"{label}/{n}.png": png(p) for label in ("train", "car") for n, p in enumerate(scenes(9))}
@@ -187,11 +187,11 @@ def test_a_folder_a_class_needs_no_column(tmp_path):
     assert len(prepared(data, valid=data, label="kind").train) == 9
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_heavy_file_is_not_opened(tmp_path, location, monkeypatch):
     monkeypatch.setattr("foveal.data.files.file_bytes.MAX_FILE_BYTES", 10_000)
     data = write(tmp_path / location, by_class(9) | {"a/large.png": bytes(10_001)})
-    (row,) = [row for row in prepared(data, valid=data).offsets if row.location == f"{data}, a/large.png"][:1]
+    (row,) = [row for row in prepared(data, valid=data).skipped if row.location == f"{data}, a/large.png"][:1]
     assert "a file of more than" in row.reason
 
 
@@ -251,7 +251,7 @@ def test_what_is_kept_reads_new_images_alike(tmp_path):
         FORM.load_processor(tmp_path)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_what_can_not_be_used_is_set_aside(tmp_path, location):
     files = by_class(30)
     cut = files["b/001.png"][:-60]
@@ -266,7 +266,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path, location):
     found = prepared(data, valid=data)
     assert len(found.train) == 30
     whys = {
-        row.location.removeprefix(f"{data}, "): row.reason for row in found.offsets[: len(found.offsets) // 2]
+        row.location.removeprefix(f"{data}, "): row.reason for row in found.skipped[: len(found.skipped) // 2]
     }
     assert whys.keys() == {"README", "a/notes.txt", "b/cut.png", "b/empty.png"}
     assert "stands in no folder of a label" in whys["README"]
@@ -279,7 +279,7 @@ def test_an_unknown_label_is_set_aside(tmp_path):
     data = write(tmp_path / "a", by_class(20))
     found = prepared(data, valid=write(tmp_path / "b", by_class(9, 1, "abc")))
     assert len(found.valid) == 6
-    assert {row.reason for row in found.offsets} == {"the label 'c' is not among those of training"}
+    assert {row.reason for row in found.skipped} == {"the label 'c' is not among those of training"}
 
 
 def test_labels_that_differ_in_case_alone_are_told(tmp_path):
@@ -298,8 +298,8 @@ def test_an_empty_class_is_told(tmp_path):
     (tmp_path / "a" / "c").mkdir()
     found = prepared(data, valid=data)
     assert found.processor.labels == ("a", "b")
-    assert found.offsets[0].location == f"{data}, c"
-    assert "a folder of a label without files" in found.offsets[0].reason
+    assert found.skipped[0].location == f"{data}, c"
+    assert "a folder of a label without files" in found.skipped[0].reason
 
 
 def test_refused_in_one_line(tmp_path):
@@ -319,13 +319,13 @@ def test_refused_in_one_line(tmp_path):
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> SplitData[ImageExamples]:
+def split(tmp_path: Path) -> SplitData[ImageExamples]:
     data = write(tmp_path / "a", by_class(50))
     return prepared(data, valid=data).train
 
 
-ALL = AugmentConfig(crop="shift", padding=2, flip=True, color_jitter=0.4, cutout=3)
-PARTS = AugmentConfig(crop="resized", flip=True, color_jitter=0.4)
+ALL = AugmentConfig(crop="pad", padding=2, flip=True, color_jitter=0.4, cutout=3)
+PARTS = AugmentConfig(crop="random-resized", flip=True, color_jitter=0.4)
 
 
 @pytest.mark.parametrize("augment", [AugmentConfig(), ALL, PARTS])
@@ -370,14 +370,14 @@ def test_images_are_changed_as_is_asked_for(split):
     plain = seen(split, AugmentConfig(), 16, 0)
     flips = (seen(split, AugmentConfig(flip=True), 16, 0) == plain.flip(3)).flatten(1).all(1)
     assert 10 < flips.sum() < 40
-    shifts = seen(split, AugmentConfig(crop="shift", padding=1), 16, 0)
+    shifts = seen(split, AugmentConfig(crop="pad", padding=1), 16, 0)
     inner = [
         plain[:, :, 1:-1, 1:-1] == shifts[:, :, y : y + 6, x : x + 6] for y in range(3) for x in range(3)
     ]
     found = torch.stack(inner).flatten(2).all(2)
     assert (found.sum(0) == 1).all()
     assert (found.sum(1) > 0).all()
-    mirrored = seen(split, AugmentConfig(crop="reflect", padding=1), 16, 0)
+    mirrored = seen(split, AugmentConfig(crop="reflect-pad", padding=1), 16, 0)
     assert torch.equal(mirrored[:, :, 1:-1, 1:-1], shifts[:, :, 1:-1, 1:-1])
     assert (mirrored != 0).all()
     assert (shifts == 0).all(1).any()
@@ -389,7 +389,7 @@ def test_images_are_changed_as_is_asked_for(split):
     assert crops.shape == plain.shape
 
 
-@pytest.mark.parametrize("crop", ["shift", "reflect"])
+@pytest.mark.parametrize("crop", ["pad", "reflect-pad"])
 def test_images_are_moved_over_what_is_kept_around_the_centre(tmp_path, crop):
     """Of a picture a pixel wider than what is seen, windows of its own pixels come before a border."""
     data, own = write(tmp_path / "a", by_class(2)), scenes(2)
@@ -425,7 +425,7 @@ def test_held_out_images_are_seen_as_they_are(split):
 
 def test_views_of_an_image_stand_together(split):
     alone = ImageEvalBatches(split.examples, ImageConfig(batch_size=16)).batch(0, 0).columns["source"]
-    image = ImageConfig(batch_size=16, tta="mirrored", tta_scales="1,1.5")
+    image = ImageConfig(batch_size=16, tta="flip", tta_scales="1,1.5")
     batch = ImageEvalBatches(split.examples, image).batch(0, 1)
     assert batch.rows.tolist() == [4, 5, 6, 7]
     assert batch.columns["label"].shape == (4,)
@@ -436,7 +436,7 @@ def test_views_of_an_image_stand_together(split):
 
 @pytest.mark.parametrize("scales", ["", "one", "1,,2", "nan", "0", "-1"])
 def test_scales_that_are_none_are_refused(scales):
-    with pytest.raises(ConfigError, match=r"data\.image\.scales.*such as 1,1\.125"):
+    with pytest.raises(ConfigError, match=r"data\.image\.tta_scales.*such as 1,1\.125"):
         load_config("image-classification", [f"data.image.tta_scales={scales}"])
 
 
@@ -482,9 +482,9 @@ def test_cifar10(outside_data):
     """Every one of the 10,000 to test can be used, and has the statistics that everyone knows of the rest."""
     mean, deviation = np.array([0.4914, 0.4822, 0.4465]) * 255, np.array([0.2470, 0.2435, 0.2616]) * 255
     names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-    inputs = ImageClassificationProcessor(Statistics(tuple(mean), tuple(deviation)), tuple(names), 32)
+    processor = ImageClassificationProcessor(Statistics(tuple(mean), tuple(deviation)), tuple(names), 32)
     config, data = CONFIG.model_copy(update={"image": ImageConfig(size=32)}), outside_data / "cifar10.zip"
-    part, facts = prepare_examples.prepare_eval_examples(FORM, str(data), config, inputs, print)
+    part, facts = prepare_examples.prepare_eval_examples(FORM, str(data), config, processor, print)
     assert facts["set_aside"] == 0
     assert part.references == [name for name in names for _ in range(1_000)]
     images = ImageEvalBatches(part.examples, ImageConfig(batch_size=10_000)).batch(0, 0).columns["source"]

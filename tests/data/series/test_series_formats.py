@@ -173,7 +173,7 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", FORMS)
 def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, field: str) -> None:
     form = FORMS[field]
-    inputs = prepared(form, write(tmp_path / "a.jsonl", field)).processor
+    processor = prepared(form, write(tmp_path / "a.jsonl", field)).processor
     good, told = np.ones((5, 2), np.float32), list[str]()
     for rows, why in (
         (series(channels=3)[:1], "3 channels, and the model reads 2"),
@@ -181,9 +181,9 @@ def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, fiel
     ):
         data = write(tmp_path / "b.jsonl", "", rows)
         with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):
-            prepare_examples.read_unlabeled(form, data, inputs, CONFIG, print)
+            prepare_examples.read_unlabeled(form, data, processor, CONFIG, print)
     data = write(tmp_path / "b.jsonl", "", [*rows, good])
-    (row,), examples, aside = prepare_examples.read_unlabeled(form, data, inputs, CONFIG, told.append)
+    (row,), examples, aside = prepare_examples.read_unlabeled(form, data, processor, CONFIG, told.append)
     assert (row.location, len(examples), len(aside)) == (f"{data}, line 2", 1, 1)
     assert told.pop().startswith(f"set aside: {data}, line 1: {why}")
 
@@ -195,10 +195,14 @@ TS = "@problemName Small\n@classLabel true a b\n@data\n1,2:3,4:a\n"
 
 
 def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
-    for field, task in (("label", "series"), ("labels", "steps")):
+    for field, task in (("label", "series-classification"), ("labels", "series-tagging")):
         assert infer_task(write(tmp_path / "a.jsonl", field), {}) == task
     x = np.arange(12.0).reshape(2, 3, 2)
-    for shape, task in (((2,), "series"), ((2, 3), "steps"), (None, "series")):
+    for shape, task in (
+        ((2,), "series-classification"),
+        ((2, 3), "series-tagging"),
+        (None, "series-classification"),
+    ):
         np.savez(tmp_path / "a.npz", x=x, **({"y": np.zeros(shape, int)} if shape else {}))
         assert infer_task(str(tmp_path / "a.npz"), {}) == task
     for text in (TS, "# a note\n@timestamps true\n@Data\n1:a\n"):

@@ -47,12 +47,12 @@ def test_pieces_join_to_the_file_whatever_the_block(
     path = tmp_path_factory.mktemp("text") / "a.txt"
     path.write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BLOCK", block)
+        patch.setattr(module, "BLOCK_BYTES", block)
         assert "".join(read_text(path)) == text.removeprefix("\ufeff")
 
 
 def test_pieces_end_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 8)
+    monkeypatch.setattr(module, "BLOCK_BYTES", 8)
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\n")
     assert [*read_text(tmp_path / "a.txt")] == ["one\ntwo\n", "three\n", "four\n"]
 
@@ -105,13 +105,13 @@ def test_utf16_is_named_with_its_cure(encoding: str, tmp_path: Path) -> None:
 
 
 def test_binary_names_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 4)
+    monkeypatch.setattr(module, "BLOCK_BYTES", 4)
     (tmp_path / "a.bin").write_bytes(b"abcd\nefg\0")
     assert "binary, not text (NUL at byte 8)" in refusal(tmp_path / "a.bin")
 
 
 def test_truncated_utf8_names_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 4)
+    monkeypatch.setattr(module, "BLOCK_BYTES", 4)
     (tmp_path / "a.txt").write_bytes("abcdef\nab🙂".encode()[:-1])
     assert "cut off in the middle of a character at byte 9" in refusal(tmp_path / "a.txt")
 
@@ -120,7 +120,7 @@ def test_truncated_utf8_names_the_byte(tmp_path: Path, monkeypatch: pytest.Monke
 def test_latin1_names_the_byte_and_the_cure(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "BLOCK_BYTES", block)
     (tmp_path / "a.txt").write_bytes("abc\ncafé au lait".encode("latin-1"))
     assert "not UTF-8 at byte 7; if it is Latin-1, convert with: iconv" in refusal(tmp_path / "a.txt")
 

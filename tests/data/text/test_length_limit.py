@@ -29,8 +29,8 @@ STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
 
 
 def test_the_longer_of_two_and_never_more_than_the_model_reads() -> None:
-    room = LengthLimit.from_lengths(max_length=40, ratio=0.5, maximum=200)
-    assert [room.for_source(source) for source in (1, 81, 82, 100, 266, 267, 9999)] == [
+    limit = LengthLimit.from_lengths(max_length=40, ratio=0.5, maximum=200)
+    assert [limit.for_source(source) for source in (1, 81, 82, 100, 266, 267, 9999)] == [
         61,
         61,
         62,
@@ -45,9 +45,9 @@ def test_the_longer_of_two_and_never_more_than_the_model_reads() -> None:
 def test_what_older_runs_keep(tmp_path: Path) -> None:
     (tmp_path / "limit.json").write_text(json.dumps({"limit": 30}))
     assert load_length_limit(tmp_path).for_source(5) == load_length_limit(tmp_path).for_source(5000) == 30
-    room = LengthLimit.from_lengths(7, 0.3, 100)
-    (tmp_path / "limit.json").write_text(room.to_json())
-    assert load_length_limit(tmp_path) == room
+    limit = LengthLimit.from_lengths(7, 0.3, 100)
+    (tmp_path / "limit.json").write_text(limit.to_json())
+    assert load_length_limit(tmp_path) == limit
 
 
 @pytest.mark.parametrize("kind", ["character", "byte", "word", "bpe"])
@@ -85,43 +85,43 @@ FORMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speech, "_frames", lambda settings, row: np.eye(3, dtype=np.float32))
+    monkeypatch.setattr(speech, "_extract_features", lambda settings, row: np.eye(3, dtype=np.float32))
     picture = np.arange(3 * SIDE * SIDE, dtype=np.uint8).reshape(SIDE, SIDE, 3)
     fields = {"source": "a b", "question": "a?", "content": "", "picture": picture, "frames": picture[None]}
     rows = [
         Row(text, fields | {"target": text, "answer": text}) for text in ("congratulations", "on the table")
     ]
-    inputs = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
-    assert inputs.length_limit.limit == int(1.5 * 3) + 1
+    processor = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
+    assert processor.length_limit.limit == int(1.5 * 3) + 1
 
 
 def config(max_length: int) -> Config:
     encoder = STACK | {"kind": "text", "mixers": "gru"}
     return from_tables(
         {
-            "task": {"name": "transduce"},
-            "data": {"tokenizer": "word", "longest": max_length},
-            "model": STACK | {"mixers": "attentive", "encoder": encoder},
+            "task": {"name": "transduction"},
+            "data": {"tokenizer": "word", "max_length": max_length},
+            "model": STACK | {"mixers": "attention-rnn", "encoder": encoder},
         }
     )
 
 
-@pytest.mark.parametrize(("times", "longest"), [(1, 400), (2, 400), (1, 120)])
+@pytest.mark.parametrize(("times", "max_length"), [(1, 400), (2, 400), (1, 120)])
 def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int, max_length: int) -> None:
     """Trained on copies of 1 to 5 words; here it never stops, so it writes all that it may."""
     data, settings = tmp_path / "pairs.tsv", config(max_length)
     rows = [" ".join("abcdefgh"[(i + j) % 8] for j in range(1 + i % 5)) for i in range(40)]
     data.write_text("source\ttarget\n" + "".join(f"{row}\t{' '.join([row] * times)}\n" for row in rows))
-    kind = task_of(settings)
-    inputs = kind.prepare(settings, DataPaths(str(data)), print).processor
-    model = build_model(settings, inputs, torch.device("cpu")).eval()
-    task = build_objective(settings, model, inputs)
-    assert isinstance(task, SequenceToSequenceObjective)
+    task = task_of(settings)
+    processor = task.prepare(settings, DataPaths(str(data)), print).processor
+    model = build_model(settings, processor, torch.device("cpu")).eval()
+    objective = build_objective(settings, model, processor)
+    assert isinstance(objective, SequenceToSequenceObjective)
     with torch.no_grad():
-        model.get_parameter("head.projection.bias")[task.special_tokens.eos] = -1e9
+        model.get_parameter("head.projection.bias")[objective.special_tokens.eos] = -1e9
     for words in (2, 100):
-        source = inputs.encode_source(" ".join("abcdefgh"[i % 8] for i in range(words)))
+        source = processor.encode_source(" ".join("abcdefgh"[i % 8] for i in range(words)))
         batch = collate_examples(Examples({"source": RaggedArray.from_rows([source])}), np.array([0]))
-        ((written,),) = task.beam_decode(batch)
+        ((written,),) = objective.beam_decode(batch)
         short = 5 * times * 3 // 2 + 1
         assert len(written.tokens) == min(max_length, max(short, math.ceil(1.5 * times * len(source))))

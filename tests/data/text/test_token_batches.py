@@ -36,7 +36,7 @@ def check_shift(batch: TokenBatch) -> None:
 
 
 @SMALL
-@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize("micro_batches", [1, 3])
 def test_streams_go_on_where_they_ended(
     micro_batches: int, tokens: int, rows: int, context: int, epoch: int, seed: int
 ) -> None:
@@ -64,7 +64,7 @@ def test_streams_go_on_where_they_ended(
 
 
 def test_too_few_tokens_for_the_slots_are_refused() -> None:
-    with pytest.raises(UserError, match=r"too few for 3 micro-batches.*training\.accumulate"):
+    with pytest.raises(UserError, match=r"too few for 3 micro-batches.*training\.grad_accumulation"):
         StreamBatches(numbered(30), rows=4, context=10, seed=0, micro_batches=3)
 
 
@@ -175,7 +175,9 @@ def test_every_place_is_equally_likely() -> None:
 @pytest.mark.parametrize("order", [StreamBatches, WindowBatches])
 def test_a_text_shorter_than_the_context_is_refused(order: type[StreamBatches] | type[WindowBatches]) -> None:
     order(numbered(129), 4, 128, seed=0)
-    with pytest.raises(UserError, match=r"has 128 tokens, and data\.context=128 needs.*set data\.context=64"):
+    with pytest.raises(
+        UserError, match=r"has 128 tokens, and data\.context_length=128 needs.*set data\.context_length=64"
+    ):
         order(numbered(128), 4, 128, seed=0)
     with pytest.raises(UserError, match=r"give more text$"):
         order(numbered(1), 4, 128, seed=0)

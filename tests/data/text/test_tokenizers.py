@@ -121,12 +121,12 @@ def test_bpe_is_the_same_every_time() -> None:
 def test_bpe_in_parts_equals_bpe_of_the_whole(text: str) -> None:
     tokenizer = BPE_OF_GAPS
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PART", 10**6)
+        patch.setattr(module, "CHUNK_CHARACTERS", 10**6)
         whole = tokenizer.encode(text)
-        patch.setattr(module, "PART", 40)  # longer than any clause
-        parts = [*module._chunks(text)]
-        assert "".join(parts) == text
-        assert max(map(len, parts), default=0) <= 80
+        patch.setattr(module, "CHUNK_CHARACTERS", 40)  # longer than any clause
+        chunks = [*module._chunks(text)]
+        assert "".join(chunks) == text
+        assert max(map(len, chunks), default=0) <= 80
         assert tokenizer.encode(text).tolist() == whole.tolist()
 
 

@@ -69,7 +69,9 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
     known, strange = (tmp_path / f"{part}{suffix}" for part in ("known", "strange"))
     write(known, KNOWN, 1)
     write(strange, STRANGE, 11)
-    config = DataConfig(image=ImageConfig(size=8), tokenizer=tokenizer, max_length=32, valid_fraction=0, test_fraction=0)
+    config = DataConfig(
+        image=ImageConfig(size=8), tokenizer=tokenizer, max_length=32, valid_fraction=0, test_fraction=0
+    )
     said: list[str] = []
     found = prepare_examples.prepare_examples(form, str(known), None, str(strange), config, said.append)
     unit, each = LEFT_OUT[tokenizer]

@@ -70,13 +70,13 @@ def frames_of(split: Any, row: int) -> NDArray[np.uint8]:
     return found
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_folder_of_frames_for_each_clip(tmp_path: Path, location: str) -> None:
     data = write(tmp_path / location, by_class(12))
     assert infer_task(data, {}) == "video-classification"
     train = prepared(VideoClassificationFormat(), data).train
     order = [*range(0, 12, 2), *range(1, 12, 2)]
-    assert train.answers == ["a"] * 6 + ["b"] * 6
+    assert train.references == ["a"] * 6 + ["b"] * 6
     assert [Path(source).name for source in train.sources] == [f"clip{number:02}" for number in order]
     for row, number in enumerate(order):  # frame10 stands behind frame9
         assert (frames_of(train, row) == clip(number)).all()
@@ -84,7 +84,7 @@ def test_a_folder_of_frames_for_each_clip(tmp_path: Path, location: str) -> None
     assert train.facts["frames"] == sum(train.lengths)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("form", ["GIF", "PNG", "WEBP"])
 def test_animations(tmp_path: Path, location: str, form: str) -> None:
     """A GIF has 256 colours for a frame, which are enough for its 64 pixels."""
@@ -100,7 +100,7 @@ def test_animations(tmp_path: Path, location: str, form: str) -> None:
             assert (frames_of(train, row) == clip(number)).all()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_table_names_folders_and_files(tmp_path: Path, location: str) -> None:
     files = folder_of("some/one", clip(3)) | {"two.gif": moving(clip(4), "GIF"), "notes.txt": b"no clip"}
     files["metadata.csv"] = table("text", [("some/one", "it moves"), ("two.gif", "it stands still")])
@@ -108,7 +108,7 @@ def test_a_table_names_folders_and_files(tmp_path: Path, location: str) -> None:
     assert infer_task(data, {}) == "video-captioning"
     assert infer_task(data, {"label": "text"}) == "video-classification"
     train = prepared(VideoCaptioningFormat(), data).train
-    assert train.answers == ["it moves", "it stands still"]
+    assert train.references == ["it moves", "it stands still"]
     assert train.sources == [f"{data}/some/one", f"{data}/two.gif"]
     assert train.lengths == [5, 6]
 
@@ -126,7 +126,7 @@ def test_a_label_for_each_frame(tmp_path: Path, listed: bool) -> None:
     assert infer_task(data, {}) == "frame-tagging"
     found = prepared(FrameTaggingFormat(), data)
     assert found.processor.labels == ("x", "y")
-    assert found.train.answers[1] == ["x", "y", "x"]
+    assert found.train.references[1] == ["x", "y", "x"]
     columns = found.train.examples.columns
     assert columns["places"][1].tolist() == [0, 1, 2]
     assert columns["target"][1].tolist() == [0, 1, 0]
@@ -149,7 +149,7 @@ def arrays(path: Path, channels: tuple[int, ...] = (), **more: Any) -> str:
 def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
     data = arrays(tmp_path / "a.npz", channels)
     assert infer_task(data, {}) == "frame-tagging"
-    assert infer_task(data, {"column": "text"}) == "video-classification"  # there is a label too
+    assert infer_task(data, {"text": "text"}) == "video-classification"  # there is a label too
     image = ImageConfig(size=SIDE, channels=3 if channels == (3,) else 1)
     clips = np.load(data)["clips"].reshape(8, 5, SIDE, SIDE, -1)
     for form, first in (
@@ -158,7 +158,7 @@ def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
         (VideoCaptioningFormat(), "clip 0"),
     ):
         train = prepared(form, data, image=image).train
-        assert train.answers[0] == first
+        assert train.references[0] == first
         assert train.lengths == [2, 3, 4, 5, 2, 3, 4, 5]
         assert all(
             (frames_of(train, row) == clips[row, :length]).all() for row, length in enumerate(train.lengths)
@@ -182,8 +182,8 @@ def test_pictures_by_class_are_no_clips(tmp_path: Path) -> None:
 
 def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path) -> None:
     found = prepared(FrameTaggingFormat(), arrays(tmp_path / "a.npz", (3,)))
-    shots, statistics = found.train.examples, found.processor.statistics
-    order = ClipBatches(BucketedEvalBatches(shots, 30), shots)
+    clips, statistics = found.train.examples, found.processor.statistics
+    order = ClipBatches(BucketedEvalBatches(clips, 30), clips)
     seen = []
     for index in range(order.per_epoch):
         batch = order.batch(0, index)
@@ -213,12 +213,12 @@ def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
     _, asked, _ = prepare_examples.read_unlabeled(form, data, opened, CONFIG, print)
     assert (asked.frames == again.examples.frames).all()
     assert asked.columns.keys() == again.examples.columns.keys() - {"label", "target"}
-    some = again.examples.some([6, 1])
-    assert [len(some), some.lengths("source")] == [2, [4, 3]]
-    assert (some.frames[some.columns["source"][1]] == frames_of(again, 1)).all()
+    subset = again.examples.subset([6, 1])
+    assert [len(subset), subset.lengths("source")] == [2, [4, 3]]
+    assert (subset.frames[subset.columns["source"][1]] == frames_of(again, 1)).all()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("inside", ["", "all/"])
 def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
     tmp_path: Path, location: str, inside: str
@@ -235,8 +235,8 @@ def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
 def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     files = by_class(4) | {"c/d.gif": moving(clip(9), "GIF"), "c/e.avi": b""}
     data = write(tmp_path / "a", files)
-    aside: list[Any] = []
-    rows = [*VideoClassificationFormat().read_unlabeled(data, CONFIG, aside)]
+    skipped: list[Any] = []
+    rows = [*VideoClassificationFormat().read_unlabeled(data, CONFIG, skipped)]
     assert [row.fields["source"].removeprefix(f"{data}/") for row in rows] == [
         "a/clip00",
         "a/clip02",
@@ -244,7 +244,7 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
         "b/clip03",
         "c/d.gif",
     ]
-    assert [row.location for row in aside] == [f"{data}/c/e.avi"]
+    assert [row.location for row in skipped] == [f"{data}/c/e.avi"]
     for one in (f"{data}/b/clip03", f"{data}/c/d.gif"):
         (row,) = VideoClassificationFormat().read_unlabeled(one, CONFIG, [])
         assert row.fields["source"] == one

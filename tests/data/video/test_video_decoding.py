@@ -36,26 +36,26 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("suffix", LOSSLESS)
 def test_videos_by_class(tmp_path: Path, location: str, suffix: str) -> None:
     files = {f"{'ab'[n % 2]}/{n}.{suffix.upper()}": film(clip(n), suffix) for n in range(4)}
     data = write(tmp_path / location, files)
     assert infer_task(data, {}) == "video-classification"
     train = prepared(VideoClassificationFormat(), data).train
-    assert train.answers == ["a", "a", "b", "b"]
+    assert train.references == ["a", "a", "b", "b"]
     for row, number in enumerate([0, 2, 1, 3]):
         assert (frames_of(train, row) == clip(number)).all()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_a_table_names_videos(tmp_path: Path, location: str) -> None:
     files = folder_of("one", clip(1)) | {"two.mp4": film(clip(2))}
     files["metadata.csv"] = table("labels", [("one", "x y z"), ("two.mp4", "x y z z")])
     data = write(tmp_path / location, files)
     assert infer_task(data, {}) == "frame-tagging"
     train = prepared(FrameTaggingFormat(), data).train
-    assert train.answers == [["x", "y", "z"], ["x", "y", "z", "z"]]
+    assert train.references == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()
     asked = [*FrameTaggingFormat().read_unlabeled(data, CONFIG, [])]
     assert [row.fields["source"] for row in asked] == [f"{data}/two.mp4", f"{data}/one"]
@@ -98,7 +98,7 @@ def large(count: int) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "codec", "pixels", "options", "lost"),
+    ("suffix", "codec", "pixels", "options", "skipped_frames"),
     [
         ("mkv", "ffv1", "bgr0", {"g": "1"}, [3]),
         ("avi", "mjpeg", "yuvj420p", {}, [3]),
@@ -121,11 +121,11 @@ def test_labels_stay_with_their_frames() -> None:
     Path("clips").mkdir()
     Path("clips/a.mkv").write_bytes(damaged(film(large(5), "mkv"), 1))
     Path("clips/metadata.jsonl").write_text(json.dumps({"file_name": "a.mkv", "labels": [*"vwxyz"]}))
-    aside: list[Any] = []
-    (row,) = FrameTaggingFormat().read("clips", CONFIG, aside)
+    skipped: list[Any] = []
+    (row,) = FrameTaggingFormat().read("clips", CONFIG, skipped)
     assert row.fields["label"] == [*"vxyz"]
-    (told,) = aside
-    assert (told.location, told.why) == (
+    (told,) = skipped
+    assert (told.location, told.reason) == (
         "clips/metadata.jsonl, line 1, frame 2",
         f"damaged{AGAIN}; the other frames are used",
     )

@@ -32,7 +32,7 @@ def test_rows_are_right_and_columns_were_given() -> None:
 def test_of_many_classes_the_hardest() -> None:
     gold = [f"{number:02}" for number in range(60)]
     found = [*gold[:50], *gold[51:], gold[50]]
-    with patch.object(plot, "SHOWN", 10):
+    with patch.object(plot, "MAX_CLASSES", 10):
         content = plot_confusion(confusion_matrix(gold, found), "run")
     with Image.open(io.BytesIO(content)) as picture:
         assert picture.size[0] < 900, "ten classes, not sixty"

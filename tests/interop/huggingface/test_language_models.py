@@ -30,7 +30,7 @@ OURS: dict[str, dict[str, Any]] = {
         "activation": "gelu-tanh",
         "norm": "layer",
         "residual": True,
-        "tied": True,
+        "tie_embeddings": True,
         "projection_bias": False,
     },
     "mamba": load_config("mamba").model.model_dump(),
@@ -103,7 +103,7 @@ def test_theirs_load(family: str, tied: bool, size: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("layers", [2, 3])
 def test_ours_load_there(family: str, tied: bool, layers: int, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    config = config_of(family, tied=tied, layers=layers, expansion=2.5)
+    config = config_of(family, tie_embeddings=tied, layers=layers, expansion=2.5)
     ours = made(config)
     assert write_language_model(tmp_path / "out", ours, config, CONTEXT) == family
     theirs, found = transformers.AutoModelForCausalLM.from_pretrained(
@@ -311,18 +311,22 @@ def test_shards_that_are_missing(folder: Path) -> None:
     ("family", "setting", "message"),
     [
         ("gpt2", {"norm": "rms"}, "no gpt2 of Hugging Face's: model.norm=rms is always layer there"),
-        ("gpt2", {"norm_place": "post"}, "model.norm_placement=post is always pre there"),
+        ("gpt2", {"norm_placement": "post"}, "model.norm_placement=post is always pre there"),
         ("gpt2", {"residual": False}, "model.residual=false is always true there"),
         ("gpt2", {"feedforward": "swiglu"}, "model.feedforward=swiglu is always mlp there"),
         ("gpt2", {"attention": {"heads": 4, "window": 3}}, "model.attention.window=3 is always 0 there"),
         ("gpt2", {"positions": {"kind": "rotary"}}, "model.positions.kind=rotary is always learned there"),
-        ("gpt2", {"positions": {"kind": "learned", "join": "concatenate"}, "embedding": D // 2}, "join"),
+        (
+            "gpt2",
+            {"positions": {"kind": "learned", "join": "concatenate"}, "embedding_width": D // 2},
+            "join",
+        ),
         ("gpt2", {"mixers": "attention,lstm"}, "model.mixers=attention,lstm: Hugging Face has no such model"),
         ("gpt2", {"mixers": "mamba,attention"}, "there are those of one kind: attention, mamba, rwkv"),
         ("gpt2", {"mixers": "lstm"}, "model.mixers=lstm: Hugging Face has no such model"),
-        ("gpt2", {"mixers": "attention,attention", "embedding": D}, None),
+        ("gpt2", {"mixers": "attention,attention", "embedding_width": D}, None),
         ("gpt2", {"mixers": "attention,lstm", "layers": 1}, None),
-        ("gpt2", {"mamba": {"states": 3}, "recurrent": {"reset": "before"}}, None),
+        ("gpt2", {"mamba": {"state_size": 3}, "recurrent": {"reset_after": False}}, None),
         ("mamba", {"feedforward": "mlp"}, "model.feedforward=mlp is always none there"),
         ("mamba", {"norm": "layer"}, "model.norm=layer is always rms there"),
         ("mamba", {"activation": "relu"}, None),
@@ -335,7 +339,7 @@ def test_shards_that_are_missing(folder: Path) -> None:
 def test_models_that_are_not_theirs(
     family: str, setting: dict[str, Any], message: str | None, tmp_path: Path
 ) -> None:
-    config = config_of(family, **{"tied": False} | setting)
+    config = config_of(family, **{"tie_embeddings": False} | setting)
     model = made(config)
     if message is None:
         write_language_model(tmp_path / "out", model, config, CONTEXT)
@@ -367,8 +371,10 @@ def test_a_folder_that_is_there(folder: Path) -> None:
 def test_every_name_is_mapped_once() -> None:
     for family, settings in OURS.items():
         found = language_models.FAMILIES[family]
-        config = ModelConfig.model_validate(settings | {"tied": False})
-        names = [name for _, held in found.held(config.layers, tied=False) for name in held.names]
+        config = ModelConfig.model_validate(settings | {"tie_embeddings": False})
+        names = [
+            name for _, mapping in found.tensor_mappings(config.layers, tied=False) for name in mapping.names
+        ]
         assert sorted(names) == sorted(dict(language_model(config, V, CONTEXT).named_parameters()))
 
 

@@ -110,7 +110,7 @@ def test_a_folder_becomes_a_run(folder: Path, tmp_path: Path) -> None:
     weights = read_vit(folder).tensors
     assert all(torch.equal(tensor, weights[name]) for name, tensor in loaded.model.state_dict().items())
     assert (loaded.config.data.image.size, loaded.config.data.image.channels) == (24, 1)
-    assert loaded.inputs.labels == ("crane (0)", "cat", "crane (2)")
+    assert loaded.processor.labels == ("crane (0)", "cat", "crane (2)")
 
 
 def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:
@@ -119,11 +119,11 @@ def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:
     sizes = {"hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 768}
     config = transformers.ViTConfig(**sizes, layer_norm_eps=1e-6)
     found = from_hf_config(HFConfig(config.to_dict(), Path("config.json")))
-    assert found == ModelConfig(encoder=VisionTransformer(192, 3).config(16), head_pooling="summary")
+    assert found == ModelConfig(encoder=VisionTransformer(192, 3).config(16), head_pooling="encoder")
 
 
 @pytest.mark.parametrize(
-    ("settings", "why"),
+    ("settings", "reason"),
     [
         ({"qkv_bias": False}, "qkv_bias=False: ours has True only"),
         ({"hidden_act": "silu"}, "hidden_act='silu': ours has"),
@@ -147,7 +147,7 @@ def test_a_model_without_its_classifier_is_told(changed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "why"),
+    ("settings", "reason"),
     [
         ({"size": 32}, "size=32: the positions of its model are for images of 24 pixels"),
         ({"do_normalize": False}, "do_normalize=False: ours has True only"),

@@ -129,7 +129,7 @@ def test_extreme_inputs_stay_finite(extreme, precision):
     layer, x = grown(Experts(D, H, E, A)).float(), x.clone().requires_grad_()
     with autocast(x.device, precision), record_paths() as ran:
         y, aux = layer(x, None if lengths is None else torch.tensor(lengths))
-    assert ran[0] == "experts:sorted"
+    assert ran[0] == "moe:sorted"
     assert y.shape == x.shape
     (y.square().mean() + aux["balance"].sum() if y.numel() else y.sum()).backward()
     for value in (y, aux["balance"], x.grad, *(parameter.grad for parameter in layer.parameters())):
@@ -173,8 +173,8 @@ def test_settings_reach_the_layers():
     assert isinstance(layer(feedforward="highway"), Highway)
     mlp = layer(feedforward="mlp", activation="relu", expansion=3.0)
     assert (mlp.activation, mlp.expand.out_features) == ("relu", 24)
-    experts = {"count": 5, "active": 3, "balance": 0.5}
-    found = layer(feedforward="experts", activation="relu", expansion=0.5, experts=experts)
+    experts = {"count": 5, "top_k": 3, "balance_coefficient": 0.5}
+    found = layer(feedforward="moe", activation="relu", expansion=0.5, experts=experts)
     assert (found.count, found.active, found.coefficient) == (5, 3, 0.5)
     assert found.weight_expand.shape == (5, 4, 8)
     assert found.activate(torch.tensor(-1.0)) == 0
@@ -182,5 +182,5 @@ def test_settings_reach_the_layers():
 
 def test_an_active_expert_has_an_mlps_weights():
     """8 D^2 with the usual expansion, biases apart."""
-    layer = make_feedforward("experts", 16, 4.0, experts=3)
+    layer = make_feedforward("moe", 16, 4.0, experts=3)
     assert layer.weight_expand[0].numel() + layer.weight_contract[0].numel() == 8 * 16**2

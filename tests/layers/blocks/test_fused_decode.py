@@ -17,7 +17,7 @@ from foveal.models.decoder import language_model
 from foveal.ops.fused_decode_step import SUPPORTED_ACTIVATIONS
 from foveal.ops.jit.dispatch import record_paths, reference_only
 
-V, STEP = 11, "transformer:step"
+V, STEP = 11, "fused_decode:step"
 
 
 def model(**settings: object) -> DecoderLM:
@@ -94,11 +94,11 @@ def test_any_number_of_threads(threads: int) -> None:
 
 OTHERS: dict[str, dict[str, object]] = {
     "windowed": {"attention": {"heads": 4, "window": 3}},
-    "post-norm": {"norm_place": "post"},
+    "post-norm": {"norm_placement": "post"},
     "no residual": {"residual": False},
     "no norm": {"norm": "none"},
     "no network": {"feedforward": "none"},
-    "experts": {"feedforward": "experts"},
+    "experts": {"feedforward": "moe"},
     "elu": {"activation": "elu"},
     "narrow": {"width": 40},
     "narrow inside": {"expansion": 0.5},

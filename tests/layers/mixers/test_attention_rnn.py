@@ -17,7 +17,7 @@ from tests.layers.rows import filled
 
 B, T, S, D, M = 3, 6, 4, 5, 7
 LENGTHS = torch.tensor([T, 0, 3])
-BOTTLENECKS = ("first", "summary")
+BOTTLENECKS = ("initial-state", "every-step")
 MASK = torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]]).bool()
 WIDTHS = {"dot": M}
 """Of the decoder, where it isn't 6."""
@@ -32,7 +32,7 @@ SCORES = {
     "additive": additive,
     "dot": lambda mixer, s, h: s @ h,
     "general": lambda mixer, s, h: s @ mixer.score.key.weight @ h,
-    "scaled": lambda mixer, s, h: s @ mixer.score.key.weight @ h / len(s) ** 0.5,
+    "scaled-dot": lambda mixer, s, h: s @ mixer.score.key.weight @ h / len(s) ** 0.5,
 }
 
 
@@ -67,7 +67,9 @@ def written_out(
         s, c = (mixer.first.weight @ memory.summary[b] + mixer.first.bias).tanh(), torch.zeros(mixer.d_out)
         for x_t in x[b]:
             there, a = MASK[b].nonzero()[:, 0].tolist(), torch.zeros(S)
-            context = {"first": torch.zeros(0), "summary": memory.summary[b]}.get(score, torch.zeros(M))
+            context = {"initial-state": torch.zeros(0), "every-step": memory.summary[b]}.get(
+                score, torch.zeros(M)
+            )
             if score in SCORES and there:
                 e = torch.stack([SCORES[score](mixer, s, memory.vectors[b, i]) for i in there])
                 w = e.exp() / e.exp().sum()
@@ -184,7 +186,7 @@ def test_the_memory_is_projected_once(score):
     state = mixer.init_state(B, memory=memory_of())
     _, after = mixer(torch.randn(B, T, D), state)
     given = state.keys() - {"h"}
-    expected = {"first": set(), "summary": {"memory_summary"}}
+    expected = {"initial-state": set(), "every-step": {"memory_summary"}}
     assert given == expected.get(score, {"memory_keys", "memory_values", "memory_mask"})
     assert all(after[name] is state[name] for name in given)
 
@@ -242,7 +244,7 @@ def test_what_is_refused():
     )
     refused(
         mixer,
-        AttentionRNN("gru", D, 6, M, "summary").init_state(B, memory=memory),
+        AttentionRNN("gru", D, 6, M, "every-step").init_state(B, memory=memory),
         "it has h, memory_summary; needed",
     )
     refused(mixer, select_rows(state, torch.tensor([0, 1])), r"\(2, 6\); needed: \(3, 6\)")

@@ -69,9 +69,9 @@ def test_several_levels_of_chunks():
     lengths = torch.tensor([150, 77, 32, 0])
     expected = run(wkv_reference, arguments, state, lengths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rwkv, "STEPS", 3)
+        patch.setattr(rwkv, "SCAN_CHUNK", 3)
         for cached in (1, 40 * B * D, 1 << 17):
-            patch.setattr(rwkv, "CACHED", cached)
+            patch.setattr(rwkv, "CACHED_NUMBERS", cached)
             for name, value in run(wkv, arguments, state, lengths).items():
                 torch.testing.assert_close(value, expected[name], rtol=1e-9, atol=1e-9)
 

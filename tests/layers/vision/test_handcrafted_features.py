@@ -107,7 +107,7 @@ def test_words_are_counted_by_quarters(images, words, monkeypatch):
     found = words(images)
     for image, counts in zip(images.double().numpy(), found, strict=True):
         np.testing.assert_allclose(counts, words_by_definition(words, image), atol=1e-6)
-    monkeypatch.setattr(visual_words, "PIXELS", 3 * 13 * 18)
+    monkeypatch.setattr(visual_words, "PIXELS_PER_CHUNK", 3 * 13 * 18)
     assert torch.equal(words(images), found)
 
 

@@ -243,7 +243,7 @@ def test_where_there_is_no_kernel(monkeypatch):
     expected = everything(inputs, mask)
     with record_paths() as single:
         contexts(inputs[:4], mask)
-    monkeypatch.setattr(additive, "LITTLE", 100)
+    monkeypatch.setattr(additive, "MIN_KERNEL_NUMBERS", 100)
     with record_paths() as large:
         contexts(inputs[:4], mask)
     monkeypatch.setenv("FOVEAL_KERNELS", "off")

@@ -113,7 +113,7 @@ def test_tasks_share_the_rows(monkeypatch, lengths):
     x, h, *weights = inputs
     lengths = None if lengths is None else torch.tensor(lengths)
     alone = everything([*gru.gru_kernel(x, h, weights, lengths)], inputs)
-    monkeypatch.setattr(gru, "SHARE", 100)
+    monkeypatch.setattr(gru, "NUMBERS_PER_TASK", 100)
     torch.set_num_threads(2)
     try:
         shared = everything([*gru.gru_kernel(x, h, weights, lengths)], inputs)

@@ -12,7 +12,7 @@ from foveal.ops.kernels.simd import matmul
 from foveal.ops.vision import winograd
 from foveal.ops.vision.winograd import conv2d_3x3
 
-FAST, REFERENCE = ["convolution3x3:winograd"], ["convolution3x3:reference"]
+FAST, REFERENCE = ["conv2d_3x3:winograd"], ["conv2d_3x3:reference"]
 # N, C, D, H, W, padding: whole tiles and cut ones, channels that fill vectors and panels or don't, several
 # squares of channels, fewer tiles than a block.
 SIZES = [

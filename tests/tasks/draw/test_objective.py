@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from foveal.tasks.draw.model import DrawModel
-from foveal.tasks.draw.objective import DrawObjective
 from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
 from foveal.config import ModelConfig, OptimizerConfig
 from foveal.data.core.batching import ExampleBatch
+from foveal.tasks.draw.model import DrawModel
+from foveal.tasks.draw.objective import DrawObjective
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -107,10 +107,10 @@ def test_three_images_are_learnt_by_heart_and_drawn() -> None:
     images = torch.zeros(3, 6, 6)
     images[0, :3], images[1, :, 3:], images[2, 2:4, 2:4] = 1, 1, 1
     model = model_of(3, 2, 32, 6, 4)
-    task, optimizer = DrawObjective(model), Optimizer(model, OptimizerConfig(name="adam"))
+    objective, optimizer = DrawObjective(model), Optimizer(model, OptimizerConfig(name="adam"))
     for step in range(200):
         done, _ = train_step(
-            model, task, optimizer, [batch_of(images.repeat(6, 1, 1))], [None], lr=2e-2, seed=(0, step)
+            model, objective, optimizer, [batch_of(images.repeat(6, 1, 1))], [None], lr=2e-2, seed=(0, step)
         )
     assert done.loss < 4, "ln 3 = 1.1 can be reached; of what is not looked at 25 are left"
     drawn = model.sample(torch.randn(100, 3, 2)).canvases[:, -1].sigmoid()
@@ -124,8 +124,8 @@ def test_a_broken_image_is_refused_and_changes_nothing() -> None:
     before = [parameter.detach().clone() for parameter in model.parameters()]
     images = torch.rand(3, 4, 4)
     images[1] = torch.nan
-    task, optimizer = DrawObjective(model), Optimizer(model, OptimizerConfig())
-    done, _ = train_step(model, task, optimizer, [batch_of(images)], [None], lr=1e-2, seed=(0, 0))
+    objective, optimizer = DrawObjective(model), Optimizer(model, OptimizerConfig())
+    done, _ = train_step(model, objective, optimizer, [batch_of(images)], [None], lr=1e-2, seed=(0, 0))
     assert done.first_nonfinite is not None
     assert all(map(torch.equal, before, model.parameters()))
 

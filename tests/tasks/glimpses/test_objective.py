@@ -20,9 +20,9 @@ EDGE = torch.linspace(-3, 3, 200)
 GRID, SPACE = torch.cartesian_prod(EDGE, EDGE), float(EDGE[1] - EDGE[0])
 
 
-def model_of(width: int = 12, mixers: str = "lstm", **rollout: object) -> RecurrentAttentionModel:
+def model_of(width: int = 12, mixers: str = "lstm", **sizes: object) -> RecurrentAttentionModel:
     config = {"width": width, "layers": 1, "mixers": mixers, "residual": mixers == "attention"}
-    sizes = {"side": 4, "deviation": DEVIATION} | rollout
+    sizes = {"side": 4, "std": DEVIATION} | sizes
     return RecurrentAttentionModel(ModelConfig.model_validate(config | {"glimpse": sizes}), 1, 2)
 
 
@@ -72,7 +72,7 @@ def test_so_it_has_over_several_places_and_images(monkeypatch: pytest.MonkeyPatc
     What was to be expected differs from step to step."""
     across = torch.tensor([0.0, 1.0])
     monkeypatch.setattr(
-        "foveal.tasks.glimpses.model.retina",
+        "foveal.tasks.glimpses.model.glimpse_sensor",
         lambda images, place, *size: glimpse_sensor(images, place * across, *size),
     )
     torch.manual_seed(1)
@@ -102,10 +102,10 @@ def check_reinforce(
     assert all(0.1 < reward < 0.9 for reward in rewards), "an image that tells nothing"
     exact = torch.autograd.grad(torch.stack(rewards).mean(), list(model.policy.parameters()))
     model.train()
-    found, task, each = [], GlimpsesObjective(model, ("a", "b"), 1.0), times // len(images)
+    found, objective, each = [], GlimpsesObjective(model, ("a", "b"), 1.0), times // len(images)
     batch = batch_of(images.repeat(each, 1, 1, 1), labels.repeat(each))
     for _ in range(20):
-        term = task(batch, None)[0].terms["path"]
+        term = objective(batch, None)[0].terms["path"]
         found.append(torch.autograd.grad(-term.sum / term.weight, list(model.policy.parameters())))
     for part, right in zip(map(torch.stack, zip(*found, strict=True)), exact, strict=True):
         error = part.std(0) / math.sqrt(len(found))
@@ -156,7 +156,7 @@ def test_it_learns_where_to_look() -> None:
     """Of four quarters the brightest tells the class; all are seen coarsely at once, none sharply."""
     torch.manual_seed(3)
     model = model_of(32, count=3, scales=2, std=0.2)
-    task, optimizer = (
+    objective, optimizer = (
         GlimpsesObjective(model, ("a", "b"), 0.05),
         Optimizer(model, OptimizerConfig(name="adam")),
     )
@@ -165,7 +165,7 @@ def test_it_learns_where_to_look() -> None:
         made = pictures(48, first=True)
         done, _ = train_step(
             model,
-            task,
+            objective,
             optimizer,
             [batch_of(made.pictures[:, None], made.labels)],
             [None],
@@ -174,7 +174,7 @@ def test_it_learns_where_to_look() -> None:
         )
         assert done.first_nonfinite is None
     made = pictures(500, first=True)
-    probabilities = (model.eval(), task.predict_batch(batch_of(made.pictures[:, None], made.labels)))[1]
+    probabilities = (model.eval(), objective.predict_batch(batch_of(made.pictures[:, None], made.labels)))[1]
     assert probabilities.argmax(1).eq(made.labels).float().mean() > 0.9
 
 
@@ -183,8 +183,8 @@ def test_a_broken_image_is_refused_and_changes_nothing() -> None:
     before = [parameter.detach().clone() for parameter in model.parameters()]
     images = torch.randn(4, 1, 8, 8)
     images[2] = torch.nan
-    task, optimizer = GlimpsesObjective(model, ("a", "b"), 0.01), Optimizer(model, OptimizerConfig())
+    objective, optimizer = GlimpsesObjective(model, ("a", "b"), 0.01), Optimizer(model, OptimizerConfig())
     batch = batch_of(images, torch.arange(4) % 2)
-    done, _ = train_step(model, task, optimizer, [batch], [None], lr=1e-2, seed=(0, 0))
+    done, _ = train_step(model, objective, optimizer, [batch], [None], lr=1e-2, seed=(0, 0))
     assert done.first_nonfinite is not None
     assert all(map(torch.equal, before, model.parameters()))

@@ -35,11 +35,11 @@ LONGER = {
 
 
 def part_of(
-    *rows: dict[str, Any], processor: navigation_examples.NavigationProcessor | None = None
+    *episodes: dict[str, Any], processor: navigation_examples.NavigationProcessor | None = None
 ) -> tuple[SplitData[Examples], navigation_examples.NavigationProcessor]:
     """Walks as numbers, by the `processor` of others or by their own."""
     config, rows = DataConfig(tokenizer="word"), []
-    for number, one in enumerate(rows):
+    for number, one in enumerate(episodes):
         fields = episode_fields(dict(one))
         assert not isinstance(fields, str)
         rows.append(Row(f"row {number}", fields))
@@ -48,10 +48,10 @@ def part_of(
 
 
 def model_of(
-    processor: navigation_examples.NavigationProcessor, width: int = 12, mixers: str = "attentive"
+    processor: navigation_examples.NavigationProcessor, width: int = 12, mixers: str = "attention-rnn"
 ) -> NavigationAgent:
     torch.manual_seed(7)
-    reader = {"kind": "text", "mixers": "gru", "layers": 1, "width": width, "embedding": 6}
+    reader = {"kind": "text", "mixers": "gru", "layers": 1, "width": width, "embedding_width": 6}
     sizes = {"mixers": mixers, "layers": 1, "width": width, "attention": {"heads": 2}, "encoder": reader}
     config = ModelConfig.model_validate(sizes)
     return navigation_agent(
@@ -75,7 +75,7 @@ class Glance(nn.Module):
         return seen[:, None].expand(-1, VIEW_SIDE**2, -1)
 
 
-def log_chances(task: NavigationObjective, batch: ExampleBatch, moves: Tensor) -> Tensor:
+def log_chances(objective: NavigationObjective, batch: ExampleBatch, moves: Tensor) -> Tensor:
     """`log p` of each of the moves (B, T), all poses being known beforehand."""
     cells, starts = batch.columns["map"], batch.columns["start"]
     poses = [
@@ -83,6 +83,8 @@ def log_chances(task: NavigationObjective, batch: ExampleBatch, moves: Tensor) -
         for one, start, path in zip(cells, starts.tolist(), moves.tolist(), strict=True)
     ]
     before = F.pad(moves[:, :-1], (1, 0), value=len(MOVES))
-    memory = task.encode(batch)
-    logits, _ = task.model(render_views(cells, torch.tensor(poses)), before, task.model.init_state(memory))
+    memory = objective.encode(batch)
+    logits, _ = objective.model(
+        render_views(cells, torch.tensor(poses)), before, objective.model.init_state(memory)
+    )
     return logits.log_softmax(2).gather(2, moves[:, :, None])[:, :, 0]

@@ -104,7 +104,7 @@ def end_of(row: dict[str, Any]) -> tuple[list[int], tuple[int, int]]:
 
 
 def test_who_does_what_is_said_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generated_episodes, "UNSAID", 0.0)
+    monkeypatch.setattr(generated_episodes, "OMITTED_SIDE_PROBABILITY", 0.0)
     chance = Random(4)
     for _ in range(200):
         row = random_episode(chance)
@@ -116,7 +116,7 @@ def test_who_does_what_is_said_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_side_that_is_not_said_can_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of whichever sides are tried hardly any others can be followed to the last word; in the midst of a way
     around is not one, since a shortest way does not turn back."""
-    monkeypatch.setattr(generated_episodes, "UNSAID", 1.0)
+    monkeypatch.setattr(generated_episodes, "OMITTED_SIDE_PROBABILITY", 1.0)
     chance, found = Random(5), []
     for _ in range(400):
         row = random_episode(chance)
@@ -138,7 +138,7 @@ def test_a_side_that_is_not_said_can_be_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_way_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generated_episodes, "UNSAID", 0.0)
+    monkeypatch.setattr(generated_episodes, "OMITTED_SIDE_PROBABILITY", 0.0)
     way = [
         StraightSegment([LEFT, LEFT], 2, [], "wall"),
         StraightSegment([RIGHT], 3, [], None),
@@ -146,14 +146,14 @@ def test_a_way_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     text = "turn around, turn right at the wall, go three steps, turn left, pass the red lamp, "
     assert f"{text}stop at the blue door" in {describe_path(way, Random(seed)) for seed in range(9)}
-    monkeypatch.setattr(generated_episodes, "UNSAID", 1.0)
+    monkeypatch.setattr(generated_episodes, "OMITTED_SIDE_PROBABILITY", 1.0)
     assert describe_path(way, Random(0)).startswith(
         "turn around, turn right at the wall, go three steps, turn, "
     )
 
 
 def test_parts_have_maps_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generated_episodes, "COUNTS", {"train": 30, "valid": 4, "test": 6})
+    monkeypatch.setattr(generated_episodes, "EPISODE_COUNTS", {"train": 30, "valid": 4, "test": 6})
     files = {
         name: [json.loads(line) for line in text.splitlines()]
         for name, text in generated_episodes.make_episodes(print)

@@ -12,6 +12,6 @@ def test_means_of_all_and_of_some() -> None:
     found = success(ARRIVED), spl(ARRIVED, SHORTEST, TAKEN), path_moves(TAKEN)
     assert [score.name for score in found] == ["success", "spl", "moves"]
     assert [score.value for score in found] == pytest.approx([0.75, 2.5 / 4, 19 / 4])
-    assert [score.of(np.array([1, 2])) for score in found] == pytest.approx([0.5, 0.25, 5])
+    assert [score.on_rows(np.array([1, 2])) for score in found] == pytest.approx([0.5, 0.25, 5])
     assert [score.higher_is_better for score in found] == [True, True, False]
-    np.testing.assert_allclose(found[1].each, [1, 0.5, 0, 1])
+    np.testing.assert_allclose(found[1].per_example, [1, 0.5, 0, 1])

@@ -51,14 +51,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("change", "why"), BAD, ids=[why[:40] for _, why in BAD])
+@pytest.mark.parametrize(("change", "reason"), BAD, ids=[reason[:40] for _, reason in BAD])
 def test_a_row_that_can_not_be_used_is_set_aside_with_the_reason(
     tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
     path = written(tmp_path / "maps.jsonl", GOOD, GOOD | change)
-    aside: list[SkippedRow] = []
-    assert len([*navigation_examples.read(path, CONFIG, aside)]) == 1
-    assert [(one.location, one.reason.startswith(reason) or reason in one.reason) for one in aside] == [
+    skipped: list[SkippedRow] = []
+    assert len([*navigation_examples.read(path, CONFIG, skipped)]) == 1
+    assert [(one.location, one.reason.startswith(reason) or reason in one.reason) for one in skipped] == [
         (f"{path}, line 2", True)
     ]
 
@@ -83,8 +83,8 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
         "path": "right right forward left forward left",
     }
     rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD, wide), CONFIG, [])]
-    inputs = navigation_examples.make_processor("maps", rows, CONFIG)
-    part = navigation_examples.encode(rows, inputs, CONFIG, [])
+    processor = navigation_examples.make_processor("maps", rows, CONFIG)
+    part = navigation_examples.encode(rows, processor, CONFIG, [])
     columns = {name: np.asarray(part.examples.columns[name]) for name in ("map", "start", "goal", "shortest")}
     assert columns["map"].shape == (2, 4 + 2 * MAP_MARGIN, 6 + 2 * MAP_MARGIN)
     for row, given in enumerate((GOOD, wide)):
@@ -97,21 +97,21 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
     assert columns["shortest"].tolist() == part.lengths == [1, 4]
     assert part.examples.columns["target"][0].tolist() == [FORWARD, STOP]
     assert part.examples.columns["target"][1].tolist()[:2] == [RIGHT, RIGHT]
-    assert part.answers == ["forward stop", "right right forward left forward left stop"]
-    assert inputs.length_limit.of(0) == 11, "half as many again"
+    assert part.references == ["forward stop", "right right forward left forward left stop"]
+    assert processor.length_limit.for_source(0) == 11, "half as many again"
 
 
 def test_longer_ones_than_the_model_reads_are_set_aside(tmp_path: Path) -> None:
     rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
-    inputs, short = (
+    processor, short = (
         navigation_examples.make_processor("maps", rows, CONFIG),
-        CONFIG.model_copy(update={"longest": 4}),
+        CONFIG.model_copy(update={"max_length": 4}),
     )
-    aside: list[SkippedRow] = []
-    assert len(navigation_examples.encode(rows, inputs, short, aside)) == 0
-    assert "7 tokens and 2 moves, and data.max_length=4" in aside[0].reason
-    assert navigation_examples.encode_unlabeled(rows, inputs, short, aside)[0] == []
-    assert aside[1].reason == "7 tokens, and the model reads at most 4: cut it"
+    skipped: list[SkippedRow] = []
+    assert len(navigation_examples.encode(rows, processor, short, skipped)) == 0
+    assert "7 tokens and 2 moves, and data.max_length=4" in skipped[0].reason
+    assert navigation_examples.encode_unlabeled(rows, processor, short, skipped)[0] == []
+    assert skipped[1].reason == "7 tokens, and the model reads at most 4: cut it"
 
 
 def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
         for side in ("east", "south")
     ]
     path = written(tmp_path / "maps.jsonl", *rows)
-    config = CONFIG.model_copy(update={"valid": 0.25, "test": 0.25})
+    config = CONFIG.model_copy(update={"valid_fraction": 0.25, "test_fraction": 0.25})
     prepared = prepare_examples.prepare_examples(navigation_examples, path, None, None, config, print)
     several = (prepared.train, prepared.valid, prepared.test)
     assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
@@ -130,10 +130,10 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
 
 def test_inputs_come_back_as_they_were_kept(tmp_path: Path) -> None:
     rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
-    inputs = navigation_examples.make_processor("maps", rows, CONFIG)
-    for name, content in inputs.files().items():
+    processor = navigation_examples.make_processor("maps", rows, CONFIG)
+    for name, content in processor.files().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
     again = navigation_examples.load_processor(tmp_path)
-    assert again.files() == inputs.files()
-    assert again.encode("stop at the moon").tolist() == inputs.encode("stop at the").tolist()
+    assert again.files() == processor.files()
+    assert again.encode("stop at the moon").tolist() == processor.encode("stop at the").tolist()

@@ -9,9 +9,8 @@ import torch
 from foveal.config import Config, OptimizerConfig
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.text.length_limit import LengthLimit
-from foveal.tasks.navigation import navigation_examples
 from foveal.tasks.navigation.generated_episodes import random_episode
-from foveal.tasks.navigation.grid_world import FORWARD, LEFT, MOVES, path_poses
+from foveal.tasks.navigation.grid_world import FORWARD, LEFT, MOVES, moves_to_text, path_poses
 from foveal.tasks.navigation.objective import (
     ROLLOUTS_PER_ROW,
     NavigationObjective,
@@ -24,16 +23,16 @@ from foveal.training.step import train_step
 from tests.tasks.navigation.episodes import CORRIDOR, Glance, batch_of, log_chances, model_of, part_of
 
 
-@pytest.mark.parametrize("mixers", ["attentive", "attention+cross"])
+@pytest.mark.parametrize("mixers", ["attention-rnn", "attention+cross"])
 def test_a_walk_is_worth_what_its_moves_are(mixers: str) -> None:
     """Step by step, rows being left behind, as all at once; each row as if it were alone."""
     chance = Random(0)
-    part, inputs = part_of(*(random_episode(chance) for _ in range(12)))
-    task = NavigationObjective(model_of(inputs, mixers=mixers).train(), LengthLimit(9))
+    part, processor = part_of(*(random_episode(chance) for _ in range(12)))
+    objective = NavigationObjective(model_of(processor, mixers=mixers).train(), LengthLimit(9))
     batch = batch_of(part)
     torch.manual_seed(1)
-    walk = task.rollout(batch, task.encode(batch), draw=True)
-    ends = (walk.reused + walk.stopped).tolist()
+    walk = objective.rollout(batch, objective.encode(batch), draw=True)
+    ends = (walk.steps_taken + walk.stopped).tolist()
     assert len({*ends}) > 2, "all walks are alike"
     assert [len(moves) for moves in walk.rows()] == ends
     columns = part.examples.columns
@@ -43,12 +42,12 @@ def test_a_walk_is_worth_what_its_moves_are(mixers: str) -> None:
             walk.end_position[row].tolist()
         )
         alone = collate_examples(part.examples, np.array([row]))
-        chances = log_chances(task, alone, torch.tensor([moves]))
+        chances = log_chances(objective, alone, torch.tensor([moves]))
         torch.testing.assert_close(chances.sum(), walk.log_prob[row], rtol=1e-4, atol=1e-4)
-    task.model.eval()
-    together = task.predict_batch(batch)
+    objective.model.eval()
+    together = objective.predict_batch(batch)
     for row, moves in enumerate(together.rows()):
-        assert task.predict_batch(collate_examples(part.examples, np.array([row]))).rows() == [moves]
+        assert objective.predict_batch(collate_examples(part.examples, np.array([row]))).rows() == [moves]
 
 
 def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
@@ -62,79 +61,82 @@ def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
 
 def test_imitation_fits_a_few_errands() -> None:
     chance = Random(2)
-    part, inputs = part_of(*(random_episode(chance) for _ in range(6)))
-    task = NavigationObjective(model_of(inputs, 32), inputs.length_limit)
-    optimizer, batch = Optimizer(task.model, OptimizerConfig(name="adam")), batch_of(part)
+    part, processor = part_of(*(random_episode(chance) for _ in range(6)))
+    objective = NavigationObjective(model_of(processor, 32), processor.length_limit)
+    optimizer, batch = Optimizer(objective.model, OptimizerConfig(name="adam")), batch_of(part)
     for step in range(70):
-        done, _ = train_step(task.model, task, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
+        done, _ = train_step(objective.model, objective, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
         assert done.first_nonfinite is None
-    task.model.eval()
-    result, _ = task(batch, None)
+    objective.model.eval()
+    result, _ = objective(batch, None)
     assert result.metrics["loss"][0] / result.metrics["loss"][1] < 0.1
     assert result.metrics["success"] == result.metrics["spl"] == (6.0, 6.0)
-    assert [navigation_examples.spelled(moves) for moves in task.predict_batch(batch).rows()] == part.answers
+    assert [moves_to_text(moves) for moves in objective.predict_batch(batch).rows()] == part.references
 
 
 def test_reinforce_alone_finds_the_way() -> None:
-    part, inputs = part_of(CORRIDOR)
-    model = model_of(inputs)
+    part, processor = part_of(CORRIDOR)
+    model = model_of(processor)
     model.eye = Glance()  # type: ignore[assignment]
-    task, optimizer = (
+    objective, optimizer = (
         ReinforceNavigationObjective(model, LengthLimit(4)),
         Optimizer(model, OptimizerConfig(name="adam")),
     )
     batch = batch_of(part, 16)
-    first = task(batch, None)[0].metrics
+    first = objective(batch, None)[0].metrics
     assert first["reward"][1] == 16 * ROLLOUTS_PER_ROW
     assert first["reward"][0] / first["reward"][1] < 0.5
     for step in range(60):
-        train_step(model, task, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
+        train_step(model, objective, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
     model.eval()
-    metrics = task(batch, None)[0].metrics
+    metrics = objective(batch, None)[0].metrics
     assert metrics["success"] == metrics["reward"] == (16.0, 16.0)
     assert metrics["loss"] == (0.0, 16.0)
 
 
 def test_reinforce_arrives_where_short_imitation_did_not() -> None:
     chance = Random(5)
-    part, inputs = part_of(*(random_episode(chance) for _ in range(6)))
-    model, arriving = model_of(inputs, 32), []
+    part, processor = part_of(*(random_episode(chance) for _ in range(6)))
+    model, arriving = model_of(processor, 32), []
     for make, steps, rate, times in (
         (NavigationObjective, 18, 1e-2, 1),
         (ReinforceNavigationObjective, 24, 3e-3, 2),
     ):
-        task, optimizer = make(model, inputs.length_limit), Optimizer(model, OptimizerConfig(name="adam"))
+        objective, optimizer = (
+            make(model, processor.length_limit),
+            Optimizer(model, OptimizerConfig(name="adam")),
+        )
         for step in range(steps):
-            train_step(model, task, optimizer, [batch_of(part, times)], [None], lr=rate, seed=(0, step))
+            train_step(model, objective, optimizer, [batch_of(part, times)], [None], lr=rate, seed=(0, step))
         model.eval()
-        arriving.append(task(batch_of(part), None)[0].metrics["success"][0])
+        arriving.append(objective(batch_of(part), None)[0].metrics["success"][0])
     assert arriving[0] < arriving[1] <= 6
 
 
 def test_a_broken_weight_is_refused_and_changes_nothing() -> None:
-    part, inputs = part_of(CORRIDOR)
+    part, processor = part_of(CORRIDOR)
     for make in (NavigationObjective, ReinforceNavigationObjective):
-        model = model_of(inputs)
+        model = model_of(processor)
         with torch.no_grad():
             model.before.table[LEFT] = torch.nan
             model.before.table[len(MOVES)] = torch.nan
         before = [weight.detach().clone() for weight in model.parameters()]
         optimizer = Optimizer(model, OptimizerConfig())
-        task = make(model, LengthLimit(3))
-        done, _ = train_step(model, task, optimizer, [batch_of(part, 2)], [None], lr=1e-2, seed=(0, 0))
+        objective = make(model, LengthLimit(3))
+        done, _ = train_step(model, objective, optimizer, [batch_of(part, 2)], [None], lr=1e-2, seed=(0, 0))
         assert done.first_nonfinite is not None
         for was, weight in zip(before, model.parameters(), strict=True):
             torch.testing.assert_close(was, weight.detach(), rtol=0, atol=0, equal_nan=True)
 
 
 def test_settings_that_do_not_fit_are_told() -> None:
-    fits = {"task": {"name": "navigate"}, "model": {"mixers": "attentive", "encoder": {"kind": "text"}}}
+    fits = {"task": {"name": "navigation"}, "model": {"mixers": "attention-rnn", "encoder": {"kind": "text"}}}
     Config.model_validate(fits)
     for change, why in (
-        ({"task": {"name": "language", "signal": "reinforce"}}, "language walks nowhere"),
-        ({"model": fits["model"] | {"attentive": {"look": "hard"}}}, r"attentive\.look=soft"),
-        ({"model": fits["model"] | {"feedforward": "experts"}}, "balances no experts"),
-        ({"model": {"mixers": "attentive"}}, "needs an encoder of what it reads"),
+        ({"task": {"name": "language-model", "supervision": "reinforce"}}, "language-model walks nowhere"),
+        ({"model": fits["model"] | {"attention_rnn": {"hard": True}}}, r"attention_rnn\.hard=false"),
+        ({"model": fits["model"] | {"feedforward": "moe"}}, "balances no experts"),
+        ({"model": {"mixers": "attention-rnn"}}, "needs an encoder of what it reads"),
     ):
         config = fits | change if "task" not in change else change
         with pytest.raises(ValueError, match=why):

@@ -25,11 +25,13 @@ from tests.tasks.navigation.episodes import CORRIDOR, LONGER, Glance, batch_of, 
 
 
 def expected_reward(
-    task: NavigationObjective, part: SplitData[Examples], row: int, max_length: int
+    objective: NavigationObjective, part: SplitData[Examples], row: int, max_length: int
 ) -> Tensor:
     """`E[R]` over all walks of one row: a function of the weights."""
     every = [[*moves] for moves in product(range(len(MOVES)), repeat=max_length)]
-    log_p = log_chances(task, collate_examples(part.examples, np.full(len(every), row)), torch.tensor(every))
+    log_p = log_chances(
+        objective, collate_examples(part.examples, np.full(len(every), row)), torch.tensor(every)
+    )
     columns = part.examples.columns
     cells, start, goal = (np.asarray(columns[name])[row] for name in ("map", "start", "goal"))
     total = torch.zeros(())
@@ -46,23 +48,23 @@ def expected_reward(
 
 def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     """On average: of 25,000 walks of at most three moves, to two goals in one batch."""
-    part, inputs = part_of(CORRIDOR, LONGER)
-    model = model_of(inputs)
+    part, processor = part_of(CORRIDOR, LONGER)
+    model = model_of(processor)
     model.eye = Glance()  # type: ignore[assignment]
     nn.init.normal_(model.before.table, std=1.0)
-    task = ReinforceNavigationObjective(model.train(), LengthLimit(3))
+    objective = ReinforceNavigationObjective(model.train(), LengthLimit(3))
     weights = [
         model.projection.weight,
         model.before.table,
         model.encoder.stack.blocks[0].mixer.cell.weight_input,
     ]
-    rewards = torch.stack([expected_reward(task, part, row, 3) for row in range(2)])
+    rewards = torch.stack([expected_reward(objective, part, row, 3) for row in range(2)])
     assert ((rewards > 0.01) & (rewards < 0.8)).all()
     exact = torch.autograd.grad(rewards.mean(), weights)
     found = []
     batch = batch_of(part, 200)
     for _ in range(16):
-        term = task(batch, None)[0].terms["walks"]
+        term = objective(batch, None)[0].terms["walks"]
         found.append(torch.autograd.grad(-term.sum / term.weight, weights))
     for estimates, right in zip(map(torch.stack, zip(*found, strict=True)), exact, strict=True):
         error = estimates.std(0) / math.sqrt(len(found))
@@ -71,20 +73,20 @@ def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
 
 
 def test_a_walk_is_compared_with_the_others_to_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
-    part, inputs = part_of(CORRIDOR, LONGER)
-    model, walked = model_of(inputs), []
+    part, processor = part_of(CORRIDOR, LONGER)
+    model, walked = model_of(processor), []
     with torch.no_grad():
         model.projection.bias[[FORWARD, STOP]] += 2  # so that some arrive
-    task = ReinforceNavigationObjective(model.train(), LengthLimit(4))
-    walk = task.rollout
+    objective = ReinforceNavigationObjective(model.train(), LengthLimit(4))
+    rollout = objective.rollout
 
     def seen(batch: ExampleBatch, *source_columns: Any, **named: Any) -> Trajectory:
-        walked.append((batch, walk(batch, *source_columns, **named)))
+        walked.append((batch, rollout(batch, *source_columns, **named)))
         return walked[0][1]
 
-    monkeypatch.setattr(task, "walk", seen)
+    monkeypatch.setattr(objective, "rollout", seen)
     torch.manual_seed(8)
-    term = task(batch_of(part), None)[0].terms["walks"]
+    term = objective(batch_of(part), None)[0].terms["walks"]
     again, found = walked[0]
     total = torch.zeros(())
     for goal in np.asarray(part.examples.columns["goal"]).tolist():

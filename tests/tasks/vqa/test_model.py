@@ -26,10 +26,15 @@ COUNTS = [2, 3, 2]
 
 def config(task: str) -> Config:
     encoder = {"kind": "image", "network": "linear"}
-    question = {"mixers": "rnn", "layers": 1, "width": 4, "summary": "last"}
+    question = {"mixers": "rnn", "layers": 1, "width": 4, "pooling": "last"}
     joint = {"mixers": "attention", "layers": 1, "width": 4, "attention": {"heads": 1}}
-    model: dict[str, Any] = {"encoder": encoder, "question": question, "joint": joint, "pooling": "mean"}
-    data = {"image": {"size": SIDE}, "tokenizer": "word", "longest": 6}
+    model: dict[str, Any] = {
+        "encoder": encoder,
+        "question": question,
+        "fusion": joint,
+        "head_pooling": "mean",
+    }
+    data = {"image": {"size": SIDE}, "tokenizer": "word", "max_length": 6}
     return from_tables({"task": {"name": task}, "model": model, "data": data})
 
 
@@ -67,12 +72,12 @@ def elman(part: Any, tokens: Tensor) -> Tensor:
     return torch.stack(states)
 
 
-def memory_of(encoder: Any, data_paths: ExampleBatch, row: int) -> Tensor:
+def memory_of(encoder: Any, given: ExampleBatch, row: int) -> Tensor:
     """What is present in a row's joint memory (S, D)."""
-    pixels = data_paths.columns["source"][data_paths.columns["source_of"][row]].flatten(1).T
+    pixels = given.columns["source"][given.columns["source_of"][row]].flatten(1).T
     found = {"source": pixels}
     for name in ("history", "question"):
-        found[name] = elman(encoder.parts[name], data_paths.columns[name][row, : LENGTHS[name][row]])
+        found[name] = elman(encoder.parts[name], given.columns[name][row, : LENGTHS[name][row]])
     maps = encoder.maps
     x = torch.cat([vectors @ maps[name].weight.T + maps[name].bias for name, vectors in found.items()])
     reader = encoder.stack.blocks[0].mixer
@@ -81,8 +86,8 @@ def memory_of(encoder: Any, data_paths: ExampleBatch, row: int) -> Tensor:
     return weights @ v @ reader.output.weight.T + reader.output.bias
 
 
-def projected(model: Any, data_paths: ExampleBatch) -> Tensor:
-    means = torch.stack([memory_of(model.encoder, data_paths, row).mean(0) for row in range(3)])
+def projected(model: Any, given: ExampleBatch) -> Tensor:
+    means = torch.stack([memory_of(model.encoder, given, row).mean(0) for row in range(3)])
     return means @ model.head.projection.weight.T + model.head.projection.bias
 
 
@@ -91,30 +96,28 @@ def given() -> ExampleBatch:
     return batch()
 
 
-def test_answers_are_those_of_the_equations(data_paths: ExampleBatch) -> None:
-    kind, settings, inputs = VQATask(), config("answer"), VQAClassificationProcessor(*SEEN, ("x", "y", "z"))
-    model = drawn(kind.model(settings, inputs))
+def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
+    task, settings, processor = VQATask(), config("vqa"), VQAClassificationProcessor(*SEEN, ("x", "y", "z"))
+    model = drawn(task.model(settings, processor))
     assert isinstance(model, VQAModel)
-    found = kind.objective(settings, model, inputs).predict(data_paths)
-    torch.testing.assert_close(found, projected(model, data_paths).softmax(1), rtol=1e-9, atol=1e-9)
+    found = task.objective(settings, model, processor).predict_batch(given)
+    torch.testing.assert_close(found, projected(model, given).softmax(1), rtol=1e-9, atol=1e-9)
 
 
-def test_choices_are_scored_as_the_equations_say(data_paths: ExampleBatch) -> None:
-    kind, settings, inputs = VQAMultipleChoiceTask(), config("choose"), VQAProcessor(*SEEN)
-    model = drawn(kind.model(settings, inputs))
+def test_choices_are_scored_as_the_equations_say(given: ExampleBatch) -> None:
+    task, settings, processor = VQAMultipleChoiceTask(), config("vqa-multiple-choice"), VQAProcessor(*SEEN)
+    model = drawn(task.model(settings, processor))
     assert isinstance(model, MultipleChoiceModel)
-    task, wanted = kind.objective(settings, model, inputs), projected(model, data_paths)
-    held = data_paths.lengths["choice"].tolist()
-    vectors = [
-        elman(model.predicted_labels, data_paths.columns["choice"][c, : held[c]])[-1] for c in range(5)
-    ]
-    found, nats = task.predict(data_paths), 0.0
+    objective, wanted = task.objective(settings, model, processor), projected(model, given)
+    held = given.lengths["choice"].tolist()
+    vectors = [elman(model.choices, given.columns["choice"][c, : held[c]])[-1] for c in range(5)]
+    found, nats = objective.predict_batch(given), 0.0
     for row, count in enumerate(COUNTS):
         scores = torch.stack([wanted[row] @ vectors[c] / math.sqrt(4) for c in CHOICES[row][:count]])
         torch.testing.assert_close(found[row, :count], scores.softmax(0), rtol=1e-9, atol=1e-9)
         assert found[row, count:].eq(0).all()
-        nats -= float(scores.detach().log_softmax(0)[data_paths.columns["label"][row]])
-    result, _ = task(data_paths, None)
+        nats -= float(scores.detach().log_softmax(0)[given.columns["label"][row]])
+    result, _ = objective(given, None)
     assert result.metrics["loss"][0] == pytest.approx(nats)
     result.terms["loss"].sum.backward()
     for name, parameter in model.named_parameters():

@@ -96,7 +96,7 @@ def test_things_are_drawn_in_their_cells() -> None:
 
 def test_the_same_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what they ought to be, but what runs and figures of others are based on."""
-    monkeypatch.setattr(shape_dialogs, "COUNTS", {"train": 5, "valid": 2, "test": 2})
+    monkeypatch.setattr(shape_dialogs, "SCENE_COUNTS", {"train": 5, "valid": 2, "test": 2})
     files = dict(make_dialogs(print))
     assert len(files) == 9 + 3
     rows = [*csv.DictReader(io.StringIO(files["train/metadata.csv"].decode()))]

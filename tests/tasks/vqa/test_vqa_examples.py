@@ -25,7 +25,11 @@ from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, wri
 from tests.tasks.vqa.question_tables import COLOURS, asked, files_of, write_asked
 
 CONFIG = DataConfig(
-    image=ImageConfig(size=SIDE, batch_size=4), tokenizer="word", max_length=8, valid_fraction=0.2, test_fraction=0.2
+    image=ImageConfig(size=SIDE, batch_size=4),
+    tokenizer="word",
+    max_length=8,
+    valid_fraction=0.2,
+    test_fraction=0.2,
 )
 MORE = {"choices": "red|green|blue", "history": "what is it? a thing."}
 
@@ -36,14 +40,14 @@ def prepared(form: VQAFormat, data: str, valid: str | None = None, **settings: A
     )
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_an_image_is_read_and_kept_once(
     tmp_path: Path, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = []
-    picture_of = image_rows.picture_of
+    load_image = image_rows.load_image
     monkeypatch.setattr(
-        image_rows, "picture_of", lambda image, *how: read.append(image) or picture_of(image, *how)
+        image_rows, "load_image", lambda image, *how: read.append(image) or load_image(image, *how)
     )
     files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
         "again.png": png(scenes(5)[0])
@@ -53,9 +57,9 @@ def test_an_image_is_read_and_kept_once(
     assert len(read) == 2 * 6  # as training and as validation data
     assert len(train) == 16
     examples = train.examples
-    assert len(examples.examples) == 5
+    assert len(examples.images) == 5
     assert examples.columns["image"].tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3 + [0]
-    assert all((examples.examples[row] == picture).all() for row, picture in enumerate(scenes(5)))
+    assert all((examples.images[row] == picture).all() for row, picture in enumerate(scenes(5)))
     assert train.facts | {"sha256": ""} == {"examples": 16, "images": 5, "sha256": ""}
 
 
@@ -83,8 +87,8 @@ def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> N
 def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(10, **MORE), 10)
     found = prepared(VQAMultipleChoiceFormat(), data, valid=data)
-    examples, inputs = found.train.examples, found.processor
-    order = VQABatches(examples, ImageTrainBatches(examples.examples, 4, AugmentConfig(), seed=0))
+    examples, processor = found.train.examples, found.processor
+    order = VQABatches(examples, ImageTrainBatches(examples.images, 4, AugmentConfig(), seed=0))
     seen: list[int] = []
     for batch in (order.batch(0, index) for index in range(order.per_epoch)):
         columns, rows = batch.columns, batch.rows.tolist()
@@ -92,7 +96,9 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
         assert len(rows) == batch.tokens == 3 * len(columns["source"])
         for place, row in enumerate(rows):
             number, turn = divmod(row, 3)
-            mean, deviation = (np.array(values) for values in (inputs.statistics.mean, inputs.statistics.std))
+            mean, deviation = (
+                np.array(values) for values in (processor.statistics.mean, processor.statistics.std)
+            )
             expected = torch.tensor(
                 ((scenes(10)[number] - mean) / deviation).transpose(2, 0, 1), dtype=torch.float32
             )
@@ -102,9 +108,9 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
             question = found.train.sources[row].partition(": ")[2]
             for name, text in (("question", question), ("history", MORE["history"])):
                 tokens = columns[name][place][: batch.lengths[name][place] - 1].tolist()
-                assert inputs.text.decode(tokens).strip() == text
+                assert processor.text.decode(tokens).strip() == text
             texts = [
-                inputs.text.decode(
+                processor.text.decode(
                     columns["choice"][which][: batch.lengths["choice"][which] - 1].tolist()
                 ).strip()
                 for which in columns["choices"][place].tolist()
@@ -113,7 +119,7 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
             assert texts[columns["label"][place]] == COLOURS[(number + turn) % 3]
         seen += rows
     assert sorted(seen) == [*range(30)]
-    again = VQABatches(examples, ImageTrainBatches(examples.examples, 4, AugmentConfig(), seed=0)).batch(0, 1)
+    again = VQABatches(examples, ImageTrainBatches(examples.images, 4, AugmentConfig(), seed=0)).batch(0, 1)
     assert all(torch.equal(again.columns[name], column) for name, column in order.batch(0, 1).columns.items())
 
 
@@ -122,7 +128,7 @@ def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
     examples = prepared(VQAGenerationFormat(), data, valid=data).train.examples
     batch, every = (
         collate_center_crops(examples, np.array([16, 1, 2])),
-        ImageEvalBatches(examples.examples, ImageConfig(batch_size=9)),
+        ImageEvalBatches(examples.images, ImageConfig(batch_size=9)),
     )
     assert batch.rows.tolist() == [16, 1, 2]
     assert batch.columns["source_of"].tolist() == [1, 0, 0]
@@ -130,7 +136,7 @@ def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
     assert batch.tokens == 3 * 2
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
     odd = [
         {"file_name": "0.png", "question": " ", "answer": "red", "choices": ["red", "green"]},
@@ -146,11 +152,11 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     ]
     files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
     files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
-    data, aside, form = write(tmp_path / location, files), list[Any](), VQAMultipleChoiceFormat()
-    rows = [*form.read(data, CONFIG, aside)]
-    train = form.encode(rows, form.make_processor(data, rows, CONFIG), CONFIG, aside)
+    data, skipped, form = write(tmp_path / location, files), list[Any](), VQAMultipleChoiceFormat()
+    rows = [*form.read(data, CONFIG, skipped)]
+    train = form.encode(rows, form.make_processor(data, rows, CONFIG), CONFIG, skipped)
     assert len(train) == 27
-    whys = [row.reason for row in aside]
+    whys = [row.reason for row in skipped]
     assert whys[0] == "'question' is empty; fill it in or leave the row out"
     assert whys[1] == "no such file: none.png; mend the name or leave the row out"
     assert whys[2] == whys[3]
@@ -165,11 +171,11 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
 
 def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(9), 9)
-    inputs = prepared(VQAClassificationFormat(), data, valid=data).processor
+    processor = prepared(VQAClassificationFormat(), data, valid=data).processor
     rows = asked(2)
     rows[1]["answer"] = "mauve"
     other, facts = prepare_examples.prepare_eval_examples(
-        VQAClassificationFormat(), write_asked(tmp_path / "b", rows, 2), CONFIG, inputs, print
+        VQAClassificationFormat(), write_asked(tmp_path / "b", rows, 2), CONFIG, processor, print
     )
     assert (len(other), facts["set_aside"]) == (6, 0)
     labels = other.examples.columns["label"].tolist()
@@ -212,7 +218,7 @@ def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: VQAFormat) -> 
     right = found.train.examples.columns.keys() - asked_again.columns.keys()
     assert right == {"target" if isinstance(form, VQAGenerationFormat) else "label"}
     every = [
-        VQABatches(one, ImageEvalBatches(one.examples, ImageConfig(batch_size=9)))
+        VQABatches(one, ImageEvalBatches(one.images, ImageConfig(batch_size=9)))
         for one in (found.train.examples, asked_again)
     ]
     first, second = (order.batch(0, 0).columns for order in every)
@@ -228,16 +234,16 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"image": images, **columns}), path)
     assert infer_task(str(path), {}) == "vqa-multiple-choice"
     train = prepared(VQAMultipleChoiceFormat(), str(path), valid=str(path)).train
-    assert len(train.examples.examples) == 4
-    assert (train.examples.examples[3] == scenes(4)[3]).all()
-    assert train.answers == [row["answer"] for row in rows]
+    assert len(train.examples.images) == 4
+    assert (train.examples.images[3] == scenes(4)[3]).all()
+    assert train.references == [row["answer"] for row in rows]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     data = write_asked(tmp_path / location, asked(6), 6)
     assert infer_task(data, {}) == "vqa"
-    assert infer_task(data, {"vqa": "file_name"}) == "vqa"
+    assert infer_task(data, {"answer": "file_name"}) == "vqa"
     assert infer_task(data, {"answer": "reply"}) == "image-classification"
     other = write_asked(tmp_path / f"other{location}", asked(6, **MORE), 6)
     assert infer_task(other, {}) == "vqa-multiple-choice"

@@ -1,0 +1,52 @@
+"""What all readers of model folders share: names of activations, and checks of settings and tensors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+
+from foveal.config import ModelConfig
+from foveal.core.errors import UserError
+from foveal.interop.huggingface.files import HF_CONFIG_FILE
+
+ACTIVATIONS = {
+    "gelu_new": "gelu-tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "gelu_pytorch_tanh": "gelu-tanh",
+}
+FLOAT_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+
+def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
+    """A config of the settings in the file `path`; UserError names one that has no place in ours."""
+    try:
+        return ModelConfig.model_validate(tables)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise UserError(f"{path}: model.{key}={problem['input']}: {problem['msg']}") from None
+
+
+def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
+    """UserError if names, shapes or kinds of the tensors in a folder are not those expected."""
+    wrong = [f"no {name}" for name in expected if name not in found]
+    wrong += [f"{name} is not in such a model" for name in found if name not in expected]
+    wrong += [
+        f"{name} is {list(found[name].shape)}, not {list(tensor.shape)}"
+        for name, tensor in expected.items()
+        if name in found and found[name].shape != tensor.shape
+    ]
+    wrong += [
+        f"{name} is {str(tensor.dtype).removeprefix('torch.')}, so quantised, which ours is not"
+        for name, tensor in found.items()
+        if tensor.dtype not in FLOAT_DTYPES
+    ]
+    if wrong:
+        more = f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise UserError(
+            f"{folder}: its tensors do not fit its {HF_CONFIG_FILE}: {'; '.join(wrong[:3])}{more}"
+        )
