@@ -8,7 +8,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.infer_task import infer_task
-from foveal.data.prepare_examples import split_paths
+from foveal.data.open import open_path
 from foveal.data.text import text_pairs
 
 
@@ -86,5 +86,6 @@ def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
 
 def test_several_forms_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"test\.tsv, train\.csv, train\.tsv are of several forms"):
-        split_paths(str(write(tmp_path / "a", "train.tsv", "train.csv", "test.tsv")))
-    assert split_paths(str(write(tmp_path / "b", "valid.csv", "test.tsv"))) == {"train": str(tmp_path / "b")}
+        open_path(str(write(tmp_path / "a", "train.tsv", "train.csv", "test.tsv"))).splits  # noqa: B018
+    opened = open_path(str(write(tmp_path / "b", "valid.csv", "test.tsv")))
+    assert opened.splits == {"train": opened.whole}

@@ -13,6 +13,7 @@ from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.split_data import SplitData
+from foveal.data.files.data_part import open_part
 from foveal.data.images import image_rows
 from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
@@ -157,7 +158,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     data = write(tmp_path / location, files)
     config = CONFIG.model_copy(update={"tokenizer": "character", "max_length": 16})
     skipped: list[Any] = []
-    found = [*FORM.read(data, config, skipped)]
+    found = [*FORM.read(open_part(data), config, skipped)]
     processor = FORM.make_processor(data, found, config)
     train = FORM.encode(found, processor, config, skipped)
     assert len(train) == 30
@@ -268,6 +269,6 @@ def test_emoji(outside_data: Path) -> None:
     """Every one of the 3,786 can be used, in any of its languages."""
     config = DataConfig(image=ImageConfig(size=16), text="text_de", tokenizer="byte")
     skipped: list[Any] = []
-    rows = [*FORM.read(str(outside_data / "emoji_captions.zip"), config, skipped)]
+    rows = [*FORM.read(open_part(str(outside_data / "emoji_captions.zip")), config, skipped)]
     assert (len(rows), skipped) == (3786, [])
     assert rows[0].fields["target"] == "Taste: #"

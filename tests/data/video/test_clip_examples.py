@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.format import DataFormat
 from foveal.data.core.length_buckets import BucketedEvalBatches
+from foveal.data.files.data_part import open_part
+from foveal.data.files.format import DataFormat
 from foveal.data.infer_task import infer_task
 from foveal.data.video.clip_batches import ClipBatches
 from foveal.data.video.clip_examples import (
@@ -226,8 +227,11 @@ def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
     files = {f"{inside}{name}": content for name, content in by_class(4).items()}
     data = write(tmp_path / location, files)
     data = data if location.endswith(".zip") else f"{data}/{inside}"
-    named = [row.fields["name"] for row in VideoClassificationFormat().read(data, CONFIG, [])]
-    asked = [row.fields["source"] for row in VideoClassificationFormat().read_unlabeled(data, CONFIG, [])]
+    named = [row.fields["name"] for row in VideoClassificationFormat().read(open_part(data), CONFIG, [])]
+    asked = [
+        row.fields["source"]
+        for row in VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, [])
+    ]
     assert len(named) == 4
     assert named == asked
 
@@ -236,7 +240,7 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     files = by_class(4) | {"c/d.gif": moving(clip(9), "GIF"), "c/e.avi": b""}
     data = write(tmp_path / "a", files)
     skipped: list[Any] = []
-    rows = [*VideoClassificationFormat().read_unlabeled(data, CONFIG, skipped)]
+    rows = [*VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, skipped)]
     assert [row.fields["source"].removeprefix(f"{data}/") for row in rows] == [
         "a/clip00",
         "a/clip02",
@@ -246,7 +250,7 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     ]
     assert [row.location for row in skipped] == [f"{data}/c/e.avi"]
     for one in (f"{data}/b/clip03", f"{data}/c/d.gif"):
-        (row,) = VideoClassificationFormat().read_unlabeled(one, CONFIG, [])
+        (row,) = VideoClassificationFormat().read_unlabeled(open_part(one), CONFIG, [])
         assert row.fields["source"] == one
     (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="no clips in it"):

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
+from foveal.data.files.data_part import open_part
 from foveal.data.infer_task import infer_task
 from foveal.data.video.clip_examples import FrameTaggingFormat, VideoClassificationFormat
 from foveal.data.video.video_decoding import decode_video
@@ -57,13 +58,13 @@ def test_a_table_names_videos(tmp_path: Path, location: str) -> None:
     train = prepared(FrameTaggingFormat(), data).train
     assert train.references == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()
-    asked = [*FrameTaggingFormat().read_unlabeled(data, CONFIG, [])]
+    asked = [*FrameTaggingFormat().read_unlabeled(open_part(data), CONFIG, [])]
     assert [row.fields["source"] for row in asked] == [f"{data}/two.mp4", f"{data}/one"]
 
 
 def test_a_single_video_may_be_asked_about() -> None:
     Path("film.mp4").write_bytes(film(clip(3)))
-    (row,) = VideoClassificationFormat().read_unlabeled("film.mp4", CONFIG, [])
+    (row,) = VideoClassificationFormat().read_unlabeled(open_part("film.mp4"), CONFIG, [])
     assert row.fields["source"] == "film.mp4"
     assert (row.fields["frames"] == clip(3)).all()
 
@@ -88,7 +89,7 @@ def test_a_film_is_turned_upright_and_cut_to_its_centre() -> None:
     wide[:, :, 16:32] = 200
     Path("a").mkdir()
     Path("a/wide.mp4").write_bytes(film(wide))
-    (row,) = VideoClassificationFormat().read(".", CONFIG, [])
+    (row,) = VideoClassificationFormat().read(open_part("."), CONFIG, [])
     assert row.fields["frames"].shape == (2, SIDE, SIDE, 3)
     assert (row.fields["frames"][:, :, 1:-1] == 200).all()
 
@@ -122,7 +123,7 @@ def test_labels_stay_with_their_frames() -> None:
     Path("clips/a.mkv").write_bytes(damaged(film(large(5), "mkv"), 1))
     Path("clips/metadata.jsonl").write_text(json.dumps({"file_name": "a.mkv", "labels": [*"vwxyz"]}))
     skipped: list[Any] = []
-    (row,) = FrameTaggingFormat().read("clips", CONFIG, skipped)
+    (row,) = FrameTaggingFormat().read(open_part("clips"), CONFIG, skipped)
     assert row.fields["label"] == [*"vxyz"]
     (told,) = skipped
     assert (told.location, told.reason) == (

@@ -10,6 +10,7 @@ import torch
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
+from foveal.data.files.data_part import open_part
 from foveal.data.images import image_rows
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.infer_task import infer_task
@@ -153,7 +154,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
     files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
     data, skipped, form = write(tmp_path / location, files), list[Any](), VQAMultipleChoiceFormat()
-    rows = [*form.read(data, CONFIG, skipped)]
+    rows = [*form.read(open_part(data), CONFIG, skipped)]
     train = form.encode(rows, form.make_processor(data, rows, CONFIG), CONFIG, skipped)
     assert len(train) == 27
     whys = [row.reason for row in skipped]
