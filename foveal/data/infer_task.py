@@ -47,9 +47,9 @@ def infer_task(data: str | OpenedData, given_settings: Mapping[str, object]) -> 
     opened = data if isinstance(data, OpenedData) else open_path(data)
     if opened.kind in KINDS_BY_COLUMNS:
         return KINDS_BY_COLUMNS[opened.kind](opened, given_settings)
-    if opened.whole.is_disk_folder and opened.whole.table is not None:
+    if opened.kind == "files":
         return "speech-recognition"
-    if opened.kind == "tagged text":
+    if opened.kind == "conll":
         return "tagging"
     if opened.kind == "series":
         return "series-tagging" if "labels" in opened.columns else "series-classification"
@@ -96,7 +96,7 @@ def _clip_task(data: OpenedData, given_settings: Mapping[str, object]) -> TaskNa
 KINDS_BY_COLUMNS: dict[str, Callable[[OpenedData, Mapping[str, object]], TaskName]] = {
     "clips": _clip_task,
     "images": _image_task,
-    "recordings": _audio_task,
+    "audio": _audio_task,
 }
 """What says the task of such DATA."""
 

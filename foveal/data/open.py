@@ -17,18 +17,22 @@ from foveal.data.files.data_part import METADATA_FILES, SPLIT_FOLDERS, DataPart,
 from foveal.data.files.tables import TABLE_SUFFIXES
 from foveal.data.images.image_arrays import array_splits
 from foveal.data.images.image_files import are_images
-from foveal.data.series.series_files import SERIES_READERS, are_series, read_series
+from foveal.data.series.series_files import SERIES_READERS, TARGET_FIELDS, are_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
 from foveal.data.video.clip_files import are_clips
 
 DataKind = Literal[
-    "aligned texts", "clips", "images", "recordings", "tagged text", "series", "table", "folder", "text"
+    "aligned", "clips", "images", "audio", "files", "conll", "series", "table", "text", "missing"
 ]
-"""What DATA looks like. A `folder` is one of texts, as far as one can see, and a `text` any other file."""
+"""What DATA looks like.
+
+`aligned` are two text files, `files` a folder of any files with a metadata table, `text` any other file or
+folder, and `missing` a path without a file.
+"""
 SNIFFERS: dict[DataKind, Callable[[DataPart], bool]] = {
     "clips": are_clips,
     "images": are_images,
-    "recordings": are_recordings,
+    "audio": are_recordings,
 }
 """How one sees that a folder or a file holds them, in the order in which they are asked."""
 SPLIT_FILE_SUFFIXES = {*TABLE_SUFFIXES, *SERIES_READERS}
@@ -67,18 +71,30 @@ class OpenedData:
     def kind(self) -> DataKind:
         """What DATA looks like, by what there is to train on."""
         if self.train.aligned is not None:
-            return "aligned texts"
+            return "aligned"
+        if self.whole.status is None and not self.whole.is_folder:
+            return "missing"
         for kind, is_kind in SNIFFERS.items():
             with suppress(UserError):  # the reader says what is wrong
                 if is_kind(self.train):
                     return kind
+        if self.whole.is_disk_folder and self.whole.table is not None:
+            return "files"
         if self.train.suffix in CONLL_SUFFIXES:
-            return "tagged text"
+            return "conll"
         if are_series(self.train):
             return "series"
-        if self.train.is_table:
-            return "table"
-        return "folder" if self.train.is_folder else "text"
+        return "table" if self.train.is_table else "text"
+
+    @property
+    def has_table(self) -> bool:
+        """Whether there is a table, or one that says what belongs to each file."""
+        return self.train.table is not None
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the table can't be read; the reader of the data says why."""
+        return self.train.is_damaged
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -95,7 +111,7 @@ class OpenedData:
         if self.kind != "series":
             return self.train.first_row
         with suppress(UserError):  # the reader says what is wrong
-            return next((row.fields for row in read_series(self.train.path) if isinstance(row, Row)), {})
+            return next((row.fields for row in read_series(self.train.path, tuple(TARGET_FIELDS)) if isinstance(row, Row)), {})
         return {}
 
 

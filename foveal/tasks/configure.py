@@ -58,7 +58,7 @@ STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
 OTHER_SOURCES: dict[str, TaskName] = {
     "clips": "image-classification",
     "images": "image-classification",
-    "recordings": "audio-classification",
+    "audio": "audio-classification",
 }
 """What classification is called of DATA that is no text."""
 IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")

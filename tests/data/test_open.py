@@ -137,12 +137,12 @@ def kinds(folder: Path) -> Iterator[tuple[OpenedData, str, set[str]]]:
 
     yield write("plain.txt", "to be\n"), "text", set()
     yield write("code.ts", "const a = 1;\n"), "text", set()
-    yield write("words.conll", "a X\n"), "tagged text", set()
+    yield write("words.conll", "a X\n"), "conll", set()
     yield write("pairs.tsv", "source\ttarget\na\tb\n"), "table", {"source", "target"}
     yield write("broken.csv", ""), "table", set()
     yield write("series.ts", "@classLabel true a b\n@data\n1,2:a\n"), "series", {"values", "label"}
-    yield open_path("a.txt,b.txt"), "aligned texts", set()
-    yield open_path(str(folder / "nothing")), "text", set()
+    yield open_path("a.txt,b.txt"), "aligned", set()
+    yield open_path(str(folder / "nothing")), "missing", set()
     np.savez(folder / "steps.npz", x=np.zeros((2, 3, 1)), y=np.zeros((2, 3)))
     yield open_path(str(folder / "steps.npz")), "series", {"values", "labels"}
     np.savez(folder / "digits.npz", x_train=np.zeros((2, 4, 4)), y_train=np.zeros(2))
@@ -152,10 +152,10 @@ def kinds(folder: Path) -> Iterator[tuple[OpenedData, str, set[str]]]:
     (folder / "sounds").mkdir()
     (folder / "sounds/a.wav").write_bytes(b"")
     (folder / "sounds/metadata.jsonl").write_text(json.dumps({"file_name": "a.wav", "text": "a"}))
-    yield open_path(str(folder / "sounds")), "recordings", {"file_name", "text"}
+    yield open_path(str(folder / "sounds")), "audio", {"file_name", "text"}
     (folder / "texts").mkdir()
     (folder / "texts/a.txt").write_text("a")
-    yield open_path(str(folder / "texts")), "folder", set()
+    yield open_path(str(folder / "texts")), "text", set()
 
 
 def test_kinds(tmp_path: Path) -> None:

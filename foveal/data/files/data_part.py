@@ -106,6 +106,11 @@ class DataPart:
         """The names of the table's columns. None without a table, or with one that can't be read."""
         return () if isinstance(self._header, UserError) else self._header
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the table can't be read."""
+        return isinstance(self._header, UserError)
+
     def known_columns(self) -> tuple[str, ...]:
         """Return the names of the table's columns.
 
