@@ -24,7 +24,7 @@ def ours(
         "feedforward": "mlp",
         "activation": "relu",
         "norm": "layer",
-        "norm_place": "post",
+        "norm_placement": "post",
         "residual": True,
         "dropout": dropout,
         "attention": {"heads": heads},
@@ -32,10 +32,10 @@ def ours(
     }
     model = from_tables(
         {
-            "data": {"joint": True},
-            "task": {"name": "translate"},
+            "data": {"shared_vocabulary": True},
+            "task": {"name": "translation"},
             "model": stack
-            | {"mixers": "attention+cross", "tied": True, "projection_bias": False}
+            | {"mixers": "attention+cross", "tie_embeddings": True, "projection_bias": False}
             | {"encoder": stack | {"kind": "text", "mixers": "attention"}},
         }
     ).model

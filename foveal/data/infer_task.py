@@ -36,9 +36,9 @@ COLUMN_SETTINGS: dict[TaskName, tuple[str, ...]] = {
 def infer_task(data: str | OpenedData, given_settings: Mapping[str, object]) -> TaskName:
     """The task that DATA is for.
 
-    A data set of the catalogue says its own. `given_settings` are the settings `data.*` that are given: one for a
-    label, a source, a target or tags decides; else a table's columns do. Text of any kind is for a language
-    model.
+    A data set of the catalogue says its own. `given_settings` are the settings `data.*` that are given: one
+    for a label, a source, a target or tags decides; else a table's columns do. Text of any kind is for a
+    language model.
     """
     if isinstance(data, str) and not Path(data).exists():
         if data in dataset_names():

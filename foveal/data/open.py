@@ -52,8 +52,8 @@ class OpenedData:
     def splits(self) -> dict[SplitName, DataPart]:
         """What each split is read from, `train` among them.
 
-        Splits are folders such as `train` and `test`, also in a zip; arrays of a file; IDX files; or files such
-        as `train.tsv`. DATA without splits is `train`.
+        Splits are folders such as `train` and `test`, also in a zip; arrays of a file; IDX files; or files
+        such as `train.tsv`. DATA without splits is `train`.
 
         Raises: UserError: two things are the same split, or the files of the splits differ in their form.
         """
@@ -98,7 +98,7 @@ class OpenedData:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The names of the columns, arrays or fields that there is something in. None if they can't be read."""
+        """The names of the columns, arrays or fields; none if they can't be read."""
         if self.kind == "series":
             return frozenset(self.first_row)
         if self.kind == "clips" and self.train.is_file and self.train.arrays:
@@ -111,7 +111,14 @@ class OpenedData:
         if self.kind != "series":
             return self.train.first_row
         with suppress(UserError):  # the reader says what is wrong
-            return next((row.fields for row in read_series(self.train.path, tuple(TARGET_FIELDS)) if isinstance(row, Row)), {})
+            return next(
+                (
+                    row.fields
+                    for row in read_series(self.train.path, tuple(TARGET_FIELDS))
+                    if isinstance(row, Row)
+                ),
+                {},
+            )
         return {}
 
 

@@ -112,7 +112,7 @@ def prepare_corpus(
 def prepare_eval_corpus(
     data: str | OpenedData, column: str, tokenizer: Tokenizer, log: Log
 ) -> tuple[TokenArray, dict[str, Any]]:
-    """The tokens of all of DATA, and one flat table of facts: those of `prepare_corpus` and of its only part."""
+    """Return the tokens of all of DATA, and its facts: those of `prepare_corpus` and of its only part."""
     opened = open_data(data, log)
     data = opened.name
     corpus = Corpus(to_split=open_text_source(opened.whole, column), fractions={}, provided={})

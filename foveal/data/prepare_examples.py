@@ -106,7 +106,7 @@ def read_unlabeled(
 
 
 def read_labeled_rows(form: DataFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
-    """Read those rows of DATA that have an answer. What is wrong with others is told where sources are read."""
+    """Read those rows of DATA that have a target. Where sources are read, one hears what others lack."""
     opened = data if isinstance(data, OpenedData) else open_path(data)
     with suppress(UserError):
         return [*form.read(opened.whole, config, [])]
@@ -120,7 +120,10 @@ def empty_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
         else ""
     )
     if split == "train":
-        return f"{data}: no rows to train on{why}; give more, or keep less of them back (data.valid_fraction, data.test_fraction)"
+        return (
+            f"{data}: no rows to train on{why}; give more, or keep less of them back "
+            "(data.valid_fraction, data.test_fraction)"
+        )
     return f"{data}: no rows for the {split} set{why}; give more, or set data.{split}_fraction=0"
 
 

@@ -35,7 +35,8 @@ def cider(references: Sequence[Sequence[list[str]]], outputs: Sequence[list[str]
     examples have it in a reference (1 for none). n is 1 to 4, l counts words. As in the authors' program,
     an entry begins with a count, not with a share as in equation 1: only under a cosine are they the same.
 
-    How rare an n-gram is, all examples say together: `per_example` and `on_rows` keep the weights of the whole set.
+    How rare an n-gram is, all examples say together: `per_example` and `on_rows` keep the weights of the
+    whole set.
 
     Errors: UserError where there is nothing to score, ValueError for unequal numbers or no reference.
     """

@@ -14,7 +14,8 @@ RowIndices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MetricResult:
-    """`value` is the metric on all N examples, `per_example` (N,) on every one alone, `on_rows` on a selection."""
+    """`value` is the metric on all N examples, `per_example` (N,) on every one alone, `on_rows` on a
+    selection."""
 
     name: str
     value: float

@@ -95,7 +95,7 @@ def chrf_from_counts(counts: Float[np.ndarray, "3 N"]) -> float:
 
 
 def _character_counts(output: str, reference: str) -> list[list[int]]:
-    """(3, ORDER): character n-grams of the output, of the reference, and of both, without white space.
+    """(3, CHRF_ORDER): character n-grams of the output, of the reference, and of both, without white space.
 
     As in sacrebleu, an output's n-grams don't count where the reference has none of their length.
     """

@@ -17,8 +17,8 @@ from foveal.objectives.stateless import StatelessObjective
 
 class ClassificationObjective(StatelessObjective):
     """`-log p(label | source)` in nats a source. Columns of a batch: `source`, `label`; of mixed sources
-    `other` and `share` (`data.augment.mixed`). A label below zero is none that training has: such a row has
-    no loss, and is wrong."""
+    `other` and `share` (`data.images.augmentation.mixup`). A label below zero is none that training has: such
+    a row has no loss, and is wrong."""
 
     def __init__(self, model: EncoderWithHead, labels: tuple[str, ...], label_smoothing: float = 0.0):
         self.model, self.labels, self.label_smoothing = model, labels, label_smoothing

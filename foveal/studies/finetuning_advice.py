@@ -5,8 +5,8 @@
     | much data   | the last blocks | all layers                          |
 
 The table is the usual summary of what carries over (Yosinski et al. 2014). Both words are measured: much is
-`MANY_IMAGES_PER_CLASS` images a class; alike is that the nearest neighbours by the features as they are make at most half of
-the errors that those by pixels make.
+`MANY_IMAGES_PER_CLASS` images a class; alike is that the nearest neighbours by the features as they are make
+at most half of the errors that those by pixels make.
 """
 
 from typing import Literal, NamedTuple

@@ -130,7 +130,7 @@ def encoder_overrides(run: Run) -> list[str]:
     learned = config.model.positions.kind == "learned"
     longest = [f"data.max_length={config.data.context_length}"] if learned else []
     tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocab_size={config.data.vocab_size}"
-    reading = "kind=text", "causal=true", "bidirectional=false", "summary=last"
+    reading = "kind=text", "causal=true", "bidirectional=false", "pooling=last"
     stack = config.model.model_dump(include=STACK_WEIGHT_SETTINGS)
     return [
         *longest,

@@ -34,7 +34,7 @@ def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
 
 
 class ExampleTask(ABC):
-    """A `Kind` whose data are examples of one form, batched by length."""
+    """A `Task` whose data are examples of one form, batched by length."""
 
     def __init__(self, form: DataFormat):
         self.form = form

@@ -65,7 +65,8 @@ def _model_for_vocab(config: Config, tokens: int) -> EncoderWithHead:
     if config.model.tie_embeddings:
         if not isinstance(encoder.embedding, Embedding) or encoder.embedding.width != encoder.width:
             raise ConfigError(
-                "model.tie_embeddings needs an embedding as wide as the encoder: set model.encoder.embedding_width=0"
+                "model.tie_embeddings needs an embedding as wide as the encoder: "
+                "set model.encoder.embedding_width=0"
             )
         table = encoder.embedding.table
     return EncoderWithHead(

@@ -31,7 +31,8 @@ class SeriesTask(LabelingTask, ABC):
         self, config: Config, data: PreparedData[SeriesProcessor, SplitData[Examples]]
     ) -> TaskSummary:
         labels, count = data.processor.labels, data.processor.channels
-        told = f"{self.summary_template.format(summarize_labels(labels))} from {count} channel{'s' if count > 1 else ''}"
+        told = self.summary_template.format(summarize_labels(labels))
+        told += f" from {count} channel{'s' if count > 1 else ''}"
         return TaskSummary("labelled series", told, len(labels), "time steps")
 
     def describe_size(self, facts: dict[str, Any]) -> str:

@@ -71,7 +71,7 @@ def eval_batches(config: Config, data: Any) -> Batches:
 class LoadedRun:
     """A run, ready to use: `model` is in evaluation mode with the run's best weights.
 
-    `processor` are its processors: the tokenizer of a language model, `PairInputs` of a translator ...
+    `processor` are its processors: the tokenizer of a language model, `TextPairProcessor` of a translator ...
     """
 
     run: Run

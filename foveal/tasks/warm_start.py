@@ -93,7 +93,8 @@ def load_encoder(run: Run, model: nn.Module) -> None:
             )
         if wanted > len(own[POSITION_TABLE]):
             raise UserError(
-                f"data.max_length={wanted}, but {run.path} knows {len(own[POSITION_TABLE])} positions: lower it"
+                f"data.max_length={wanted}, but {run.path} knows {len(own[POSITION_TABLE])} positions: "
+                "lower it"
             )
         own[POSITION_TABLE] = own[POSITION_TABLE][:wanted]
     load_weights(encoder, own, str(run.weights))

@@ -106,7 +106,7 @@ def test_rows_that_are_all_equal(columns: str) -> None:
 SETTINGS = {
     "modle.width=3": ["unknown key 'modle'", "did you mean 'model'"],
     "model.widht=3": ["unknown key 'model.widht'", "did you mean 'model.width'?"],
-    "data.x=3": ["unknown key 'data.x'", "known: data.", ", data.mel_bins, data.choices"],
+    "data.x=3": ["unknown key 'data.x'", "known: data.", ", data.max_seconds, data.mel_bins"],
     "model.width=wide": ["model.width=wide: expected a whole number"],
     "model.width=1.5": ["model.width=1.5: expected a whole number"],
     "model.dropout=much": ["model.dropout=much: expected a number"],

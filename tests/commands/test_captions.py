@@ -56,7 +56,7 @@ SMALL = (
     "training.ema_decay=0",
     "training.evaluate_every=20",
 )
-PATCHES = tuple(f"model.encoder.{one}" for one in ("patch=4", "layers=1", "width=32", "attention.heads=2"))
+PATCHES = tuple(f"model.encoder.{one}" for one in ("patch_size=4", "layers=1", "width=32", "attention.heads=2"))
 FORMS = {
     "bottleneck": ("--model", "captioning-bottleneck"),
     "attention": (),

@@ -82,7 +82,7 @@ def test_what_can_not_be_looked_at(run: Path) -> None:
     assert "a run has its weights: leave out" in refuse("inspect", run, "--initialization", "0.01")
     assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.svg")
     told = refuse("inspect", "mlp", "--initialization", "0.01,xaver")
-    assert "model.initialization=xaver: expected own, xavier, kaiming or a deviation" in told
+    assert "model.initialization=xaver: expected default, xavier, kaiming or a deviation" in told
 
 
 @pytest.mark.parametrize(

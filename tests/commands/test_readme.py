@@ -20,9 +20,9 @@ from tests.data.images.test_image_examples import write
 from tests.data.video.test_clip_examples import by_class
 
 README = Path(__file__).parents[2] / "README.md"
-STACK = {"width": 16, "embedding": 0}
+STACK = {"width": 16, "embedding_width": 0}
 SMALL = {
-    "data": {"context": 16, "batch_tokens": 256, "vocabulary": 300},
+    "data": {"context_length": 16, "batch_tokens": 256, "vocab_size": 300},
     "model": {**STACK, "encoder": STACK},
 }
 

@@ -44,7 +44,7 @@ def experts_stack() -> Stack:
 def language(dtype: torch.dtype = torch.float64) -> LanguageModelObjective:
     tokenizer = CharacterTokenizer("abcdefgh")
     model = DecoderLM(Embedding(8, D), experts_stack(), D)
-    return LanguageModelObjective(grown(model).to(dtype), tokenizer, carry=False)
+    return LanguageModelObjective(grown(model).to(dtype), tokenizer, carry_state=False)
 
 
 def tokens(rows: int, lengths: list[int] | None = None) -> TokenBatch:

@@ -79,12 +79,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) -> None:
     """Bit for bit; and what can't be read is set aside by name, for one reason in one line."""
     config = DataConfig(image=ImageConfig(size=SIZE, channels=channels))
-    aside: list[SkippedRow] = []
-    rows = list(FORM.read(open_part(str(folder)), config, aside))
+    skipped: list[SkippedRow] = []
+    rows = list(FORM.read(open_part(str(folder)), config, skipped))
     files = len(WHOLE) + len(DAMAGED)
-    assert len(rows) + len(aside) == files
+    assert len(rows) + len(skipped) == files
     assert len(rows) > len(WHOLE)
-    for why in aside:
+    for why in skipped:
         label, name = why.location.removeprefix(f"{folder}, ").split("/")
         assert (label in "ab", name in DAMAGED) == (True, True)
         assert why.reason
@@ -98,9 +98,9 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
     asked, questions, unasked = prepare_examples.read_unlabeled(
         FORM, str(folder), inputs, config, told.append
     )
-    assert facts["set_aside"] == len(aside) == len(unasked)
+    assert facts["set_aside"] == len(skipped) == len(unasked)
     counts = [line.split(": ")[1].split(" rows")[0] for line in told if " rows" in line]
-    assert counts == [f"{len(aside):,}"] * 2
+    assert counts == [f"{len(skipped):,}"] * 2
     assert [row.fields["source"] for row in asked] == part.sources == [row.fields["name"] for row in rows]
     for number, (row, picture) in enumerate(zip(rows, shown, strict=True)):
         assert np.array_equal(part.examples[number], picture), row.location

@@ -8,7 +8,8 @@ import pytest
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.run import Run, create_run, default_run_path, open_run, run_lock
-from foveal.store.sealed import open_json, seal_json
+from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
+from foveal.store.snapshot import TrainingCounters
 from foveal.training.plan import Plan
 from tests.training.toy import new_run, toy_config
 
@@ -40,6 +41,17 @@ def test_the_plan_goes_through_the_disk(run: Run) -> None:
     (run.path / "plan.json").write_text('{"total_steps": 10}')
     with pytest.raises(UserError, match="damaged or edited"):
         run.read_plan()
+
+
+def test_the_keys_of_files_stay_whatever_the_fields_are_called(run: Run) -> None:
+    """Plans and checkpoints of runs made before are read by these keys."""
+    run.write_plan(Plan(10, 5, 2))
+    plan = open_json((run.path / "plan.json").read_bytes(), "")
+    assert plan == {"total_steps": 10, "decay_start": 5, "decided": 2}
+    counters = dataclass_to_dict(TrainingCounters())
+    known = ("step", "tokens", "seconds", "refused", "evaluated", "previewed", "best_step", "best_loss")
+    assert tuple(counters) == (*known, "stale", "finished")
+    assert dataclass_from_dict(TrainingCounters, counters, "") == TrainingCounters()
 
 
 def test_an_existing_folder_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:

@@ -260,7 +260,8 @@ def parts(files: dict[str, bytes]) -> dict[str, Edit]:
 
 
 def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> None:
-    """The checkpoint of step 10: a skipped step and evaluations without improvement behind it, an early stop ahead."""
+    """The checkpoint of step 10: a refused step and evaluations without improvement behind it, an early stop
+    ahead."""
     config = toy_config(
         optimizer={"lr": 0.3, "weight_decay": 0.1},
         training={"budget": "60steps", "evaluate_every": 2, "patience": 5, "ema_decay": 0.5},

@@ -39,7 +39,8 @@ class BucketedEvalBatches:
 
 
 class BucketedTrainBatches:
-    """Every example exactly once an epoch, in batches of at most `max_tokens` tokens like HeldOutExamples'.
+    """Every example exactly once an epoch, in batches of at most `max_tokens` tokens like
+    BucketedEvalBatches'.
 
     By (seed, epoch) examples of equal lengths take each other's places, and so do the batches. All epochs
     have as many batches, of the same shapes.
@@ -119,7 +120,8 @@ def _sort_ranks(lengths: RowIndices, run: int) -> RowIndices:
 
 
 def fewest_cuts(lengths: RowIndices, max_tokens: int) -> list[slice]:
-    """Cut ordered rows of `lengths` (N, K) into the fewest batches of at most `max_tokens`, all about full."""
+    """Cut ordered rows of `lengths` (N, K) into the fewest batches of at most `max_tokens`, all about
+    full."""
     fewest = len(_batch_ends(lengths, max_tokens))
     mean = min(max_tokens, int(lengths.sum()) // fewest)
     # The smallest budget that needs no more batches, so that the last one is no small rest.

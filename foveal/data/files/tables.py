@@ -79,7 +79,8 @@ def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, whe
     for column in columns:
         if column not in known:
             names = ", ".join(f"'{name[:MAX_NAME_SHOWN]}'" for name in known[:MAX_COLUMNS_SHOWN])
-            return f"no column '{column}' among {names}{' ...' if len(known) > MAX_COLUMNS_SHOWN else ''}{where}; {hint}"
+            more = " ..." if len(known) > MAX_COLUMNS_SHOWN else ""
+            return f"no column '{column}' among {names}{more}{where}; {hint}"
     return ""
 
 

@@ -60,8 +60,8 @@ class CaptioningProcessor:
 
 
 class CaptioningFormat(ImageFormat):
-    """A `Form`. An image with several texts is several rows, which are of one part, since their `source` is
-    the same."""
+    """A `DataFormat`. An image with several texts is several rows, which are of one part, since their
+    `source` is the same."""
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The images at a path with their texts: fields `source` (the sha256 of the pixels), `picture`

@@ -10,7 +10,7 @@ MAX_SIDE = 1 << 20
 MAX_DECODE_BYTES = 128 << 20
 """Bytes that may be held to read one, beside its file, so that 150 MiB are enough."""
 BYTES_PER_PIXEL = {"1": 2, "L": 1, "RGB": 4}
-"""What a pixel takes by its mode; those that are converted on the way, OTHER."""
+"""What a pixel takes by its mode; those that are converted on the way, DEFAULT_BYTES_PER_PIXEL."""
 DEFAULT_BYTES_PER_PIXEL, WEBP_BYTES_PER_PIXEL, BMP_RLE_BYTES_PER_PIXEL = 8, 16, 32
 """WEBP is held several times over; a BMP's run lengths are read by a slow reader of Pillow's."""
 MAX_VIDEO_PIXELS = MAX_DECODE_BYTES // 12

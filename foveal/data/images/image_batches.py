@@ -29,7 +29,7 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.images.test_time_views import VIEW_COUNTS, make_views
 
 PROBABILITY_STEPS = 1 << 52
-"""Chances are multiples of 1 / FINE."""
+"""Chances are multiples of 1 / PROBABILITY_STEPS."""
 CROP_TRIES = 10
 """Of finding a part of a picture."""
 

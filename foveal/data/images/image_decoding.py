@@ -215,8 +215,8 @@ def _pixel_hash(image: "Image") -> str:
 
 
 def white_level(sets: Iterable[NDArray[Any]]) -> int:
-    """What white is in `sets` of pictures (N, H, W) or (N, H, W, C), all kept alike: the least of WHITES that
-    none of their values is above. Pictures that can't be used don't count."""
+    """What white is in `sets` of pictures (N, H, W) or (N, H, W, C), all kept alike: the least of
+    WHITE_LEVELS that none of their values is above. Pictures that can't be used don't count."""
     highest, least = 0.0, 0
     for pictures in sets:
         kind, inside = pictures.dtype.kind, tuple(range(1, pictures.ndim))
@@ -229,8 +229,8 @@ def white_level(sets: Iterable[NDArray[Any]]) -> int:
 
 
 def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
-    """Levels of 8 bits from those whose `white` is known; else what `white_level` says of them alone, and a dark
-    picture may be taken for one of fewer bits. Or why not."""
+    """Levels of 8 bits from those whose `white` is known; else what `white_level` says of them alone, and a
+    dark picture may be taken for one of fewer bits. Or why not."""
     if values.dtype == np.uint8 or not values.size:
         return values.astype(np.uint8, copy=False)
     if values.dtype == np.bool_:
@@ -274,7 +274,8 @@ def _normalize_tiff(image: "Image", read: Any) -> "Image":
 
 
 def _resize(image: "Image", size: int) -> "Image":
-    """Its short side as `stored_short_side` says, its long side cut to LONG times as much about the centre."""
+    """Its short side as `stored_short_side` says, its long side cut to MAX_ASPECT_RATIO times as much about
+    the centre."""
     from PIL.Image import Resampling
 
     width, height = image.size

@@ -151,7 +151,7 @@ class ImageFormat:
 
 
 class ImageClassificationFormat(ImageFormat):
-    """A `Form`."""
+    """A `DataFormat`."""
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the

@@ -56,8 +56,8 @@ def _check_memory(location: str, count: int, held: int, size: int) -> None:
     left = free_memory()
     if left is not None and left < MIN_FREE_BYTES:
         raise UserError(
-            f"{location}: with the {count:,} pictures up to it, which take {held / 1e9:.1f} GB, memory is full; "
-            f"lower data.image.size={size}, or give fewer"
+            f"{location}: with the {count:,} pictures up to it, which take {held / 1e9:.1f} GB, "
+            f"memory is full; lower data.image.size={size}, or give fewer"
         )
 
 

@@ -64,7 +64,7 @@ class SeriesProcessor:
 
 
 class SeriesFormat(ABC):
-    """A `Form`; what a series is labelled with is the subclass's."""
+    """A `DataFormat`; what a series is labelled with is the subclass's."""
 
     field: ClassVar[str]
     """Where a row has what is needed."""

@@ -32,9 +32,9 @@ sentence's words before it."""
 def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | SkippedRow]:
     """Sentences as fields "tokens" and "tags": lists of texts, as many as one another.
 
-    `tags` is a column of CoNLL-U (TAGS). In tables the columns are `tokens` and the one that `tags` names,
-    or `tags` if it names one of CoNLL-U: lists, or texts of words with spaces between. Without, tags are not
-    looked at, and need not be there.
+    `tags` is a column of CoNLL-U (CONLLU_COLUMNS). In tables the columns are `tokens` and the one that `tags`
+    names, or `tags` if it names one of CoNLL-U: lists, or texts of words with spaces between. Without, tags
+    are not looked at, and need not be there.
     Errors: UserError as in `read_rows`.
     """
     suffix = path.suffix.lower()

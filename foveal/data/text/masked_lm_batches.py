@@ -77,7 +77,8 @@ class MaskedBatches:
 
 
 def choose_masked(lengths: Int[Tensor, " B"], size: int, generator: torch.Generator) -> Bool[Tensor, "B T"]:
-    """True at `MASK_FRACTION` of each row's first `lengths` places, rounded; at one at least where there is one."""
+    """True at `MASK_FRACTION` of each row's first `lengths` places, rounded; at one at least where there is
+    one."""
     draws = torch.rand(len(lengths), size, generator=generator)
     draws = draws.masked_fill(torch.arange(size) >= lengths[:, None], 2.0)
     ranks = draws.argsort(1).argsort(1)

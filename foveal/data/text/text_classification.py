@@ -34,7 +34,8 @@ class TextClassificationProcessor:
     labels: tuple[str, ...]
 
     def encode(self, text: str, max_length: int) -> TokenIds:
-        """The first tokens, at most `max_length` with the marks around them; unknown characters are left out."""
+        """The first tokens, at most `max_length` with the marks around them; unknown characters are left
+        out."""
         return add_special_tokens(self.source.encode_known(text)[0], self.source, max_length)
 
     def files(self) -> dict[str, bytes]:

@@ -23,9 +23,9 @@ class StreamBatches:
     `context` tokens. In epoch 0 the first stream begins with the first token; later epochs begin up to
     `rows * context + context` tokens later, so that chunks end elsewhere. A small text has fewer rows.
 
-    With `micro_batches` > 1 there are as many streams a slot, and batches of the slots take turns: micro-batches
-    that are added up in one step, each with a state of its own. `reset_probability` is the chance that a row is fresh
-    in the middle of its stream, so that a model does not forget how to begin.
+    With `micro_batches` > 1 there are as many streams a slot, and batches of the slots take turns:
+    micro-batches that are added up in one step, each with a state of its own. `reset_probability` is the
+    chance that a row is fresh in the middle of its stream, so that a model does not forget how to begin.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class StreamBatches:
         self._micro_batches, self._reset_probability = micro_batches, reset_probability
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
-        """Chunk `index // micro_batches` of a slot's streams (rows, context); `fresh` at the first of an epoch."""
+        """Chunk `index // micro_batches` of a slot's streams (rows, context); `stream_starts` at the first
+        of an epoch."""
         _check_index(index, self.per_epoch)
         offset = derived_seed(self._seed, "streams", epoch) % (self._slack + 1) if epoch else 0
         chunk, slot = divmod(index, self._micro_batches)

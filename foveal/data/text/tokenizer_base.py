@@ -23,7 +23,7 @@ class Tokenizer(ABC):
 
     kind: str
     add_bos = False
-    """Whether a source in its tokens begins with the mark `start`, as it ends with `stop`."""
+    """Whether a source in its tokens begins with the mark `bos`, as it ends with `eos`."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self.pieces = tuple(pieces)

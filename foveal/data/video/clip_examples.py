@@ -52,7 +52,7 @@ def frame_indices(rows: Iterable[Row]) -> RaggedArray:
 
 
 class ClipFormat(ABC):
-    """A `Form`; what belongs to a clip is the subclass's."""
+    """A `DataFormat`; what belongs to a clip is the subclass's."""
 
     field: ClassVar[str]
     """Where a row has it."""

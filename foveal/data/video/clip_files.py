@@ -139,8 +139,10 @@ def _with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
 
 
 def _clips(listing: Listing) -> Iterator[tuple[str, list[AnyPath] | AnyPath]]:
-    """Yield every clip below a folder by its name: videos, animations, and folders of images; then the folders
-    without any, as clips of no frames."""
+    """Yield every clip below a folder by its name: videos, animations, and folders of images.
+
+    Then come the folders without any, as clips of no frames.
+    """
     inside: dict[str, list[str]] = {}
     alone = []
     for name in listing.walk():

@@ -45,7 +45,7 @@ def is_video(name: str) -> bool:
 
 
 def decode_video(file: AnyPath, size: int, channels: int, max_frames: int) -> list[DecodedImage | str] | str:
-    """The frames of a film (H, W, channels) as `read_picture` has a picture, upright, of which there may be
+    """The frames of a film (H, W, channels) as `decode_image` has a picture, upright, of which there may be
     `max_frames`; for one that can't be read why, and for those up to the next that needs none before it.
 
     Errors: UserError where PyAV is missing.
@@ -110,7 +110,10 @@ def _frames(
         if packet.size:  # the last has none, and brings the frames that were held back
             count += 1
             if count > max_frames:
-                return f"more than {max_frames} frames, and data.max_length={max_frames}: train with more, or cut the clip"
+                return (
+                    f"more than {max_frames} frames, and data.max_length={max_frames}: "
+                    "train with more, or cut the clip"
+                )
             if too_many := frame_count_error(shape, count, max_frames):
                 return too_many
             time = time if packet.pts is None else packet.pts

@@ -89,7 +89,7 @@ def _activations_of_run(path: str, data: str | None, device: torch.device) -> li
     part = load_evaluation_data(loaded, data, "with --data").split_data
     model = loaded.model.requires_grad_(True)  # gradients go through frozen layers, too
     # REINFORCE's gradient is 0 where all walks of a row are the likeliest one: so that of imitation is shown.
-    config = from_tables(loaded.config.model_dump(), {"task": {"signal": "imitation"}})
+    config = from_tables(loaded.config.model_dump(), {"task": {"supervision": "imitation"}})
     return _activations_on_batch(
         model, build_objective(config, model, loaded.processor), _shuffled_batch(config, part), config
     )

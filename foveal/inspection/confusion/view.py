@@ -1,4 +1,4 @@
-"""The view `confusion_matrix` of a run: who is taken for whom."""
+"""The view `confusion` of a run: who is taken for whom."""
 
 from itertools import chain
 from pathlib import Path
@@ -47,13 +47,13 @@ def show_confusion(loaded: LoadedRun, data: str | None, out: Path | None, json: 
         print_facts([("picture", str(out))], STDOUT)
 
 
-def _print_result(confusion_matrix: ConfusionMatrix, split: str) -> None:
+def _print_result(confusion: ConfusionMatrix, split: str) -> None:
     rows = [["class", split, "precision", "recall", "f1"]]
-    for one in confusion_matrix.per_class():
+    for one in confusion.per_class():
         shares = (f"{100 * share:.1f} %" for share in (one.precision, one.recall, one.f1))
         rows.append([one.label, f"{one.support:,}", *shares])
     STDOUT.print(format_table(rows), soft_wrap=True, markup=False)
-    pairs = confusion_matrix.most_confused(CONFUSED_PAIRS)
+    pairs = confusion.most_confused(CONFUSED_PAIRS)
     if pairs:
         head = ["right", "taken for", "times", "of the class"]
         told = [[one, other, f"{count:,}", f"{100 * share:.1f} %"] for one, other, count, share in pairs]

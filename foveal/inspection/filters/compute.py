@@ -50,7 +50,8 @@ def first_layer_filters(model: nn.Module, channels: int, size: int) -> Filters |
             return _make_filters(name, part.weight)
         bare = bare or (isinstance(part, ImageEncoder) and not part.blocks)
         if bare and isinstance(part, nn.Linear) and part.in_features == size * size * channels:
-            places = part.weight.view(-1, 1, size, size, channels)  # as `heads.flat` puts them
+            # As `heads.flatten_classification` puts them.
+            places = part.weight.view(-1, 1, size, size, channels)
             return _make_filters(name, torch.movedim(places, -1, 1))
     return None
 

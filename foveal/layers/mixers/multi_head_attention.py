@@ -66,7 +66,7 @@ class MultiHeadAttention(TappedModule):
         causal: bool = False,
         window: int = 0,
     ) -> Float[Tensor, "B T D"]:
-        """`ops.attention.dot_product`, and the output layer behind it."""
+        """`ops.attention.dot_product.dot_product`, and the output layer behind it."""
         q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
         mask = None if visible is None else visible[:, None]
         y = attention(q, k, v, mask, causal, window)

@@ -35,7 +35,7 @@ def cached_attention(
     count: Int[Tensor, " B"],
     filled: int,
 ) -> Float[Tensor, "B 1 H K"]:
-    """`ops.attention.dot_product` of the new positions to all of their rows so far, themselves included.
+    """`ops.attention.dot_product.dot_product` of the new positions to all of their rows so far, themselves included.
 
     Row b's new key and value are written into slot `count[b]` of the caches, which must have room for them;
     no count is more than `filled`.

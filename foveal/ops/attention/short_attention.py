@@ -65,7 +65,7 @@ def short_attention(
     visible: Bool[Tensor, "#B 1 1 S"] | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "B H T K"]:
-    """`ops.attention.dot_product` with a mask of keys, the queries at the keys' end. Memory O(T + S)."""
+    """`ops.attention.dot_product.dot_product` with a mask of keys, the queries at the keys' end. Memory O(T + S)."""
     B, S = k.shape[0], k.shape[2]
     bias = q.new_full((B if visible is not None else 1, -(-S // LANES) * LANES), -torch.inf)
     bias[:, :S] = 0.0 if visible is None else bias[:, :S].masked_fill(visible[:, 0, 0], 0.0)

@@ -2,7 +2,7 @@
 
 A query `s` asks a memory of `S` vectors `h_i`: a score `e_i` of each, weights `a = softmax(e)` over the
 memory, and the context `c = sum_i a_i h_i`. Then many queries at once, keys and values apart, masks, heads.
-The layers compute with `ops.attention.dot_product`, which is the last step made fast.
+The layers compute with `ops.attention.dot_product.dot_product`, which is the last step made fast.
 """
 
 import math

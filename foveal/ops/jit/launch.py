@@ -23,7 +23,7 @@ _is_forked_child = False
 
 
 def _mark_forked_child() -> None:
-    global _alone
+    global _is_forked_child
     _is_forked_child = True
 
 

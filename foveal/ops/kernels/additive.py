@@ -1,4 +1,4 @@
-"""`ops.attention.additive`: one query of each row against all keys of its memory, and the way back.
+"""`ops.attention.dot_product.additive`: one query of each row against all keys of its memory, and the way back.
 
 A task is a row. Sizes: S, D, M as there, D and M multiples of 16; a row's weights lie in S numbers filled up
 to whole vectors. What `present` leaves out is never read.

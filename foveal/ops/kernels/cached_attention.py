@@ -1,4 +1,4 @@
-"""`ops.attention.cached_attention`: one query of each row and head against all keys of its cache.
+"""`ops.attention.dot_product.cached_attention`: one query of each row and head against all keys of its cache.
 
 A task is a row and one share of its heads. Sizes: B, H, K as there; C slots in a cache.
 Keys are gone through slot by slot, all heads of the share at once, as they lie in memory.

@@ -156,7 +156,7 @@ def normalize(x, gain, bias, y, row, D, centred, epsilon):
 
 @kernel_function
 def rotary_angles(angles, row, K, place):
-    """The cosines and sines that `ops.attention.rotary` turns a place's pairs by, in float64 as there."""
+    """The cosines and sines that `ops.attention.dot_product.rotary` turns a place's pairs by, in float64 as there."""
     half = K // 2
     for i in range(half):
         angle = place * 10000.0 ** (-i / half)
@@ -166,7 +166,7 @@ def rotary_angles(angles, row, K, place):
 
 @kernel_function
 def rotate_pairs(x, angles, row, D, K, first, last):
-    """`ops.rotary.rotate_pairs`, in place, of the heads from `first` to `last`."""
+    """`ops.attention.rotary.rotate_pairs`, in place, of the heads from `first` to `last`."""
     half = K // 2
     for head in range(first, last):
         own = row * D + head * K

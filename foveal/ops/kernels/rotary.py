@@ -1,4 +1,4 @@
-"""`ops.attention.rotary`: all heads of a position are turned by the same angles; 16 pairs side by side.
+"""`ops.attention.dot_product.rotary`: all heads of a position are turned by the same angles; 16 pairs side by side.
 
 A task is a share of the positions of all rows of the batch.
 """

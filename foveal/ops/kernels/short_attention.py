@@ -1,4 +1,4 @@
-"""`ops.attention.short_attention`: 32 queries of a head at a time, against all of its keys at once.
+"""`ops.attention.dot_product.short_attention`: 32 queries of a head at a time, against all of its keys at once.
 
 A task is a share of the B H heads, one after the other in a piece of memory of its own. Sizes: B, H, T, S, K
 as there, K a multiple of 16; W is S filled up to whole vectors, and the bias of a row hides what lies behind

@@ -1,4 +1,4 @@
-"""`ops.winograd`: convolution by 3x3 filters, 16 outputs of a channel from 36 products instead of 144.
+"""`ops.vision.winograd`: convolution by 3x3 filters, 16 outputs of a channel from 36 products instead of 144.
 
 Images lie with their channels last. Outputs are made in tiles of 4x4 places, from tiles of 6x6; a transformed
 tile has 36 places k, each a product of matrices over the channels. Blocks of T tiles go through all three

@@ -34,7 +34,7 @@ class DrawModel(nn.Module):
         h_t = RNN_enc(h_(t-1), [r_t, s_(t-1)])    z_t from Q(Z | h_t) = N(mu(h_t), sigma(h_t)^2)
         s_t = RNN_dec(s_(t-1), z_t)               c_t = c_(t-1) + write(s_t)
 
-    Where it reads and writes is a grid of Gaussian filters that s says (`ops.filterbank`). Without an image
+    Where it reads and writes is a grid of Gaussian filters that s says (`gaussian_filters`). Without an image
     z_t is from N(0, 1). RNN_enc and RNN_dec are any stacks of mixers; c_0 is learned, from
     what `fit` makes it.
     """
@@ -59,8 +59,8 @@ class DrawModel(nn.Module):
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N 1 H W"]) -> None:
-        """See `layers.fitted`: c_0 is the log-odds of the images' mean. From a canvas of zeros the first
-        thousands of steps would go to painting the background."""
+        """See `layers.data_dependent_init`: c_0 is the log-odds of the images' mean. From a canvas of zeros
+        the first thousands of steps would go to painting the background."""
         self.canvas.copy_(images[:, 0].mean(0).clamp(MIN_BRIGHTNESS, 1 - MIN_BRIGHTNESS).logit())
 
     def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> DrawOutput:

@@ -24,7 +24,7 @@ from foveal.data.images.image_rows import load_row_images
 
 @dataclass(frozen=True)
 class UnlabeledImageProcessor:
-    """`Seen`: black is 0 and white 1, whatever the images are."""
+    """`ImageProcessor`: black is 0 and white 1, whatever the images are."""
 
     statistics: Statistics
     size: int
@@ -38,7 +38,7 @@ class UnlabeledImageProcessor:
 
 
 class UnlabeledImageFormat(ImageFormat):
-    """A `Form`; labels, if there are any, are not looked at."""
+    """A `DataFormat`; labels, if there are any, are not looked at."""
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), and

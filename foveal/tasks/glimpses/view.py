@@ -37,7 +37,7 @@ def show_glimpses(loaded: LoadedRun, query: str | None, out: Path | None, json: 
     )
     batch = collate_images(pictures, rows, standardize_images(center_crops(pictures, rows), pictures))
     with torch.inference_mode():
-        path = loaded.task.look(batch)
+        path = loaded.task.rollout(batch)
     places, chances = path.locations.cpu().numpy(), path.logits.float().softmax(2).cpu().numpy()
     names = np.array(loaded.processor.labels)[chances.argmax(2)]
     found = [

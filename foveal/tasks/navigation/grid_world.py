@@ -80,8 +80,8 @@ def rollout(
 
 
 def render_views(cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B T 3"]) -> UInt8[Tensor, "B T 3 P P"]:
-    """What is seen from each of T poses of a map: `VIEW_SIDE` rows of as many squares, the nearest at the bottom
-    with one's own square in its middle; P pixels to a side. Walls hide nothing."""
+    """What is seen from each of T poses of a map: `VIEW_SIDE` rows of as many squares, the nearest at the
+    bottom with one's own square in its middle; P pixels to a side. Walls hide nothing."""
     row, column, heading = poses[..., None, None].unbind(2)
     down, right = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading].unbind(-1)
     far = torch.arange(VIEW_SIDE - 1, -1, -1, device=poses.device)[:, None]

@@ -22,7 +22,8 @@ from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, moves_to_text, sho
 
 @dataclass(frozen=True)
 class NavigationProcessor:
-    """The tokenizer of the instructions; `length_limit` says how many moves are made at most, whatever was said."""
+    """The tokenizer of the instructions; `length_limit` says how many moves are made at most, whatever was
+    said."""
 
     source: Tokenizer
     length_limit: LengthLimit
@@ -72,7 +73,10 @@ def encode(
     def encoded(row: Row) -> TokenIds | str:
         source, moves = processor.encode(row.fields["source"]), len(row.fields["path"])
         if max(len(source), moves) > longest:
-            return f"{len(source)} tokens and {moves} moves, and data.max_length={longest}: raise it to use the row"
+            return (
+                f"{len(source)} tokens and {moves} moves, and data.max_length={longest}: "
+                "raise it to use the row"
+            )
         return source
 
     kept, found = encode_or_skip(rows, encoded, skipped)

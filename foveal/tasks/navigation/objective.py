@@ -49,7 +49,8 @@ class NavigationObjective(StatelessObjective):
     """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
     Columns of a batch: `source`, `map`, `start`; to train on and to be scored also `target`, `goal` and
-    `shortest`. Evaluated, the likeliest moves are also walked, at most `length_limit` of them: `success` and `spl`.
+    `shortest`. Evaluated, the likeliest moves are also walked, at most `length_limit` of them:
+    `success` and `spl`.
     """
 
     def __init__(
@@ -122,9 +123,9 @@ class NavigationObjective(StatelessObjective):
 class ReinforceNavigationObjective(NavigationObjective):
     """REINFORCE (Williams 1992) on one's own walks: the gradient of the expected reward R, a walk's SPL.
 
-    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does not depend on
-    walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric `loss` is the
-    share of the reward that is missed, in evaluation by the likeliest moves.
+    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does
+    not depend on walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric
+    `loss` is the share of the reward that is missed, in evaluation by the likeliest moves.
     """
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:

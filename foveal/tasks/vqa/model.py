@@ -41,8 +41,8 @@ def joint_encoder(
     max_length: int,
     history: bool,
 ) -> JointEncoder:
-    """An encoder of an image that becomes `image_positions` vectors, of what was said before if there is a `history`,
-    and of a question, the last. Texts are of `vocabulary` tokens, `max_length` at most."""
+    """An encoder of an image that becomes `image_positions` vectors, of what was said before if there is a
+    `history`, and of a question, the last. Texts are of `vocabulary` tokens, `max_length` at most."""
     names = ("history", "question") if history else ("question",)
     parts = {name: text_encoder(config.question, vocabulary, max_length, "model.question") for name in names}
     joint = config.fusion

@@ -26,8 +26,8 @@ def read_question_rows(
     """The questions of a part with their images; those that can't be used are put into the list.
 
     Fields: `picture` (H, W, C), one and the same for equal images; its `content`, a sha256; the `name` of its
-    file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it. What
-    their columns are called, the config says. Errors: UserError for what concerns all of it.
+    file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it.
+    What their columns are called, the config says. Errors: UserError for what concerns all of it.
     """
     pictures = image_column(part)
     listing = part.listing if pictures is None else None

@@ -121,14 +121,18 @@ class VQATask(BaseVQATask, ClassificationTask):
 
 
 def _log_unseen_answers(
-    name: str, part: SplitData[VQAExamples], processor: VQAClassificationProcessor, log: Log, data_paths: bool
+    name: str,
+    part: SplitData[VQAExamples],
+    processor: VQAClassificationProcessor,
+    log: Log,
+    given_by_user: bool,
 ) -> None:
     """They can't be chosen. UserError if all of what was given are such."""
     unseen = int((np.asarray(part.examples.columns["label"]) == IGNORE_INDEX).sum())
-    if data_paths and 0 < unseen == len(part):
+    if given_by_user and 0 < unseen == len(part):
         raise UserError(
-            f"{name}: no answer is one of training ({summarize_labels(processor.labels)}), the first is {part.references[0]}: "
-            "write them alike"
+            f"{name}: no answer is one of training ({summarize_labels(processor.labels)}), the first is "
+            f"{part.references[0]}: write them alike"
         )
     if unseen:
         log(f"{name}: {unseen:,} of {len(part):,} answers are not among those of training: counted as wrong")

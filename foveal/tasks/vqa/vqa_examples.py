@@ -87,7 +87,8 @@ class ChoiceTable:
 @dataclass(frozen=True)
 class VQAExamples(Examples):
     """Columns `image`, a number into `images`, each of which is there once; `question`; `history`, if it is
-    read; `choices`, numbers into `choice_table`, if rows bring their own; and what is right, if it is known."""
+    read; `choices`, numbers into `choice_table`, if rows bring their own; and what is right, if it is
+    known."""
 
     images: ImageExamples
     choice_table: ChoiceTable | None = None
@@ -99,8 +100,8 @@ class VQAExamples(Examples):
 
 
 class VQAFormat(ABC):
-    """A `Form` of questions about images. All rows of an image are of one part: their `source` is the sha256
-    of its pixels."""
+    """A `DataFormat` of questions about images. All rows of an image are of one part: their `source` is the
+    sha256 of its pixels."""
 
     question_columns: ClassVar[tuple[str, ...]] = ("question",)
     """The columns of a question that waits for an answer."""

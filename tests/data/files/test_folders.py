@@ -29,7 +29,7 @@ def used(rows: list[Row | SkippedRow]) -> list[dict[str, object]]:
     return [row.fields for row in rows if isinstance(row, Row)]
 
 
-def aside(rows: list[Row | SkippedRow]) -> list[str]:
+def skipped(rows: list[Row | SkippedRow]) -> list[str]:
     return [f"{row.location}: {row.reason}" for row in rows if isinstance(row, SkippedRow)]
 
 
@@ -62,7 +62,7 @@ def test_files_that_are_missing_or_outside_are_set_aside(folder):
     table.write_text("file_name,text\n" + "".join(f"{name},x\n" for name in names))
     rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
     assert [fields[FILE_FIELD].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
-    found = aside(rows)
+    found = skipped(rows)
     assert found[:5] == [
         f"{table}, line 3: no such file: none.wav; mend the name or leave the row out",
         f"{table}, line 4: ../c.wav leads out of the folder; move the file into it",
@@ -79,7 +79,7 @@ def test_rows_that_the_table_loses_are_set_aside(folder):
     (folder / "metadata.csv").write_text("file_name,text\na.wav,one\na.wav,two,three\na.wav,four\n")
     rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
     assert [fields["text"] for fields in used(rows)] == ["one", "four"]
-    assert "line 3: 3 fields where the header has 2" in aside(rows)[0]
+    assert "line 3: 3 fields where the header has 2" in skipped(rows)[0]
 
 
 def test_a_folder_for_each_class(tmp_path):
@@ -96,7 +96,7 @@ def test_a_folder_for_each_class(tmp_path):
         ("cat/more/2.wav", "cat"),
         ("dog/1.wav", "dog"),
     ]
-    assert aside(rows) == [
+    assert skipped(rows) == [
         f"{tmp_path}, README: stands in no folder of a label; move it to one",
         f"{tmp_path}, dog/broken.wav: no such file: dog/broken.wav; mend the name or leave the row out",
         f"{tmp_path}, dog/link.wav: dog/link.wav leads out of the folder; move the file into it",

@@ -183,8 +183,8 @@ def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, fiel
         with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):
             prepare_examples.read_unlabeled(form, data, processor, CONFIG, print)
     data = write(tmp_path / "b.jsonl", "", [*rows, good])
-    (row,), examples, aside = prepare_examples.read_unlabeled(form, data, processor, CONFIG, told.append)
-    assert (row.location, len(examples), len(aside)) == (f"{data}, line 2", 1, 1)
+    (row,), examples, skipped = prepare_examples.read_unlabeled(form, data, processor, CONFIG, told.append)
+    assert (row.location, len(examples), len(skipped)) == (f"{data}, line 2", 1, 1)
     assert told.pop().startswith(f"set aside: {data}, line 1: {why}")
 
 

@@ -91,7 +91,7 @@ def test_a_memory_equals_torch():
 
 @pytest.mark.usefixtures("exact")
 def test_the_whole_row_is_the_last_step():
-    """`ops.attention_steps.multi_head_attention`, from which the layer differs by its biases."""
+    """`ops.attention.step_by_step.multi_head_attention`, from which the layer differs by its biases."""
     ours = filled(FullAttention(D, H), 0.7)
     parts = (ours.query, ours.key, ours.value, ours.output)
     for part in parts:
