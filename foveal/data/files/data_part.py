@@ -25,7 +25,7 @@ SPLIT_FOLDERS = {"train": "train", "valid": "valid", "val": "valid", "validation
 
 @dataclass(frozen=True)
 class DataPart:
-    """A file, a folder, the inside of a zip (`photos.zip/train`) or some arrays of a file (`mnist.npz/train`).
+    """A file, a folder, one in a zip (`photos.zip/train`), or some arrays of a file (`mnist.npz/train`).
 
     Nothing is read before it is asked for, and nothing twice. What can't be read counts as absent here: the
     reader of the data says what is wrong.

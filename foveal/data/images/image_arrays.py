@@ -149,7 +149,7 @@ def _check_size(path: Path, size: int) -> None:
 
 
 def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
-    """Read `images` and `labels`; those of a split are `x_train` and `y_train`, or `train_images` and so on."""
+    """Read `images` and `labels`; of a split `x_train` and `y_train`, or `train_images` and so on."""
     path = part.arrays_file
     assert path is not None
     split = "" if path == part.path else part.path.name

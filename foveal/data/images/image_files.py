@@ -71,7 +71,7 @@ def unlabeled_images(part: DataPart) -> Iterator[Row | SkippedRow]:
 
 
 def are_images(part: DataPart) -> bool:
-    """Return whether the part is an image, a file that holds many, or a folder whose first files are images."""
+    """Return whether the part is an image, a file of many, or a folder whose first files are images."""
     if has_many_images(part):
         return True
     if not part.is_folder:
