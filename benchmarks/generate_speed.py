@@ -9,15 +9,16 @@ import torch
 
 from benchmarks.subject import VOCABULARY
 from benchmarks.timing import Figure, interleave, options, ratio, report
-from foveal.config import load_config
 from foveal.generation.sampling import Sampling
 from foveal.generation.text_stream import collect_texts, generate_text
+from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
 
 
 def writer(preset: str, tokens: int) -> Callable[[], None]:
     """Writes one text of `tokens` tokens with a fresh model of the preset."""
-    model = build_model(load_config(preset), VOCABULARY, torch.device("cpu")).eval()
+    model = build_model(task_of(load_config(preset)).bound(VOCABULARY), torch.device("cpu")).eval()
 
     def run() -> None:
         written = collect_texts(generate_text(model, VOCABULARY, [" "], tokens, Sampling(temperature=0.8)))

@@ -14,13 +14,14 @@ from torch.nn import functional as F
 
 from benchmarks.plain import PlainBlock
 from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
-from foveal.config import load_config
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_examples import ImageClassificationProcessor
 from foveal.ops.jit.dispatch import reference_only
-from foveal.tasks.session import build_model, build_objective, resolve_config
+from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model, resolve_config
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -46,8 +47,9 @@ class Subject:
         inputs = ImageClassificationProcessor(
             Statistics((0.0,) * 3, (1.0,) * 3), tuple(map(str, range(classes))), size
         )
-        self.model = build_model(self.config, inputs, torch.device("cpu"))
-        self.objective = build_objective(self.config, self.model, inputs)
+        task = task_of(self.config).bound(inputs)
+        self.model = build_model(task, torch.device("cpu"))
+        self.objective = task.bound(inputs, self.model).objective()
         self.optimizer = Optimizer(self.model, self.config.optimizer)
         draw = torch.Generator().manual_seed(0)
         self.images = torch.randn(batch, 3, size, size, generator=draw)

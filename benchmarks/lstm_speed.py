@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
-from foveal.config import from_tables
 from foveal.core.state import detach_state
+from foveal.tasks.config import from_tables
 
 THEIRS = {"lstm": nn.LSTM, "gru": nn.GRU}
 

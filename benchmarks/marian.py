@@ -6,10 +6,10 @@ import torch
 from torch import nn
 
 from benchmarks.peers import peer
-from foveal.config import from_tables
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead, text_encoder
+from foveal.tasks.config import from_tables
 
 LONGEST = 256
 

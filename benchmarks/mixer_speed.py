@@ -5,8 +5,9 @@ A preset brings its own size of batch and its precision; the time is that of who
 
 from benchmarks.subject import Subject
 from benchmarks.timing import Figure, interleave, options, ratio, report
-from foveal.config import load_config, preset_names
+from foveal.config import preset_names
 from foveal.core.runtime import keep_freed_memory
+from foveal.tasks.config import load_config
 
 BASE = "lstm"
 GOALS = {"mamba": 0.5}

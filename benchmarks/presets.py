@@ -21,8 +21,9 @@ from typing import Any
 
 from benchmarks.demo import split
 from benchmarks.timing import ROOT, machine, watched
-from foveal.config import load_config, preset_names
+from foveal.config import preset_names
 from foveal.inspection.curves import read_metrics_log
+from foveal.tasks.config import load_config
 
 MOMENTS = (0, 20, 60, 180)
 WIDTH, LINES = 60, 9

@@ -5,7 +5,8 @@ import torch
 
 from foveal.config import Config
 from foveal.data.text.tokenizers import CharacterTokenizer
-from foveal.tasks.session import build_model, build_objective, resolve_config, train_batches
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model, resolve_config
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
@@ -18,12 +19,14 @@ class Subject:
 
     def __init__(self, config: Config, batches: int = 16):
         self.config = config = resolve_config(config, torch.device("cpu"))
-        self.model = build_model(config, VOCABULARY, torch.device("cpu"))
-        self.objective = build_objective(config, self.model, VOCABULARY)
+        task = task_of(config).bound(VOCABULARY)
+        self.model = build_model(task, torch.device("cpu"))
+        task = task.bound(VOCABULARY, self.model)
+        self.objective = task.objective()
         self.optimizer = Optimizer(self.model, config.optimizer)
         size = (batches + 1) * config.data.batch_tokens
         tokens = np.random.default_rng(0).integers(0, VOCABULARY.size, size, dtype=np.int32)
-        order = train_batches(config, tokens)
+        order = task.train_batches(tokens)
         every = [order.batch(0, index) for index in range(order.per_epoch)]
         self.tokens = max(batch.tokens for batch in every)
         # Windows may not divide evenly; then one batch is a row short, which no comparison needs.

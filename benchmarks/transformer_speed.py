@@ -24,8 +24,8 @@ from benchmarks.peers import peer
 from benchmarks.plain import PlainBlock
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
-from foveal.config import load_config
 from foveal.core.runtime import Precision, autocast, has_fast_bfloat16, keep_freed_memory
+from foveal.tasks.config import load_config
 
 
 @dataclass(frozen=True)

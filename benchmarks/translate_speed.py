@@ -15,7 +15,6 @@ from torch import nn
 
 from benchmarks.marian import marian, ours
 from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
-from foveal.config import from_tables, load_config
 from foveal.core.runtime import Precision, autocast, has_fast_bfloat16, keep_freed_memory, resolve_precision
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RaggedArray
@@ -25,6 +24,7 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.ops.padding import sequence_mask
+from foveal.tasks.config import from_tables, load_config
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 

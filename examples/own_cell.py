@@ -14,7 +14,6 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from foveal.commands.training_report import train_and_report
-from foveal.config import load_config
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import SignalHandler
 from foveal.generation.sampling import Sampling
@@ -25,7 +24,10 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
 from foveal.store.run import open_run
-from foveal.tasks.session import DataPaths, new_run, prepare_run_data, task_of
+from foveal.tasks.base import DataPaths
+from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import new_run, prepare_run_data
 from foveal.ui.console import log
 
 
@@ -66,13 +68,15 @@ def main(text: str, folder: Path, *settings: str) -> str:
             data = prepare_run_data(run, log)
         else:
             config = load_config("lstm", ["training.budget=500steps", "model.width=128", *settings])
-            data = task_of(config).prepare(config, DataPaths(text), log)
-            run = new_run(folder, config, data, DataPaths(text))
+            task = task_of(config)
+            data = task.prepare(DataPaths(text), log)
+            run = new_run(folder, task, data, DataPaths(text))
         width = run.config.model.width
         seed_everything(run.config.training.seed, "weights")
         stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
         model = DecoderLM(Embedding(data.processor.size, width), stack, width)
-        train_and_report(run, model, data, signals, json=False)
+        task = task_of(run.config).bound(data.processor, model)
+        train_and_report(run, task, data, signals, json=False)
     pieces = generate_text(model.eval(), data.processor, ["The "], 200, Sampling(temperature=0.8))
     return collect_texts(pieces)[0].text
 

@@ -9,11 +9,12 @@ import pytest
 from pydantic import BaseModel
 
 from foveal.cli import APP, COMMANDS, EXAMPLES
-from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
+from foveal.config import Config, ModelConfig, StackConfig, preset_names
 from foveal.core.tap import TAP_SITES
 from foveal.models.decoder import MEMORY_MIXERS
 from foveal.models.image_networks import NETWORKS
 from foveal.models.stack import MIXERS
+from foveal.tasks.config import load_config
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

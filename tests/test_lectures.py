@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.config import from_tables, load_config
 from foveal.core.signals import SignalHandler
 from foveal.data.core.batching import TokenBatch
 from foveal.data.text.tokenizers import CharacterTokenizer
@@ -17,7 +16,9 @@ from foveal.generation.text_stream import collect_texts, generate_text
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.mixers.recurrent import Elman, Recurrent
 from foveal.store.run import create_run
-from foveal.tasks.session import build_model, build_objective, train_batches
+from foveal.tasks.config import from_tables, load_config
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 from foveal.training.trainer import Trainer
@@ -59,13 +60,14 @@ def test_hello():
             "training": {"seed": 3},
         }
     )
-    model = build_model(config, tokenizer, torch.device("cpu"))
-    task, optimizer = build_objective(config, model, tokenizer), Optimizer(model, config.optimizer)
+    task = task_of(config).bound(tokenizer)
+    model = build_model(task, torch.device("cpu"))
+    objective, optimizer = task.bound(tokenizer, model).objective(), Optimizer(model, config.optimizer)
     ids = torch.from_numpy(tokenizer.encode("hello"))[None]
     batch = TokenBatch(ids[:, :-1], ids[:, 1:])
     losses = []
     for step in range(300):
-        done, _ = train_step(model, task, optimizer, [batch], [None], lr=0.05, seed=(0, step))
+        done, _ = train_step(model, objective, optimizer, [batch], [None], lr=0.05, seed=(0, step))
         losses.append(done.loss)
     assert losses[0] > 1.2
     assert losses[-1] < 0.02
@@ -135,7 +137,9 @@ def test_min_char_rnn(tmp_path):
     tokenizer = CharacterTokenizer(text)
     assert tokenizer.vocabulary == "".join(sorted(set(text))), "a set's order changes with the process"
     config = load_config("min-char-rnn", ["training.budget=100steps"])
-    model = build_model(config, tokenizer, torch.device("cpu")).double()
+    task = task_of(config).bound(tokenizer)
+    model = build_model(task, torch.device("cpu")).double()
+    task = task.bound(tokenizer, model)
     data = tokenizer.encode(text)
     weights = min_char_weights(model)
     expected = min_char_rnn(data.tolist(), weights, 100)
@@ -143,8 +147,8 @@ def test_min_char_rnn(tmp_path):
     np.testing.assert_allclose(nudged, expected, rtol=0, atol=1e-9)
 
     folder = create_run(tmp_path / "run", config, {}, {})
-    task, order = build_objective(config, model, tokenizer), train_batches(config, data)
-    Trainer(folder, model, task, order, None, Silent()).run(SignalHandler())
+
+    Trainer(folder, model, task.objective(), task.train_batches(data), None, Silent()).run(SignalHandler())
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     steps = [line for line in lines if line["kind"] == "step"]
     losses = [line["objective"] for line in steps]

@@ -1,15 +1,13 @@
 """Presets can be compared: those of one mixer each have about a million parameters."""
 
-from typing import get_args
-
 import pytest
 import torch
 
-from foveal.config import TaskName, load_config, preset_names
+from foveal.config import preset_names
 from foveal.models.decoder import language_model
 from foveal.models.stack import MIXERS
-from foveal.tasks.configure import DEFAULT_PRESETS
-from foveal.tasks.session import task_of
+from foveal.tasks.config import load_config
+from foveal.tasks.registry import all_tasks, task_of
 
 COMPARED = {*MIXERS, "moe"}
 
@@ -43,11 +41,9 @@ def test_forms_of_captioning_differ_in_one_thing(name, other, apart):
     assert one.model_copy(update={"model": another.model}) == another
 
 
-@pytest.mark.parametrize("task", get_args(TaskName))
+@pytest.mark.parametrize("task", all_tasks())
 def test_every_task_has_a_preset_of_its_own(task):
-    config = load_config(DEFAULT_PRESETS[task])
+    config = load_config(all_tasks()[task].preset)
     assert config.task.name == task
     with torch.device("meta"):
-        assert sum(
-            parameter.numel() for parameter in task_of(config).model_of_default_size(config).parameters()
-        )
+        assert sum(parameter.numel() for parameter in task_of(config).example_model().parameters())

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from foveal.commands.evaluate import evaluate_run
 from foveal.commands.resume import resume
 from foveal.commands.train import train
-from foveal.config import load_config
+from foveal.config import parse_overrides
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
@@ -35,8 +35,10 @@ from foveal.studies.finetuning_advice import (
     advise,
     verdict,
 )
-from foveal.tasks.image_classification import ImageClassificationTask
-from foveal.tasks.session import DataPaths, LoadedRun, load, task_of
+from foveal.tasks.base import DataPaths
+from foveal.tasks.config import from_tables
+from foveal.tasks.registry import network_task
+from foveal.tasks.session import Session, load
 from foveal.training.layer_depth import layer_depths
 from foveal.training.plan import parse_budget
 from foveal.training.trainer import FinishedError
@@ -106,7 +108,7 @@ def compare_finetuning(
             _create_folder(folder, given)
         for way, settings in _strategy_overrides(loaded, overrides).items():
             path = folder / way
-            log(f"{path}: {' '.join(settings) or 'the preset image-classification'}")
+            log(f"{path}: {' '.join(settings) or 'the preset {network_task().preset}'}")
             _train_or_resume(path, parts, settings, None if way == "scratch" else from_, budget, device)
             ways[way] = _evaluate_strategy(path, device)
     except Interrupted as stop:
@@ -128,17 +130,18 @@ class FeatureSimilarity(NamedTuple):
 
 
 def _feature_similarity(
-    loaded: LoadedRun, overrides: tuple[str, ...], data_paths: DataPaths, progress: ProgressCallback
+    loaded: Session, overrides: tuple[str, ...], data_paths: DataPaths, progress: ProgressCallback
 ) -> FeatureSimilarity:
     """How often the nearest images have the right label, by features of the run as it is, and by pixels."""
     path = loaded.run.path
-    config, kind = load_config(str(path / "config.toml"), list(overrides)), task_of(loaded.config)
-    if not isinstance(kind, ImageClassificationTask):
+    config = from_tables(loaded.config.model_dump(), parse_overrides(overrides))
+    if not loaded.task.trains_networks:
         raise UserError(f"{path}: a run of task {config.task.name}, but it is images that are compared here")
     if max(layer_depths([name for name, _ in loaded.model.named_parameters()]).values()) < 2:
         raise UserError(f"{path}: its encoder is of one layer, so there is nothing to compare")
+    task: Any = type(loaded.task)(config)
     taken = ReusedProcessors(loaded.processor.source, loaded.processor.labels)
-    prepared: PreparedData[Any, SplitData[ImageExamples]] = kind.prepare(config, data_paths, log, None, taken)
+    prepared: PreparedData[Any, SplitData[ImageExamples]] = task.prepare(data_paths, log, taken)
     held_out = prepared.held_out
     if held_out is None:
         raise UserError(
@@ -148,7 +151,8 @@ def _feature_similarity(
         _subset(held_out, MAX_QUERIES),
         _subset(prepared.train, MAX_TRAINING_IMAGES),
     )
-    asked, known = (kind.example_batches(with_center_crop(config), pictures) for pictures in (few, among))
+    task = with_center_crop(task)
+    asked, known = (task.example_batches(images) for images in (few, among))
     found = find_neighbors(loaded.model, asked, known, NEIGHBORS, "cosine", progress)
     shares = [np.mean(np.array(majority_labels(near, labels)) == np.array(right)) for near in found]
     return FeatureSimilarity(len(prepared.train), len(prepared.processor.labels), *map(float, shares))
@@ -172,7 +176,7 @@ def _create_folder(folder: Path, settings: dict[str, Any]) -> None:
         raise UserError(f"{folder} was made with other settings: give them again, or choose another --run")
 
 
-def _strategy_overrides(loaded: LoadedRun, overrides: tuple[str, ...]) -> dict[Strategy, list[str]]:
+def _strategy_overrides(loaded: Session, overrides: tuple[str, ...]) -> dict[Strategy, list[str]]:
     """The settings of each, those that are given last."""
     config = loaded.config
     imported = loaded.run.manifest["data"]["data"] is None
@@ -200,9 +204,9 @@ def _train_or_resume(
             log(f"{path}: finished before")
         return
     train(
-        data_paths.data,
+        str(data_paths.data),
         *settings,
-        task="image-classification",
+        task=network_task().name,
         from_=base_run,
         valid=data_paths.valid,
         test=data_paths.test,

@@ -6,6 +6,7 @@ import cyclopts
 from cyclopts import Parameter
 
 from foveal.data.datasets import dataset_cache
+from foveal.tasks.registry import all_tasks, dataset_task, default_task
 from foveal.ui.console import STDOUT, log, print_facts, print_json
 
 app = cyclopts.App(name="data", help="List, describe or fetch the named data sets.")
@@ -15,6 +16,7 @@ Json = Annotated[bool, Parameter(negative="")]
 @app.command(name="list")
 def list_(*, json: Json = False) -> None:
     """List the data sets."""
+    all_tasks()  # which bring data sets of their own
     entries = dataset_cache.list_datasets()
     if json:
         print_json({entry.name: entry.description for entry in entries})
@@ -25,8 +27,9 @@ def list_(*, json: Json = False) -> None:
 @app.command
 def describe(name: str, /, *, json: Json = False) -> None:
     """Say where data set NAME comes from."""
+    task = dataset_task(name) or default_task()
     entry = dataset_cache.dataset_entry(name)
-    facts = {"name": entry.name, "what": entry.description, "task": entry.task}
+    facts = {"name": entry.name, "what": entry.description, "task": task.name}
     facts |= {"licence": entry.license, "size": entry.size}
     if entry.package is not None:
         facts |= {
@@ -42,6 +45,7 @@ def describe(name: str, /, *, json: Json = False) -> None:
 @app.command
 def get(name: str, /, *, json: Json = False) -> None:
     """Fetch data set NAME into the cache and print its folder."""
+    all_tasks()
     folder = dataset_cache.get_dataset(name, log)
     if json:
         print_json({"name": name, "path": str(folder)})

@@ -9,8 +9,7 @@ from foveal.commands.training_report import evaluate_and_score, loss_rows, print
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.metrics.report import Report
-from foveal.tasks.evaluation_data import load_evaluation_data
-from foveal.tasks.session import LoadedRun, load
+from foveal.tasks.session import Session, load
 from foveal.tasks.test_time_views import with_test_time_views
 from foveal.ui.console import STDOUT, print_facts, print_json
 
@@ -62,7 +61,7 @@ def evaluate(
         more = {} if report is None else report.to_json()
         print_json({"run": str(run), "split": split} | amounts | scores | more)
     else:
-        task = loaded.config.task.name
+        task = loaded.task
         amount = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in amounts.items())
         rows = loss_rows(task, split, scores)
         print_facts([("run", str(run)), ("data", f"{split}: {amount}"), *rows], STDOUT)
@@ -79,11 +78,9 @@ class RunEvaluation(NamedTuple):
     report: Report | None
 
 
-def evaluate_run(loaded: LoadedRun, data: str | None) -> RunEvaluation:
+def evaluate_run(loaded: Session, data: str | None) -> RunEvaluation:
     """The scores of a run on its held-out data, or on all of `data`. UserError if it has none."""
-    part, split, facts = load_evaluation_data(loaded, data, "to measure it on")
-    scores, report = evaluate_and_score(
-        loaded.config, loaded.model, loaded.task, loaded.processor, part, split
-    )
+    part, split, facts = loaded.held_out(data, "to measure it on")
+    scores, report = evaluate_and_score(loaded.task, loaded.objective, part, split)
     amounts = {key: facts[key] for key in SIZE_KEYS if key in facts}
     return RunEvaluation(split, amounts, scores, report)

@@ -27,7 +27,7 @@ def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negati
     """
     with SignalHandler():
         loaded = load(run)
-        if loaded.config.task.name != "language-model":
+        if not loaded.task.exports:
             raise UserError(f"{run}: only language models have a form of Hugging Face's to be written in")
         files = tokenizer_files(loaded.processor)
         kind = write_language_model(

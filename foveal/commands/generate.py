@@ -1,14 +1,16 @@
 """`foveal generate RUN`: write text with a trained run."""
 
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.data.files.aligned import read_lines
+from foveal.generation.events import Artifact, Chunk, GenerationEvent, Output, Summary
 from foveal.generation.options import (
     DEFAULT_BEAM_SEARCH,
     DEFAULT_SAMPLING,
@@ -18,19 +20,11 @@ from foveal.generation.options import (
     SamplingOptions,
     check_generation_options,
 )
-from foveal.tasks.draw.generate import write_images
-from foveal.tasks.language_model_generation import print_continuations
-from foveal.tasks.masked_lm_generation import fill_gaps
-from foveal.tasks.sequence_generation import print_targets, print_targets_of_data
+from foveal.generation.request import GenerateRequest
+from foveal.store.durable import atomic_folder, atomic_write, write_synced
 from foveal.tasks.session import load
-
-FILE_INPUTS = {
-    "captioning": "pictures",
-    "video-captioning": "clips",
-    "speech-recognition": "recordings",
-    "vqa-generate": "questions about pictures",
-}
-"""What is read by runs that write of something other than texts."""
+from foveal.ui.console import STDERR, log, print_json
+from foveal.ui.progress_bar import ProgressBar
 
 
 def generate(
@@ -69,78 +63,101 @@ def generate(
         Print one JSON object on standard output.
     """
     check_generation_options(tokens, sampling_options, beam_options, attention_options)
+    request = GenerateRequest(
+        str(run), prompt, input_, tokens, sampling_options, beam_options, attention_options, out, not json
+    )
     with SignalHandler():
-        loaded = load(run, resolve_device(device))
-        plain = sampling_options == DEFAULT_SAMPLING and tokens is None
-        if out is not None and loaded.config.task.name != "image-generation":
-            raise UserError(f"--out: {run} writes text, on standard output; leave it out")
-        match loaded.config.task.name:
-            case "language-model":
-                if attention_options.attention is not None:
-                    raise UserError(f"--attention: {run} is a language model, which reads no source")
-                print_continuations(
-                    loaded, _read_prompts(prompt, input_), tokens, sampling_options, beam_options, json
-                )
-            case (
-                "translation"
-                | "transduction"
-                | "captioning"
-                | "video-captioning"
-                | "speech-recognition"
-                | "vqa-generate" as task
-            ):
-                if sampling_options.stop or tokens is not None:
-                    raise UserError(f"{run} writes until a target ends: leave out --stop and --tokens")
-                if task not in FILE_INPUTS:
-                    print_targets(
-                        loaded,
-                        _read_prompts(prompt, input_),
-                        sampling_options,
-                        beam_options,
-                        attention_options,
-                        json,
-                    )
-                elif input_ is None or prompt is not None:
-                    raise UserError(f"{run} reads {FILE_INPUTS[task]}: give --input PATH, no --prompt")
-                else:
-                    print_targets_of_data(
-                        loaded, input_, sampling_options, beam_options, attention_options, json
-                    )
-            case "masked-lm":
-                if (
-                    not plain
-                    or attention_options != NO_ATTENTION_MAP
-                    or beam_options != BeamSearchOptions(best=beam_options.best)
-                ):
-                    raise UserError(f"{run} fills gaps: leave out all but --prompt, --input, --best")
-                fill_gaps(loaded, _read_prompts(prompt, input_), beam_options.best, json)
-            case "image-generation":
-                given = SamplingOptions(seed=sampling_options.seed, samples=sampling_options.samples)
-                others = (prompt, input_, tokens, sampling_options, beam_options, attention_options.head)
-                if others != (None, None, None, given, DEFAULT_BEAM_SEARCH, None):
-                    raise UserError(f"{run} draws: leave out all but --samples, --seed, --out, --attention")
-                write_images(
-                    loaded,
-                    sampling_options.samples,
-                    sampling_options.seed,
-                    out,
-                    attention_options.attention,
-                    json,
-                )
-            case other:
-                raise UserError(f"{run} answers what it reads (task {other}): foveal predict {run} DATA")
+        task = load(run, resolve_device(device)).task
+        task.check_generate(request)
+        with ProgressBar("generated") as progress:
+            events = task.generate(request, log, progress)
+            result = _show(events, request) if request.stream else _collect(events, request)
+    if json:
+        print_json({"run": str(run)} | result)
 
 
-def _read_prompts(prompt: str | None, path: Path | None) -> list[str]:
-    if path is None:
-        return [prompt or ""]
-    if prompt is not None:
-        raise UserError("--prompt and --input can't both be given")
-    prompts = []
-    for line in read_lines(path):
-        if line.reason:
-            raise UserError(f"{path}, line {line.number}: {line.reason}")
-        prompts.append(line.text.rstrip("\r\n"))
-    if not prompts:
-        raise UserError(f"{path}: no prompts: write one a line")
-    return prompts
+def _collect(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:
+    """Write the files among the events, and return the JSON of the others."""
+    samples, result = list[Any](), dict[str, Any]()
+    with ArtifactWriter(request) as files:
+        for event in events:
+            if isinstance(event, Output):
+                samples.append(event.json)
+            elif isinstance(event, Artifact):
+                files.write(event)
+            elif isinstance(event, Summary):
+                result = dict(event.json)
+    return ({"samples": samples} if samples else {}) | result
+
+
+def _show(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:
+    """Write the files among the events, and print the others: a single text as it comes, others one by one."""
+    outputs, is_live, summary = list[Output](), False, None
+    with ArtifactWriter(request) as files:
+        for event in events:
+            if isinstance(event, Chunk):
+                is_live = True
+                _write_stdout(event.text)
+            elif isinstance(event, Output):
+                outputs.append(event)
+            elif isinstance(event, Artifact):
+                files.write(event)
+            else:
+                summary = event
+    if is_live:
+        _write_stdout("\n")
+    else:
+        _print_outputs(outputs)
+    files.print_paths(is_result=not outputs)
+    if summary is not None and summary.seconds:
+        speed = f"{summary.amount:,} {summary.unit} at {summary.amount / summary.seconds:,.0f} a second"
+        STDERR.print(speed, style="dim")
+    return {}
+
+
+def _print_outputs(outputs: list[Output]) -> None:
+    for output in outputs:
+        if output.title and len(outputs) > 1:
+            STDERR.rule(output.title, align="left", style="dim")
+        _write_stdout(output.text)
+
+
+def _write_stdout(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+class ArtifactWriter:
+    """Writes the files that `--out` and `--attention` name: each whole or not at all."""
+
+    def __init__(self, request: GenerateRequest):
+        self._paths = {"out": request.out, "attention": request.attention.attention}
+        self._folders: dict[str, Path] = {}
+        self._stack = ExitStack()
+        self._written: dict[str, Path] = {}
+
+    def __enter__(self) -> "ArtifactWriter":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def write(self, artifact: Artifact) -> None:
+        """Write a file, or one of a new folder, which appears when all are written."""
+        option, path = artifact.option, self._paths[artifact.option]
+        assert path is not None
+        self._written[option] = path
+        if not artifact.name:
+            atomic_write(path, artifact.content)
+            return
+        if option not in self._folders:
+            self._folders[option] = self._stack.enter_context(atomic_folder(path))
+        write_synced(self._folders[option] / artifact.name, artifact.content)
+
+    def print_paths(self, is_result: bool) -> None:
+        """Print the paths where nothing else is the result, else log them."""
+        for option, path in self._written.items():
+            if is_result:
+                print(path)
+            else:
+                log(f"{option}: {path}")

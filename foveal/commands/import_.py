@@ -10,9 +10,9 @@ from foveal.config import StackConfig
 from foveal.core.signals import SignalHandler
 from foveal.interop.huggingface.language_models import ImportedTextModel
 from foveal.interop.image_network import BATCH_NORM_STATISTICS, ImportedImageNetwork
-from foveal.interop.import_run import import_run
 from foveal.store.run import default_run_path
-from foveal.tasks.labeling import summarize_labels
+from foveal.tasks.import_run import import_run
+from foveal.tasks.shapes.labeling import summarize_labels
 from foveal.ui.console import log, print_facts, print_json
 
 
@@ -63,7 +63,7 @@ def _describe_text_model(imported: ImportedTextModel, path: Path) -> RowsAndJson
     else:
         model = imported.config.encoder
         head = "its own, which guesses masked words" if imported.has_head else "none: give it one by training"
-        following = [("head", head), ("next", f"{train_on} --task text-classification")]
+        following = [("head", head), ("next", f"{train_on} --task TASK")]
     rows = [
         ("model", f"{imported.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
         ("weights", f"{parameters:,} parameters, {imported.vocabulary:,} tokens"),

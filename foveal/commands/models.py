@@ -1,47 +1,23 @@
 """`foveal models`: the presets, what they are made of and how large they are."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import cyclopts
 import torch
 from cyclopts import Parameter
 from rich.table import Table
 
-from foveal.config import VQA_TASKS, Config, EncoderConfig, StackConfig, load_config, preset_names, to_toml
+from foveal.config import Config, preset_names, to_toml
 from foveal.core.errors import UserError
-from foveal.inspection.layers.view import describe_layers, network_config
+from foveal.inspection.layers.view import describe_layers
 from foveal.models.image_networks import NETWORKS
-from foveal.tasks.session import task_of
+from foveal.tasks.config import load_config
+from foveal.tasks.configure import network_config
+from foveal.tasks.registry import task_of
 from foveal.ui.console import STDOUT, print_facts, print_json
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
-TEXT_ENCODER_TASKS = ("text-classification", "tagging", "masked-lm")
-ENCODER_ONLY_TASKS = (
-    *TEXT_ENCODER_TASKS,
-    "audio-classification",
-    "series-classification",
-    "series-tagging",
-    "image-classification",
-    "video-classification",
-    "frame-tagging",
-    "vqa",
-    "vqa-multiple-choice",
-)
-"""Tasks whose head is no decoder."""
-
-
-class ModelComponent(NamedTuple):
-    """A stack of a model, or a network known by its name, which has no settings of a stack."""
-
-    name: str
-    mixers: str
-    layers: str = ""
-    width: str = ""
-
-    def __str__(self) -> str:
-        stack = f"{self.layers} x {self.mixers}, width {self.width}" if self.layers else self.mixers
-        return f"{self.name} {stack}".strip()
 
 
 @app.default
@@ -83,7 +59,7 @@ def describe(
         How many; if not given, as published, or 10.
     """
     config = load_config(name) if name in preset_names() else network_config(name)
-    if config.task.name == "image-classification":
+    if task_of(config).trains_networks:
         describe_layers(config, input_, classes, json)
         return
     if input_ is not None or classes is not None:
@@ -97,32 +73,8 @@ def describe(
     print_facts([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], STDOUT)
 
 
-def model_components(config: Config) -> list[ModelComponent]:
-    """What a model is made of: one that chooses has no stack but its encoder."""
-    model, encoder = config.model, config.model.encoder
-    if encoder.kind == "none":
-        return [_stack_component("", model)]
-    reader = _encoder_components(encoder)
-    if config.task.name in VQA_TASKS:
-        reader += [_stack_component("question", model.question), _stack_component("fusion", model.fusion)]
-    return reader if config.task.name in ENCODER_ONLY_TASKS else [*reader, _stack_component("decoder", model)]
-
-
-def _encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
-    if encoder.kind == "conv3d":
-        return [ModelComponent("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
-    network = ModelComponent("encoder", encoder.network)
-    if encoder.kind == "frames":
-        return [network, _stack_component("then", encoder)]
-    return [network if encoder.kind == "image" else _stack_component("encoder", encoder)]
-
-
-def _stack_component(name: str, stack: StackConfig) -> ModelComponent:
-    return ModelComponent(name, stack.mixers, str(stack.layers), str(stack.width))
-
-
 def _preset_summary(config: Config) -> dict[str, Any]:
-    parts = model_components(config)
+    parts = task_of(config).components()
     return {
         "task": config.task.name,
         "mixers": " > ".join(part.mixers for part in parts),
@@ -135,4 +87,4 @@ def _preset_summary(config: Config) -> dict[str, Any]:
 
 def _meta_model(config: Config) -> torch.nn.Module:
     with torch.device("meta"):
-        return task_of(config).model_of_default_size(config)
+        return task_of(config).example_model()

@@ -9,13 +9,11 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
-from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.tasks.base import Predictions
-from foveal.tasks.session import LoadedRun, load, task_of
+from foveal.tasks.session import load
 from foveal.tasks.test_time_views import with_test_time_views
-from foveal.tasks.vqa.predict import answer_questions
 from foveal.ui.console import log, print_json
 from foveal.ui.progress_bar import ProgressBar
 
@@ -65,11 +63,9 @@ def predict(
         if choice and not question:
             raise UserError("--choice is of a --question: give one, or leave it out")
         if question:
-            found: Predictions | None = answer_questions(loaded, Path(data), question, choice)
+            found: Predictions = loaded.task.answer(Path(data), question, choice)
         else:
-            found = _predict_data(loaded, data, watch)
-    if found is None:
-        raise UserError(f"{run}: a language model predicts no answers: use foveal generate or evaluate")
+            found = loaded.task.predict(data, log, watch)
     if json:
         columns = {
             "place": found.locations,
@@ -87,10 +83,6 @@ def predict(
         if len(found.outputs) > 1 and (counted := _label_counts(found)):
             labels = ", ".join(f"{name} {count:,}" for name, count in counted["labels"].items())
             log(f"{labels}; {100 * counted['sure']:.1f} % with a probability over {CONFIDENCE_THRESHOLD}")
-
-
-def _predict_data(loaded: LoadedRun, data: str, progress: ProgressCallback) -> Predictions | None:
-    return task_of(loaded.config).predict(loaded.config, loaded.model, loaded.processor, data, log, progress)
 
 
 def _label_counts(predictions: Predictions) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from cyclopts import Parameter
 from foveal.commands.training_report import train_and_report
 from foveal.core.runtime import keep_freed_memory, resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.store.run import environment_changes, open_run
-from foveal.tasks.session import build_model, load_initial_weights, prepare_run_data
+from foveal.store.run import environment_changes
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model, open_logged, prepare_run_data
+from foveal.tasks.warm_start import load_initial_weights
 from foveal.ui.console import log
 
 
@@ -28,12 +30,13 @@ def resume(
         Print one JSON object with the result on standard output.
     """
     with SignalHandler() as signals:
-        opened = open_run(run)
+        opened = open_logged(run)
         chosen = resolve_device(device or opened.manifest["data"]["device"])
         if then := environment_changes(opened):
             log(f"made with {then}: it goes on, but need not end bit for bit as it would have")
         data = prepare_run_data(opened, log)
         keep_freed_memory()
-        model = build_model(opened.config, data.processor, chosen)
+        task = task_of(opened.config).bound(data.processor)
+        model = build_model(task, chosen)
         load_initial_weights(opened, model)
-        train_and_report(opened, model, data, signals, json)
+        train_and_report(opened, task.bound(data.processor, model), data, signals, json)

@@ -5,32 +5,24 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from torch import nn
 
-from foveal.commands.models import model_components
 from foveal.commands.training_report import train_and_report
-from foveal.config import Config, TaskName
+from foveal.config import Config
 from foveal.core.runtime import has_fast_bfloat16, keep_freed_memory, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
-from foveal.store.run import check_outside_data, check_run_path, default_run_path, open_run
+from foveal.store.run import check_outside_data, check_run_path, default_run_path
+from foveal.tasks.base import DataPaths, Task
 from foveal.tasks.configure import load_training_config
-from foveal.tasks.session import (
-    DataPaths,
-    build_model,
-    build_objective,
-    data_dependent_init,
-    new_run,
-    processors_to_reuse,
-    resolve_config,
-    task_of,
-    train_batches,
-    warm_start,
-)
+from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
+from foveal.tasks.warm_start import processors_to_reuse, warm_start
 from foveal.training.dry_run import DryRunResult, dry_run
 from foveal.training.plan import budget_to_steps, parse_budget
 from foveal.training.protocols import Batches
@@ -43,7 +35,7 @@ def train(
     data: str,
     /,
     *overrides: str,
-    task: TaskName | None = None,
+    task: str | None = None,
     model: str | None = None,
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
     valid: str | None = None,
@@ -84,32 +76,34 @@ def train(
     json
         Print one JSON object with the result on standard output.
     """
-    first = None if from_ is None else open_run(from_)
-    config, preset = load_training_config(data, overrides, task, model, first, budget)
+    first = None if from_ is None else open_logged(from_)
+    opened = open_data(data, log)
+    config, preset = load_training_config(opened, overrides, task, model, first, budget)
     chosen = resolve_device(device)
     config = resolve_config(config, chosen)
     folder = run or default_run_path(data, model or (from_ or Path(preset)).name)
     check_run_path(folder)
     check_outside_data(folder, data, valid, test)
     with SignalHandler() as signals:
-        given = DataPaths(data, valid, test)
-        inputs, taken = (None, NO_REUSE) if first is None else processors_to_reuse(first, config)
-        prepared = task_of(config).prepare(config, given, log, inputs, taken)
+        paths, bound = DataPaths(opened, valid, test), task_of(config)
+        processor, reused = (None, NO_REUSE) if first is None else processors_to_reuse(first, bound)
+        prepared = bound.bound(processor).prepare(paths, log, reused)
         keep_freed_memory()
-        network, origin = build_model(config, prepared.processor, chosen), preset
-        begun = data_dependent_init(config, network, prepared, reused=first is not None) or first is not None
+        bound, origin = bound.bound(prepared.processor), preset
+        bound = bound.bound(prepared.processor, build_model(bound, chosen))
+        begun = data_dependent_init(bound, prepared, reused=first is not None) or first is not None
         if first is not None:
-            whole = warm_start(first, config, prepared.processor, network)
+            whole = warm_start(first, bound)
             origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
-        _print_setup(data, config, origin, folder, prepared, network)
+        _print_setup(data, bound, origin, folder, prepared)
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)
             log(f"another training has taken that place: this run is {folder}")
-        opened = new_run(folder, config, prepared, given, preset, str(chosen), network if begun else None)
+        made = new_run(folder, bound, prepared, paths, preset, str(chosen), bound.model if begun else None)
         if _has_images(prepared):
-            sheet = contact_sheet(prepared.train.examples, train_batches(config, prepared.train))
+            sheet = contact_sheet(prepared.train.examples, bound.train_batches(prepared.train))
             durable.atomic_write(folder / CONTACT_SHEET_FILE, sheet)
-        train_and_report(opened, network, prepared, signals, json)
+        train_and_report(made, bound, prepared, signals, json)
 
 
 def _has_images(prepared: PreparedData[Any, Any]) -> bool:
@@ -117,19 +111,15 @@ def _has_images(prepared: PreparedData[Any, Any]) -> bool:
     return isinstance(prepared.train, SplitData) and isinstance(prepared.train.examples, ImageExamples)
 
 
-def _print_setup(
-    data: str, config: Config, origin: str, folder: Path, prepared: PreparedData[Any, Any], network: nn.Module
-) -> None:
+def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: PreparedData[Any, Any]) -> None:
     """What was decided and what it will cost, before anything is spent on it."""
-    kind, facts = task_of(config), prepared.facts["parts"]
-    told = kind.summarize(config, prepared)
-    order = train_batches(config, prepared.train)
-    task = build_objective(config, network, prepared.processor)
-    first = dry_run(network, task, order.batch(0, 0), config)
+    config, network, facts = task.config, task.model, prepared.facts["parts"]
+    told = task.summarize(prepared)
+    order = task.train_batches(prepared.train)
+    first = dry_run(network, task.objective(), order.batch(0, 0), config)
     step = first.seconds * config.training.grad_accumulation + first.update_seconds
-    parts = ", ".join(f"{name} {kind.describe_size(part)}" for name, part in facts.items())
+    parts = ", ".join(f"{name} {task.describe_size(part)}" for name, part in facts.items())
     outcomes = told.num_outcomes
-    unit = "of the reward missed," if config.task.supervision == "reinforce" else "nats"
     expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
     aside = [("set aside", _skipped_summary(prepared, folder))] if prepared.skipped else []
     pictures = [("pictures", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model is fed them")]
@@ -138,8 +128,8 @@ def _print_setup(
             ("data", f"{data}: {told.data}: {parts}"),
             *aside,
             ("task", told.task),
-            ("model", f"{origin}: {_model_summary(config, network)}"),
-            ("first loss", f"{first.loss:.3f} {unit} measured{expected}"),
+            ("model", f"{origin}: {_model_summary(task)}"),
+            ("first loss", f"{first.loss:.3f} {task.first_loss_unit} measured{expected}"),
             ("cost", _cost_summary(config, order, first, step, told.unit)),
             *(pictures if _has_images(prepared) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
@@ -158,11 +148,12 @@ def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
     return f"{count:,} rows, all in {folder / 'set_aside.jsonl'}; the first: {first.location}: {first.reason}"
 
 
-def _model_summary(config: Config, network: nn.Module) -> str:
+def _model_summary(task: Task) -> str:
+    network = task.model
     parameters = sum(parameter.numel() for parameter in network.parameters())
     trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
     some = f", {trained:,} of them trained" if trained < parameters else ""
-    return f"{', '.join(map(str, model_components(config)))}; {parameters:,} parameters{some}"
+    return f"{', '.join(map(str, task.components()))}; {parameters:,} parameters{some}"
 
 
 def _cost_summary(

@@ -7,17 +7,14 @@ from typing import Any
 
 from rich.console import Console
 from rich.text import Text
-from torch import nn
 
-from foveal.commands.models import model_components
-from foveal.config import Config, TaskName
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
 from foveal.store.run import Run
-from foveal.tasks.base import EvaluationResult
-from foveal.tasks.session import build_objective, eval_batches, load_run_weights, task_of, train_batches
+from foveal.tasks.base import TOKEN, EvaluationResult, Task
+from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
 from foveal.training.protocols import Objective
@@ -34,61 +31,6 @@ from foveal.ui.console import (
 from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.training_screen import TrainingScreen
 
-NEXT_COMMANDS: dict[TaskName, tuple[str, tuple[str, ...]]] = {
-    "language-model": ("generate", ()),
-    "translation": ("generate", ("--prompt", "TEXT")),
-    "transduction": ("generate", ("--prompt", "TEXT")),
-    "masked-lm": ("generate", ("--prompt", "a text with a [MASK]")),
-    "captioning": ("generate", ("--input", "DATA")),
-    "image-generation": ("generate", ("--samples", "100", "--out", "drawings.png")),
-    "video-captioning": ("generate", ("--input", "DATA")),
-}
-"""What a run of a task is for, a command and its options; the others answer: predict."""
-SUGGESTED_VIEWS: dict[TaskName, str] = {
-    **dict.fromkeys(
-        (
-            "text-classification",
-            "tagging",
-            "audio-classification",
-            "series-classification",
-            "series-tagging",
-            "image-classification",
-            "vqa",
-        ),
-        "confusion",
-    ),
-    **dict.fromkeys(("video-classification", "frame-tagging", "video-captioning"), "filmstrip"),
-    "glimpses": "glimpses",
-    "navigation": "walks",
-}
-"""The view of a run that shows best what it has learnt."""
-LOSS_UNITS: dict[TaskName, str] = {
-    "text-classification": "text",
-    "audio-classification": "recording",
-    "series-classification": "series",
-    "tagging": "word",
-    "series-tagging": "step",
-    "image-classification": "image",
-    "video-classification": "clip",
-    "frame-tagging": "frame",
-    "glimpses": "image",
-    "image-generation": "image",
-    "vqa": "question",
-    "vqa-multiple-choice": "question",
-    "navigation": "move",
-}
-"""Of what there is a loss, where it is of no token but of a label."""
-LENGTH_UNITS: dict[TaskName, str] = {
-    "speech-recognition": "frames",
-    "audio-classification": "frames",
-    "series-classification": "steps",
-    "series-tagging": "steps",
-    "video-classification": "frames",
-    "frame-tagging": "frames",
-    "video-captioning": "frames",
-    "navigation": "moves",
-}
-"""What a source's length is counted in, where not in words."""
 WORST_EXAMPLES, MAX_EXAMPLE_LENGTH = 3, 160
 """Of the worst examples so many are shown, and so many characters of each."""
 
@@ -99,19 +41,17 @@ def shell_command(name: str, path: Path, *more: str) -> str:
 
 
 def train_and_report(
-    run: Run, model: nn.Module, data: PreparedData[Any, Any], signals: SignalHandler, json: bool
+    run: Run, task: Task, data: PreparedData[Any, Any], signals: SignalHandler, json: bool
 ) -> None:
     """Train the run from where it is to its end; then score, draw and show it. The curves come last: a
     finished run without them was stopped before its report, which is then made."""
-    config, picture = run.config, run.path / "curves.png"
-    kind = task_of(config)
-    unit = kind.summarize(config, data).unit
-    held_out = data.held_out
-    task = build_objective(config, model, data.processor, held_out if data.valid is None else data.valid)
-    valid = None if data.valid is None else eval_batches(config, data.valid)
+    config, model, picture = run.config, task.model, run.path / "curves.png"
+    unit, held_out = task.summarize(data).unit, data.held_out
+    objective = task.objective(held_out if data.valid is None else data.valid)
+    valid = None if data.valid is None else task.eval_batches(data.valid)
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
-    trainer = Trainer(run, model, task, train_batches(config, data.train), valid, screen)
+    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen)
     try:
         with screen:
             try:
@@ -124,12 +64,11 @@ def train_and_report(
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
         if held_out is not None:
             split = "valid" if data.test is None else "test"
-            scores, report = evaluate_and_score(config, model, task, data.processor, held_out, split)
+            scores, report = evaluate_and_score(task, objective, held_out, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
-        made = ", ".join(map(str, model_components(config)))
-        choice = LOSS_UNITS.get(config.task.name, "token")
-        plot_curves(run.metrics, picture, f"{run.path.name}: {made}", unit, choice)
+        made = ", ".join(map(str, task.components()))
+        plot_curves(run.metrics, picture, f"{run.path.name}: {made}", unit, task.loss_unit)
     except Interrupted as stop:
         at = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
@@ -137,36 +76,38 @@ def train_and_report(
         raise Interrupted(
             stop.number, f"{at}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
-    _print_summary(run, result, report, progress.best_step)
+    _print_summary(run, task, result, report, progress.best_step)
     if json:
         print_json(result)
 
 
 def evaluate_and_score(
-    config: Config, model: nn.Module, task: Objective, processor: Any, held_out: Any, split: str
+    task: Task, objective: Objective, held_out: Any, split: str
 ) -> tuple[dict[str, float], Report | None]:
     """The loss of held-out data with what belongs to it, and the scores of what the model makes of them."""
-    order, precision = eval_batches(config, held_out), config.training.precision
+    batches, precision = task.eval_batches(held_out), task.config.training.precision
     chosen: dict[int, list[int]] = {}
     with ProgressBar(f"{split} loss") as watch:
-        scores = evaluate(model, task, order, precision=precision, progress=watch, predicted_ids=chosen)
+        scores = evaluate(
+            task.model, objective, batches, precision=precision, progress=watch, predicted_ids=chosen
+        )
     with ProgressBar(f"{split} answers") as watch:
-        found = task_of(config).score(config, model, processor, held_out, chosen, watch)
-    return with_perplexity(config.task.name, scores), evaluation_report(found)
+        found = task.score(held_out, chosen, watch)
+    return with_perplexity(task, scores), evaluation_report(found)
 
 
-def with_perplexity(task: TaskName, scores: dict[str, float]) -> dict[str, float]:
+def with_perplexity(task: Task, scores: dict[str, float]) -> dict[str, float]:
     """The scores, of a task that predicts tokens with the perplexity, `exp(loss)`."""
-    if task in LOSS_UNITS:
+    if task.loss_unit != TOKEN:
         return scores
     return scores | {"perplexity": math.exp(scores["loss"]) if scores["loss"] < 700 else math.inf}
 
 
-def loss_rows(task: TaskName, split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
+def loss_rows(task: Task, split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
     """The loss of a split in words."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
     perplexity = f", perplexity {scores['perplexity']:.4g}" if "perplexity" in scores else ""
-    per = f" per {LOSS_UNITS.get(task, 'token')}"
+    per = f" per {task.loss_unit}"
     loss = f"{format_loss(scores, per)}{format_extra_metrics(scores)}{perplexity}"
     return [(f"{name} loss", loss)]
 
@@ -178,10 +119,10 @@ def evaluation_report(result: EvaluationResult | None) -> Report | None:
     return make_report(result.scores, result.lengths, result.sources, result.references, result.outputs)
 
 
-def print_report(task: TaskName, report: Report, console: Console) -> None:
+def print_report(task: Task, report: Report, console: Console) -> None:
     """Two tables, and the worst of the examples."""
     console.print()
-    console.print(Text(report.table(f"length ({LENGTH_UNITS.get(task, 'words')})")), soft_wrap=True)
+    console.print(Text(report.table(f"length ({task.length_unit})")), soft_wrap=True)
     for score in report.scores:
         if score.signature:
             console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
@@ -201,9 +142,11 @@ def print_report(task: TaskName, report: Report, console: Console) -> None:
         console.print()
 
 
-def _print_summary(run: Run, result: dict[str, Any], report: Report | None, best_step: int | None) -> None:
-    task, other = run.config.task.name, () if "split" in result else ("DATA",)
-    name, options = NEXT_COMMANDS.get(task, ("predict", ("DATA",)))
+def _print_summary(
+    run: Run, task: Task, result: dict[str, Any], report: Report | None, best_step: int | None
+) -> None:
+    other = () if "split" in result else ("DATA",)
+    name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     if report is not None:
         print_report(task, report, STDERR)
@@ -215,14 +158,7 @@ def _print_summary(run: Run, result: dict[str, Any], report: Report | None, best
         ("next", shell_command(name, run.path, *options)),
         ("", shell_command("evaluate", run.path, *other)),
     ]
-    if task in SUGGESTED_VIEWS and not other:
-        rows.append(
-            (
-                "",
-                shell_command(
-                    "inspect", run.path, SUGGESTED_VIEWS[task], "--out", f"{SUGGESTED_VIEWS[task]}.png"
-                ),
-            )
-        )
+    if (view := task.suggested_view) and not other:
+        rows.append(("", shell_command("inspect", run.path, view, "--out", f"{view}.png")))
     STDERR.print()
     print_facts(rows)

@@ -1,13 +1,14 @@
 """Typed configuration: preset < file < `key.sub=value` on the command line; unknown keys are errors.
 
 Layers never see a config: they take plain numbers. Only models, data, tasks and the trainer read one.
+`tasks.config` loads a config whole, the section `task` with it.
 """
 
 from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, TokenizerName
 from foveal.config.files import (
     ConfigError,
-    from_tables,
-    load_config,
+    merge_tables,
+    parse_config,
     parse_overrides,
     preset_names,
     read_preset,
@@ -29,19 +30,14 @@ from foveal.config.model import (
     StackConfig,
 )
 from foveal.config.sections import (
-    TASK_ENCODERS,
-    VQA_TASKS,
     Config,
     OptimizerConfig,
     ScheduleConfig,
-    TaskConfig,
-    TaskName,
+    TaskTable,
     TrainingConfig,
 )
 
 __all__ = [
-    "TASK_ENCODERS",
-    "VQA_TASKS",
     "AttentionConfig",
     "AttentionRNNConfig",
     "AugmentConfig",
@@ -61,12 +57,11 @@ __all__ = [
     "S5Config",
     "ScheduleConfig",
     "StackConfig",
-    "TaskConfig",
-    "TaskName",
+    "TaskTable",
     "TokenizerName",
     "TrainingConfig",
-    "from_tables",
-    "load_config",
+    "merge_tables",
+    "parse_config",
     "parse_overrides",
     "preset_names",
     "read_preset",

@@ -93,10 +93,6 @@ class DataConfig(StrictModel):
     max_length: Size = 256
     """Tokens of a source or target, steps of a series, frames of a clip: longer ones are set aside, longer
     texts to classify are cut."""
-    order: Literal["streams", "windows"] = "windows"
-    """Contiguous streams with carried state, or random windows."""
-    restart: Fraction = 0.0
-    """Chance that a stream's state begins anew at a chunk, so that the model stays able to begin."""
     context_length: Size = 128
     """Tokens in a window, or in a chunk of truncated backpropagation."""
     batch_tokens: PositiveInt = 4096

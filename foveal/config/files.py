@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from foveal.config.old_names import PRESETS as OLD_PRESETS
+from foveal.config.old_names import explain_old_setting, flatten
 from foveal.config.sections import Config
 
 PRESETS_FOLDER = Path(__file__).parent.parent / "presets"
@@ -29,34 +31,55 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESETS_FOLDER.glob("*.toml"))
 
 
-def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
-    """The config of a preset (a name, or the path of a TOML file) with `key.sub=value` overrides."""
-    return from_tables(read_preset(preset), parse_overrides(overrides))
-
-
 def read_preset(preset: str) -> dict[str, Any]:
+    """Return the tables of a preset, or of the TOML file at a path.
+
+    Raises: ConfigError: there is no such preset or file, or it has an old name in it.
+    """
     path = Path(preset)
     if preset in preset_names():
         path = PRESETS_FOLDER / f"{preset}.toml"
+    elif preset in OLD_PRESETS:
+        raise ConfigError(f"the preset {preset} is now {OLD_PRESETS[preset]}")
     elif path.suffix != ".toml":
         raise ConfigError(f"unknown preset '{preset}'{suggest(preset, preset_names())}")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
+    refuse_old_names(tables, f"{path}: ")
+    return tables
 
 
-def from_tables(*tables: Mapping[str, Any]) -> Config:
-    """Merge nested tables, later ones win, and check the whole."""
+def refuse_old_names(tables: Mapping[str, Any], place: str = "") -> None:
+    """Check that no setting or value has a name of an older version.
+
+    Raises: ConfigError: one has; the error says the new name.
+    """
+    for key, value in flatten(tables):
+        if explanation := explain_old_setting(key, value):
+            raise ConfigError(f"{place}{explanation}")
+
+
+def merge_tables(*tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge nested tables; later ones win."""
     merged: dict[str, Any] = {}
     for table in tables:
         _merge(merged, table)
+    return merged
+
+
+def parse_config(tables: Mapping[str, Any]) -> Config:
+    """Check nested tables but for the section `task`, whose settings the task checks.
+
+    Raises: ConfigError: a setting is unknown or does not fit.
+    """
     try:
-        return Config.model_validate(merged)
+        return Config.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(_first_error(error, merged)) from None
+        raise ConfigError(explain_validation_error(error, Config)) from None
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
@@ -73,6 +96,7 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
         for part in reversed(key.split(".")):
             value = {part: value}
         _merge(tables, value)
+    refuse_old_names(tables)
     return tables
 
 
@@ -116,17 +140,20 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def _first_error(error: ValidationError, given: Mapping[str, Any]) -> str:
-    """The first problem in one line, with the nearest known key or the allowed values."""
+def explain_validation_error(error: ValidationError, section: type[BaseModel], prefix: str = "") -> str:
+    """Say the first problem in one line, with the nearest known key or the allowed values.
+
+    `section` is what was validated, `prefix` the dotted key of its table, such as `task.`.
+    """
     problem = error.errors()[0]
     path = [str(part) for part in problem["loc"]]
-    key = ".".join(path)
+    key = prefix + ".".join(path)
     if problem["type"] == "extra_forbidden":
-        section: Any = Config
+        known: Any = section
         for part in path[:-1]:
-            section = section.model_fields[part].annotation
-        before = "".join(f"{part}." for part in path[:-1])
-        return f"unknown key '{key}'{suggest(path[-1], section.model_fields, before)}"
+            known = known.model_fields[part].annotation
+        before = prefix + "".join(f"{part}." for part in path[:-1])
+        return f"unknown key '{key}'{suggest(path[-1], known.model_fields, before)}"
     if expected := EXPECTED_TYPES.get(problem["type"].partition("_")[0]):
         return f"{key}={problem['input']}: expected {expected}"
     message = str(problem["msg"]).removeprefix("Value error, ")

@@ -161,33 +161,6 @@ class AttentionRNNConfig(StrictModel):
         return self
 
 
-class GlimpsesConfig(StrictModel):
-    """How a model sees an image by parts: the recurrent attention model."""
-
-    count: Size = 6
-    """Glimpses of an image, the first of its centre."""
-    side: Size = 8
-    """Pixels of a glimpse, to a side."""
-    scales: Annotated[int, Field(ge=1, le=8)] = 1
-    """Squares of a glimpse about one place: each is twice as wide as the one before, of as many pixels."""
-    std: PositiveFloat = 0.2
-    """Of the place that is drawn in training about the one that the model names; the image is 2 wide."""
-    reinforce: NonNegativeFloat = 0.01
-    """Coefficient of REINFORCE in the objective."""
-
-
-class DrawConfig(StrictModel):
-    """How a model draws an image by parts (DRAW)."""
-
-    steps: Size = 16
-    latent: Size = 64
-    """Numbers of a step's latent vector."""
-    read: Size = 5
-    """Filters of the grid that reads, to a side."""
-    write: Size = 5
-    """Of the grid that writes."""
-
-
 class ModelConfig(StackConfig):
     """The stack that the head stands on, and the encoder before it, if any."""
 
@@ -197,8 +170,6 @@ class ModelConfig(StackConfig):
     initialization: str = "default"
     """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
     attention_rnn: AttentionRNNConfig = AttentionRNNConfig()
-    glimpse: GlimpsesConfig = GlimpsesConfig()
-    draw: DrawConfig = DrawConfig()
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
     """How a classifier makes one vector of the memory's; encoder is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()

@@ -26,8 +26,8 @@ DataKind = Literal[
 ]
 """What DATA looks like.
 
-`aligned` are two text files, `files` a folder of any files with a metadata table, `text` any other file or
-folder, and `missing` a path without a file.
+`aligned` are two text files, `files` a folder of any files with a metadata table, and `text` any other file
+or folder. `missing` is a path without a file, or a data set of the catalogue, whose files are made later.
 """
 SNIFFERS: dict[DataKind, Callable[[DataPart], bool]] = {
     "clips": are_clips,
@@ -45,8 +45,24 @@ class OpenedData:
 
     name: str
     """What the user typed: a path, two paths `a,b`, or a name of the catalogue."""
-    whole: DataPart
-    """All of DATA, whether it has splits or not."""
+    resolve: Callable[[str], str]
+    """A function from `name` to the path, which makes the files of a data set of the catalogue."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def named(self) -> DataPart:
+        """What is at `name`, if that is a path."""
+        return open_part(self.name)
+
+    @cached_property
+    def whole(self) -> DataPart:
+        """All of DATA, whether it has splits or not.
+
+        Raises: UserError: there is no such path, and no data set of that name.
+        """
+        return self.named if self.named.status else open_part(self.resolve(self.name))
 
     @cached_property
     def splits(self) -> dict[SplitName, DataPart]:
@@ -70,10 +86,8 @@ class OpenedData:
     @cached_property
     def kind(self) -> DataKind:
         """What DATA looks like, by what there is to train on."""
-        if self.train.aligned is not None:
-            return "aligned"
-        if self.whole.status is None and not self.whole.is_folder:
-            return "missing"
+        if self.named.status is None and not self.named.is_folder:
+            return "missing" if self.named.aligned is None else "aligned"
         for kind, is_kind in SNIFFERS.items():
             with suppress(UserError):  # the reader says what is wrong
                 if is_kind(self.train):
@@ -123,18 +137,13 @@ class OpenedData:
 
 
 def open_data(data: str | OpenedData, log: Log) -> OpenedData:
-    """Look at DATA: a path, two paths `a,b`, or a name of the catalogue, whose files are made if need be.
-
-    DATA that is opened already stays as it is.
-
-    Raises: UserError: there is no such path, and no data set of that name.
-    """
-    return data if isinstance(data, OpenedData) else OpenedData(data, open_part(resolve(data, log)))
+    """Open DATA: a path, two paths `a,b`, or a name of the catalogue. Opened data stay as they are."""
+    return data if isinstance(data, OpenedData) else OpenedData(data, lambda name: resolve(name, log))
 
 
 def open_path(path: str) -> OpenedData:
-    """Look at a path, which need not be there."""
-    return OpenedData(path, open_part(path))
+    """Open a path, which need not be there. Names of the catalogue mean nothing."""
+    return OpenedData(path, str)
 
 
 def _split_folders(whole: DataPart) -> dict[SplitName, DataPart]:

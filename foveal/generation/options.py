@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
 from foveal.generation.sampling import Sampling
-from foveal.tasks.session import LoadedRun
 
 DEFAULT_TEMPERATURE = 0.8
 
@@ -93,16 +92,3 @@ def check_generation_options(
     least = min(1 if tokens is None else tokens, sampling_options.samples, beam_options.best)
     if least < 1 or beam_options.beam < 0:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")
-
-
-def generation_json(
-    loaded: LoadedRun, samples: list[dict[str, Any]], count: int, seconds: float
-) -> dict[str, Any]:
-    """The result as JSON, of `count` tokens in all."""
-    return {
-        "run": str(loaded.run.path),
-        "samples": samples,
-        "tokens": count,
-        "seconds": seconds,
-        "tokens_per_second": count / seconds,
-    }

@@ -19,14 +19,15 @@ from typing import Any
 import torch
 
 from foveal import __version__
-from foveal.config import Config, ConfigError, from_tables, suggest, to_toml
+from foveal.config import Config, ConfigError, parse_config, suggest, to_toml
+from foveal.config.old_names import LAST_OLD_FORMAT, upgrade
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.locks import lock
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
 from foveal.training.plan import Plan
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"
 RUNS_FOLDER = Path("runs")
 """Where runs are that were given no place."""
@@ -40,6 +41,11 @@ class Run:
     config: Config
     manifest: dict[str, Any]
     """run.json: `format`, versions `foveal` and `torch`, `threads`, `files` (their sha256) and `data`."""
+
+    @property
+    def is_old(self) -> bool:
+        """Whether an older version has made the run, so that settings are read under their new names."""
+        return bool(self.manifest["format"] <= LAST_OLD_FORMAT)
 
     @property
     def processor_folder(self) -> Path:
@@ -166,7 +172,8 @@ def open_run(path: Path) -> Run:
         if not (path / name).exists():
             raise UserError(f"{path / name}: missing; the run is not complete")
     try:
-        config = from_tables(tomllib.loads((path / "config.toml").read_text(encoding="utf-8")))
+        tables = tomllib.loads((path / "config.toml").read_text(encoding="utf-8"))
+        config = parse_config(upgrade(tables) if facts["format"] <= LAST_OLD_FORMAT else tables)
     except ConfigError as error:
         raise UserError(f"{path / 'config.toml'}: {error}") from None
     return Run(path, config, facts)

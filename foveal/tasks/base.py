@@ -1,129 +1,306 @@
-"""What a kind of task brings: its data, its inputs' processors, its model, its scores."""
+"""A task: one class that says all of a kind of work, bound to a config, and then to a processor and a model."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from torch import nn
+from pydantic import ValidationError
+from torch import Tensor, nn
 
-from foveal.config import Config
+from foveal.config import Config, ConfigError
+from foveal.config.files import explain_validation_error
+from foveal.config.values import StrictModel
+from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import SkippedRow
+from foveal.data.open import OpenedData
+from foveal.generation.events import GenerationEvent
+from foveal.generation.request import GenerateRequest
 from foveal.metrics.score import MetricResult
+from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.training.protocols import Batches, Objective
 
+TaskT = TypeVar("TaskT", bound="Task")
 PredictedIds = dict[int, list[int]]
-"""Of each row the numbers of its labels (`core.result`)."""
+"""By row the numbers of its predicted labels (`core.result`)."""
+TOKEN = "token"
+"""The loss unit of tasks that predict tokens; their loss has a perplexity."""
+
+
+class TaskSettings(StrictModel):
+    """The section `task` of a config; a task's own settings are fields of a subclass."""
+
+    name: str
 
 
 class DataPaths(NamedTuple):
-    """What the user typed: paths, or names of the catalogue."""
+    """The data that the user named: paths, or names of the catalogue."""
 
-    data: str
+    data: str | OpenedData
+    """Opened already where somebody has looked at the data before."""
     valid: str | None = None
     test: str | None = None
 
 
 @dataclass(frozen=True)
 class TaskSummary:
-    """A task on its data in words, to be said before training."""
+    """A task on its data in words, shown before training."""
 
     data: str
     task: str
     num_outcomes: int | None
-    """A model that knows nothing has a loss of `ln num_outcomes`; None where it begins knowing something."""
+    """A model that knows nothing has a loss of `ln num_outcomes`; None where it begins with some knowledge."""
     unit: str
-    """What speed is counted in."""
+    """The unit of speed."""
 
 
 class Predictions(NamedTuple):
-    """Of each source what the model makes of it, and how probable it holds that, where it says so."""
+    """For each source the model's output, and the probability of the output where the task has one."""
 
     sources: list[str]
     outputs: list[str]
     probabilities: list[float] | None = None
     locations: list[str] | None = None
-    """Where each stands in the data."""
+    """Where each source stands in the data."""
     skipped: Sequence[SkippedRow] = ()
-    """What gets no answer."""
+    """The rows without an output."""
 
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """What a model made of held-out examples, beside what was right, in their order; and the scores of it."""
+    """A model's outputs for held-out examples beside the references, in the examples' order; and the scores."""
 
     sources: list[str]
     references: list[str]
     outputs: list[str]
     lengths: list[int]
-    """Of the sources, for a breakdown."""
+    """The lengths of the sources, for a breakdown."""
     scores: list[MetricResult]
 
 
-@runtime_checkable
-class Task(Protocol):
-    """One file of `foveal.tasks`. `Any` stands for its own inputs (a tokenizer, say) and parts of data."""
+class Task(ABC):
+    """A subclass with a `name` is a task: a file or a folder of `foveal.tasks`, which says all of the task.
 
+    Others ask a task for a fact or for work, never for its name. `Any` stands for the task's own processor
+    (a tokenizer, say), model and parts of data.
+    """
+
+    name: ClassVar[str]
+    purpose: ClassVar[str]
+    """What the task does, in one line."""
+    preset: ClassVar[str]
+    """The preset that is trained where the user names none."""
+    Settings: ClassVar[type[TaskSettings]] = TaskSettings
+    refused_settings: ClassVar[Mapping[str, str]] = {}
+    """Settings of other tasks that users try here, and why this task has none."""
+    encoders: ClassVar[tuple[str, ...]]
+    """The kinds of encoder that read the task's source; `none` where the model has no encoder."""
+    columns: ClassVar[tuple[str, ...]] = ()
+    """The settings `data.*` that name the columns the task reads."""
+    datasets: ClassVar[tuple[str, ...]] = ()
+    """The data sets of the catalogue that are made for the task."""
+
+    reads: ClassVar[str]
+    """The source: text, series, audio, image, clip, image-and-text or map."""
+    gives: ClassVar[str]
+    """The target: label, labels (one for each place), text, choice, moves or nothing."""
+    is_default: ClassVar[bool] = False
+    """Whether the task is trained where neither the user nor the preset names one."""
+    trains_networks: ClassVar[bool] = False
+    """Whether the task trains networks for images that are known by their names."""
+    imports: ClassVar[str] = ""
+    """Models of others that become runs of the task: decoder, encoder or image-network."""
+    exports: ClassVar[bool] = False
+    """Whether a run can be written as a model folder of Hugging Face's."""
+    lends_model_as: ClassVar[str] = ""
+    """The kind of encoder that the whole model of a run can be for another task; empty where none."""
+    fits_labels: ClassVar[bool] = False
+    """Whether labels are made from new data even where training starts from a run of the task."""
+    has_classes: ClassVar[bool] = False
+    """Whether all rows share the classes to choose among."""
+    has_decoder: ClassVar[bool] = True
+    """Whether the model has a stack of its own behind the encoder."""
+    balances_experts: ClassVar[bool] = True
+    """Whether the objective has the terms of a mixture of experts."""
+    averages_views: ClassVar[bool] = False
+    """Whether predictions can be averaged over several views of an image."""
+
+    loss_unit: ClassVar[str] = TOKEN
+    """What each loss belongs to."""
+    length_unit: ClassVar[str] = "words"
+    """The unit of a source's length."""
+    next_command: ClassVar[tuple[str, ...]] = ("predict", "DATA")
+    """The command, and its arguments behind the run, to try after training."""
+    suggested_view: ClassVar[str] = ""
+    """The view of a run that shows best what it has learned."""
+    generate_options: ClassVar[Collection[str]] = ()
+    """The options of `foveal generate` that the task takes; none where it does not generate."""
+
+    settings: TaskSettings
+
+    def __init__(self, config: Config, processor: Any = None, model: Any = None):
+        """Bind the task to a config.
+
+        Raises: ConfigError: a setting of the section `task` is unknown or does not fit.
+        """
+        self.config, self.processor, self.model = config, processor, model
+        table = config.task.model_dump()
+        for key, reason in self.refused_settings.items():
+            if table.pop(key, None):
+                raise ConfigError(f"task.{key}: {reason}; leave it out")
+        try:
+            self.settings = self.Settings.model_validate(table)
+        except ValidationError as error:
+            raise ConfigError(explain_validation_error(error, self.Settings, "task.")) from None
+
+    def bound(self: TaskT, processor: Any, model: Any = None) -> TaskT:
+        """Return the task with a processor, and with a model if given."""
+        return type(self)(self.config, processor, model)
+
+    def check(self) -> None:
+        """Check that the config fits the task.
+
+        Raises: ValueError: it does not; the error says which setting to change.
+        """
+        kind, model = self.config.model.encoder.kind, self.config.model
+        if kind not in self.encoders:
+            need = "no encoder" if self.encoders == ("none",) else "an encoder of what it reads"
+            raise ValueError(
+                f"task.name={self.name} needs {need}: take a preset of that task, or set "
+                f"model.encoder.kind={' or '.join(self.encoders)}"
+            )
+        if not self.balances_experts and "moe" in (model.feedforward, model.encoder.feedforward):
+            raise ValueError(
+                f"task.name={self.name} balances no experts: take another model.feedforward, such as mlp"
+            )
+
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return how surely `data` is for the task: 0 is no, and the task with the highest number is trained.
+
+        `named` has the settings `data.*` that the user gave and that name columns.
+        """
+        return 0
+
+    @abstractmethod
     def prepare(
-        self,
-        config: Config,
-        data_paths: DataPaths,
-        log: Log,
-        processor: Any = None,
-        reused: ReusedProcessors = NO_REUSE,
+        self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
     ) -> PreparedData[Any, Any]:
-        """Read and split the data.
+        """Read and split the data; make a processor from the training part where the task has none yet.
 
-        `processor` are to be used; else they are made from the training part, but for what is `reused`.
+        `reused` are the parts of an earlier run's processors that the new one keeps.
         """
 
-    def prepare_held_out(
-        self, config: Config, data: str, processor: Any, log: Log
-    ) -> tuple[Any, dict[str, Any]]:
-        """All of `data`, to be measured on, and its facts."""
+    @abstractmethod
+    def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
+        """Return all of `data` as a held-out part, and facts about it."""
 
-    def load_processor(self, folder: Path) -> Any: ...
+    @abstractmethod
+    def load_processor(self, folder: Path) -> Any:
+        """Read the files that `processor_files` made."""
 
-    def processor_files(self, processor: Any) -> dict[str, bytes]:
-        """What `load_processor` reads back."""
+    @abstractmethod
+    def processor_files(self) -> dict[str, bytes]:
+        """Return the files of the processor by their names."""
 
-    def model(self, config: Config, processor: Any) -> nn.Module: ...
+    @abstractmethod
+    def new_model(self) -> nn.Module:
+        """Return a model for the processor, with weights that nobody has set yet."""
 
-    def model_of_default_size(self, config: Config) -> nn.Module:
-        """The model with a vocabulary of the usual size, to be described."""
+    @abstractmethod
+    def example_model(self) -> nn.Module:
+        """Return a model for data of usual size, to be described."""
 
-    def objective(
-        self, config: Config, model: Any, processor: Any, preview_examples: Any = None
-    ) -> Objective:
-        """`preview_examples` is held-out data to take previews from."""
+    @abstractmethod
+    def objective(self, preview_examples: Any = None) -> Objective:
+        """Return the objective of the model; previews are of `preview_examples`, a held-out part."""
 
-    def train_batches(self, config: Config, data: Any) -> Batches: ...
+    @abstractmethod
+    def train_batches(self, data: Any) -> Batches:
+        """Return the micro-batches of the training part."""
 
-    def eval_batches(self, config: Config, data: Any) -> Batches: ...
+    @abstractmethod
+    def eval_batches(self, data: Any) -> Batches:
+        """Return batches that hold the whole of a held-out part once."""
 
-    def summarize(self, config: Config, data: PreparedData[Any, Any]) -> TaskSummary: ...
+    @abstractmethod
+    def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
+        """Return the task on its data in words."""
 
     def describe_size(self, facts: dict[str, Any]) -> str:
-        """How much a part is, in words."""
+        """Return the size of a part in words."""
+        return f"{facts['examples']:,}"
 
-    def predict(
-        self, config: Config, model: Any, processor: Any, data: str, log: Log, progress: ProgressCallback
-    ) -> "Predictions | None":
-        """What the model makes of each source of `data`; None for a language model."""
+    @property
+    def first_loss_unit(self) -> str:
+        """The unit of the first loss, shown before training."""
+        return "nats"
+
+    def components(self) -> list[ModelComponent]:
+        """Return the stacks and networks of the model, from input to output."""
+        model = self.config.model
+        if model.encoder.kind == "none":
+            return [stack_component("", model)]
+        encoder = encoder_components(model.encoder)
+        return [*encoder, stack_component("decoder", model)] if self.has_decoder else encoder
+
+    @abstractmethod
+    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
+        """Return the model's output for each source of `data`.
+
+        Raises: UserError: the task has no outputs.
+        """
+
+    def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
+        """Answer questions about one file.
+
+        Raises: UserError: the task answers none.
+        """
+        raise UserError(f"a run of no questions (task {self.name}); leave out --question")
 
     def score(
-        self,
-        config: Config,
-        model: Any,
-        processor: Any,
-        data: Any,
-        predicted_ids: PredictedIds,
-        progress: ProgressCallback,
-    ) -> "EvaluationResult | None":
-        """What the model makes of held-out data, scored; None where the loss says it all.
+        self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback
+    ) -> EvaluationResult | None:
+        """Return scores of the model's outputs for a held-out part; None where the loss says it all.
 
-        `predicted_ids` is what its task chose while the loss was measured, where it chooses.
+        `predicted_ids` are the labels that the objective chose while the loss was measured, if it chooses.
         """
+        return None
+
+    def check_generate(self, request: GenerateRequest) -> None:
+        """Check the options of `foveal generate` before any work.
+
+        Raises: UserError: the task has no use for an option, or options contradict each other.
+        """
+        raise UserError(
+            f"{request.run} answers what it reads (task {self.name}): foveal predict {request.run} DATA"
+        )
+
+    def generate(
+        self, request: GenerateRequest, log: Log, progress: ProgressCallback
+    ) -> Iterator[GenerationEvent]:
+        """Yield what the model generates; a task prints nothing and writes no file."""
+        raise NotImplementedError
+
+    def lend_processor(self, borrower: "Task") -> Any:
+        """Return what the encoder of a run needs of its processor, for a task that takes over the encoder."""
+        return self.processor.source
+
+    def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
+        """Return the weights of a run under the names that an `encoder` taken over by another task has."""
+        return tensors
+
+    def reset_head(self) -> None:
+        """Set the weights of a new head behind an encoder that another run has lent."""
+
+    def with_smooth_loss(self) -> "Task":
+        """Return the task with an objective that always has a gradient, for views of activations."""
+        return self
+
+    def fit_images(self, data: Any) -> Any:
+        """Return the images of a training part, for first weights that are computed from images."""
+        return getattr(data, "examples", None)

@@ -1,11 +1,13 @@
-"""From an image to a text that tells what is on it."""
+"""From an image to a text that tells what it shows."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.config import Config
+from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.prepared_data import PreparedData
@@ -13,40 +15,70 @@ from foveal.data.core.split_data import SplitData
 from foveal.data.images.captioning import CaptioningFormat, CaptioningProcessor
 from foveal.data.images.image_batches import center_crops, collate_images, standardize_images
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.models.decoder import decoder
-from foveal.models.encoder import EncoderWithHead
+from foveal.encoders.image import ImageEncoder
+from foveal.encoders.patches import PatchEncoder
+from foveal.generation.beam_search import Hypothesis
+from foveal.generation.options import AttentionMapOptions
 from foveal.models.image_networks import output_grid
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.base import TaskSummary
-from foveal.tasks.caption_scores import CaptioningTask
-from foveal.tasks.image_source import ImageTask, image_encoder_for
+from foveal.tasks.shapes.attention import image_attention_file
+from foveal.tasks.shapes.captions import CaptioningTask
+from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
 
 
 class ImageCaptioningTask(ImageTask, CaptioningTask):
-    def __init__(self) -> None:
-        super().__init__(CaptioningFormat())
+    name = "captioning"
+    purpose = "Tell what an image shows."
+    preset = "captioning"
+    form = CaptioningFormat()
+    encoders = IMAGE_ENCODERS
+    datasets = ("printed-words",)
+    reads_files = "pictures"
 
-    def model_for_vocab(self, config: Config, target: int) -> EncoderWithHead:
-        encoder, longest = image_encoder_for(config), config.data.max_length
-        output_grid(config.model.encoder.network, encoder, config.data.image.size)  # or it is refused
-        return EncoderWithHead(
-            encoder, decoder(config.model, SpecialTokens(target).vocab_size, longest, encoder.width)
-        )
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 2 for images with a text and no label."""
+        text, label = str(named.get("text", "text")), str(named.get("label", "label"))
+        return 2 if data.kind == "images" and text in data.columns and label not in data.columns else 0
 
-    def predicted_texts(
-        self, config: Config, model: Any, processor: Any, examples: Any, progress: ProgressCallback
-    ) -> list[str]:
-        """A picture of several rows is told once."""
-        _, first, which = np.unique(examples.columns["picture"], return_index=True, return_inverse=True)
-        outputs = super().predicted_texts(config, model, processor, examples.subset(first.tolist()), progress)
+    def check(self) -> None:
+        super().check()
+        check_single_view(self.config, "caption")
+
+    def encoder(self) -> ImageEncoder | PatchEncoder:
+        encoder = image_encoder_for(self.config)
+        output_grid(
+            self.config.model.encoder.network, encoder, self.config.data.image.size
+        )  # or it is refused
+        return encoder
+
+    def predicted_texts(self, examples: ImageExamples, progress: ProgressCallback) -> list[str]:
+        """Return a text for each row; an image of several rows is described once."""
+        numbers = np.asarray(examples.columns["picture"])
+        _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+        outputs = super().predicted_texts(examples.subset(first.tolist()), progress)
         return [outputs[number] for number in which.tolist()]
 
-    def eval_batch(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
+    def eval_batch(self, examples: ImageExamples, rows: NDArray[np.int64]) -> ExampleBatch:
         return collate_images(examples, rows, standardize_images(center_crops(examples, rows), examples))
 
-    def summarize(
-        self, config: Config, data: PreparedData[CaptioningProcessor, SplitData[ImageExamples]]
-    ) -> TaskSummary:
-        size, target = config.data.image.size, data.processor.target
-        told = f"captioning: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
-        return TaskSummary("captioned images", told, SpecialTokens(target.size).vocab_size, "target tokens")
+    def summarize(self, prepared: PreparedData[CaptioningProcessor, SplitData[ImageExamples]]) -> TaskSummary:
+        size, target = self.config.data.image.size, prepared.processor.target
+        task = f"{self.name}: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
+        return TaskSummary("captioned images", task, SpecialTokens(target.size).vocab_size, "target tokens")
+
+    def check_attention(self, run: str, file: Path) -> None:
+        if file.suffix != ".png":
+            raise UserError(f"{file}: where a model looked in a picture is drawn as .png; choose that")
+
+    def attention_map(
+        self,
+        objective: SequenceToSequenceObjective,
+        examples: Any,
+        hypotheses: Sequence[Hypothesis],
+        options: AttentionMapOptions,
+    ) -> bytes:
+        return image_attention_file(self, objective, examples, hypotheses, options.head)

@@ -1,49 +1,22 @@
 """The settings of a training: those that are asked for, over a preset's or a run's."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from foveal.config import (
-    TASK_ENCODERS,
-    Config,
-    StackConfig,
-    TaskName,
-    load_config,
-    parse_overrides,
-    preset_names,
-)
+from foveal.config import Config, StackConfig, parse_overrides, preset_names, read_preset, suggest
 from foveal.core.errors import UserError
-from foveal.data.infer_task import COLUMN_SETTINGS, infer_task
-from foveal.data.open import open_path
+from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.store.run import Run
+from foveal.tasks.base import Task
+from foveal.tasks.config import from_tables, load_config
+from foveal.tasks.infer import infer_task, task_for_data
+from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
+from foveal.tasks.warm_start import lends_model
 from foveal.training.plan import parse_budget
 from foveal.ui.console import log
 
-DEFAULT_PRESETS: dict[TaskName, str] = {
-    "language-model": "demo",
-    "translation": "translation",
-    "transduction": "transduction",
-    "speech-recognition": "speech-recognition",
-    "audio-classification": "audio-classification",
-    "text-classification": "text-classification",
-    "tagging": "tagging",
-    "masked-lm": "masked-lm",
-    "series-classification": "series-classification",
-    "series-tagging": "series-tagging",
-    "image-classification": "image-classification",
-    "glimpses": "glimpses",
-    "image-generation": "draw",
-    "captioning": "captioning",
-    "video-classification": "video-classification",
-    "frame-tagging": "frame-tagging",
-    "video-captioning": "video-captioning",
-    "vqa": "vqa",
-    "vqa-generate": "vqa-generate",
-    "vqa-multiple-choice": "vqa-multiple-choice",
-    "navigation": "navigation",
-}
-"""The preset of a task where none is given."""
 PROCESSOR_SETTINGS = (
     "tokenizer",
     "vocab_size",
@@ -55,44 +28,32 @@ PROCESSOR_SETTINGS = (
 """Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
 STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
 """Settings of any stack on which its weights depend."""
-OTHER_SOURCES: dict[str, TaskName] = {
-    "clips": "image-classification",
-    "images": "image-classification",
-    "audio": "audio-classification",
-}
-"""What classification is called of DATA that is no text."""
 IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
 """Encoders of images."""
 
 
 def load_training_config(
-    data: str,
+    data: OpenedData,
     overrides: tuple[str, ...],
-    task: TaskName | None,
+    task_name: str | None,
     model: str | None,
     base_run: Run | None,
     budget: str | None,
 ) -> tuple[Config, str]:
-    """The settings, and the preset that they are over: the one asked for, else that of the run to begin from,
-    else the task's, which is seen from DATA where none is said. A network's name is `image-classification`
-    with it."""
+    """Return the config of a training, and the preset below its settings.
+
+    The preset is the one asked for, else that of the run to begin from, else the task's; the task is seen in
+    DATA where the user names none. A network's name is the preset of its task with that network.
+    Raises: UserError or ConfigError: a setting does not fit.
+    """
     named = _column_settings(overrides)
-    if task == "text-classification":
-        task = OTHER_SOURCES.get(open_path(data).kind, task)
+    task = None if task_name is None else task_for_data(task_class(task_name), data, named)
     settings = [f"training.budget={budget}"] if budget else []
-    settings += [f"task.name={task}"] if task else []
-    if model in NETWORKS and model not in preset_names():
-        if task not in (None, "image-classification"):
-            raise UserError(f"--model {model} labels images; for {task}, set model.encoder.network={model}")
-        preset, published = "image-classification", network_overrides(model)
-    elif base_run is not None and model is None and _reuses_language_model(base_run, task):
-        preset, published = DEFAULT_PRESETS[task or "text-classification"], encoder_overrides(base_run)
-    else:
-        begun = None if base_run is None else str(base_run.path / "config.toml")
-        preset, published = model or begun or DEFAULT_PRESETS[task or infer_task(data, named)], []
-    config = load_config(preset, [*published, *overrides, *settings])
+    settings += [f"task.name={task.name}"] if task else []
+    tables, base_overrides, preset = _base_tables(data, task, model, base_run, named)
+    config = from_tables(tables, parse_overrides([*base_overrides, *overrides, *settings]))
     parse_budget(config.training.budget)
-    read = COLUMN_SETTINGS[config.task.name]
+    read = task_class(config.task.name).columns
     if unread := [f"data.{name}" for name in named if name not in read]:
         log(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
     if base_run is not None:
@@ -101,18 +62,46 @@ def load_training_config(
     return config, model or preset
 
 
+def _base_tables(
+    data: OpenedData,
+    task: type[Task] | None,
+    model: str | None,
+    base_run: Run | None,
+    named: dict[str, object],
+) -> tuple[dict[str, Any], list[str], str]:
+    """Return the tables of the preset to train on, the overrides that belong to it, and its name."""
+    if model in NETWORKS and model not in preset_names():
+        networks = network_task()
+        if task not in (None, networks):
+            raise UserError(
+                f"--model {model} labels images; for {task.name if task else ''}, set "
+                f"model.encoder.network={model}"
+            )
+        return read_preset(networks.preset), network_overrides(model), networks.preset
+    if base_run is not None and model is None:
+        if task is not None and task_of(base_run.config).lends_model_as in task.encoders:
+            return read_preset(task.preset), encoder_overrides(base_run), task.preset
+        return base_run.config.model_dump(), [], str(base_run.path / "config.toml")
+    preset = model or (task or infer_task(data, named)).preset
+    return read_preset(preset), [], preset
+
+
 def network_overrides(name: str) -> list[str]:
-    """The settings of a network by its own name, for images as it was published for."""
+    """Return the settings of a network by its own name, for images as the network was published for."""
     channels, size, _ = published_input(name)
     image = f"data.image.channels={channels}", f"data.image.size={size}"
     return [f"model.encoder.network={name}", *image]
 
 
-def _reuses_language_model(base_run: Run, task: TaskName | None) -> bool:
-    """Whether a language model is to read texts for another task."""
-    return (
-        base_run.config.task.name == "language-model" and task is not None and "text" in TASK_ENCODERS[task]
-    )
+def network_config(name: str, settings: Sequence[str] = ()) -> Config:
+    """Return the preset of networks with one by its own name, for images as published, and `settings` over it.
+
+    Raises: UserError: there is no such network.
+    """
+    if name not in NETWORKS:
+        known = suggest(name, sorted({*preset_names(), *NETWORKS}))
+        raise UserError(f"unknown preset or network '{name}'{known}")
+    return load_config(network_task().preset, [*network_overrides(name), *settings])
 
 
 def encoder_overrides(run: Run) -> list[str]:
@@ -152,21 +141,21 @@ def _as_overrides(table: dict[str, Any], before: str = "") -> list[str]:
 
 
 def _column_settings(overrides: tuple[str, ...]) -> dict[str, object]:
-    """The settings among them that name columns, without their `data.`."""
-    given = parse_overrides(overrides).get("data")
-    names = {name for settings in COLUMN_SETTINGS.values() for name in settings}
-    return {key: value for key, value in given.items() if key in names} if isinstance(given, dict) else {}
+    """Return the settings among them that name columns, without their `data.`."""
+    data = parse_overrides(overrides).get("data")
+    names = {name for task in all_tasks().values() for name in task.columns}
+    return {key: value for key, value in data.items() if key in names} if isinstance(data, dict) else {}
 
 
 def _check_architecture(base_run: Run, config: Config) -> None:
     """UserError if the weights of `base_run` do not fit: all of them for its own task, else the encoder's."""
     own, old = config.model, base_run.config.model
     same_task = config.task.name == base_run.config.task.name
-    if same_task or base_run.config.task.name != "language-model":
+    if same_task or not lends_model(task_of(base_run.config), config):
         fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
             not same_task or _architecture_settings(own) == _architecture_settings(old)
         )
-    else:  # the whole of a language model is an encoder
+    else:  # the whole of its model is the encoder
         fits = (
             _architecture_settings(own.encoder).items()
             >= {name: _architecture_settings(old)[name] for name in STACK_WEIGHT_SETTINGS}.items()

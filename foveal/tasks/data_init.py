@@ -3,7 +3,6 @@
 import numpy as np
 from torch import nn
 
-from foveal.config import Config
 from foveal.core.runtime import derived_seed, seed_everything
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.shuffle import permute_indices
@@ -13,34 +12,32 @@ from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.layers.data_dependent_init import DataDependentInit
 from foveal.objectives.selective_model import ModelWithProxy
-from foveal.tasks.vqa.vqa_examples import VQAExamples
+from foveal.tasks.base import Task
 
 MAX_IMAGES, MAX_PIXELS = 4096, 1 << 24
 """As many images at most, and as many pixels: 200 MB of three channels."""
 
 
-def data_dependent_init(
-    config: Config, model: nn.Module, data: PreparedData[object, object], reused: bool
-) -> bool:
+def data_dependent_init(task: Task, data: PreparedData[object, object], reused: bool) -> bool:
     """Fit what begins from images on some of the training part: a model, or the first block of an encoder.
 
-    True if something does. Where the encoder is `reused` from a run, a proxy beside it is fitted alone. Which
-    images is a function of the seed and their number.
+    Return whether anything does. Where the encoder is `reused` from a run, a proxy beside the model is fitted
+    alone. Which images are taken is a function of the seed and their number.
     """
+    config, model = task.config, task.model
     models = [] if reused else [model]
     models += [model.proxy] if isinstance(model, ModelWithProxy) else []
     fitted = [first for first in map(_first_block, models) if isinstance(first, DataDependentInit)]
     if not fitted:
         return False
-    pictures, seed = getattr(data.train, "examples", None), config.training.seed
-    pictures = pictures.images if isinstance(pictures, VQAExamples) else pictures
-    assert isinstance(pictures, ImageExamples)
-    many = min(len(pictures), MAX_IMAGES, MAX_PIXELS // config.data.image.size**2)
-    rows = permute_indices(np.arange(many), len(pictures), derived_seed(seed, "fit"))
+    images, seed = task.fit_images(data.train), config.training.seed
+    assert isinstance(images, ImageExamples)
+    count = min(len(images), MAX_IMAGES, MAX_PIXELS // config.data.image.size**2)
+    rows = permute_indices(np.arange(count), len(images), derived_seed(seed, "fit"))
     seed_everything(seed, "fit")
-    images = standardize_images(center_crops(pictures, rows), pictures)
+    pixels = standardize_images(center_crops(images, rows), images)
     for first in fitted:
-        first.fit(images.to(next(model.parameters()).device))
+        first.fit(pixels.to(next(model.parameters()).device))
     return True
 
 

@@ -1,83 +1,76 @@
 """One label for each image."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
+from pydantic import Field
 from torch import nn
 
-from foveal.config import Config, ConfigError
-from foveal.core.progress import ProgressCallback, iterate_batches
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
-from foveal.data.images.image_examples import (
-    ImageClassificationFormat,
-    ImageClassificationProcessor,
-    ImageExamples,
-)
+from foveal.config import ConfigError
+from foveal.data.open import OpenedData
 from foveal.models.airbench import PROXY_NETWORK
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import SelectiveObjective
 from foveal.objectives.selective_model import ModelWithProxy
-from foveal.tasks.base import TaskSummary
-from foveal.tasks.image_source import ImageTask, image_encoder_for
-from foveal.tasks.labeling import ClassificationTask, summarize_labels
+from foveal.tasks.shapes.image_labels import ImageLabelTask
+from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
+from foveal.tasks.shapes.labeling import SmoothedSettings
 
 
-class ImageClassificationTask(ImageTask, ClassificationTask):
-    default_classes = 10
+class ImageClassificationSettings(SmoothedSettings):
+    select_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of each batch that is learned: the images that are hardest for a small network beside the model."""
 
-    def __init__(self) -> None:
-        super().__init__(ImageClassificationFormat())
 
-    def encoder(self, config: Config, processor: ImageClassificationProcessor | None = None) -> nn.Module:
-        return image_encoder_for(config)
+class ImageClassificationTask(ImageLabelTask):
+    name = "image-classification"
+    purpose = "Label each image."
+    preset = "image-classification"
+    Settings = ImageClassificationSettings
+    settings: ImageClassificationSettings
+    encoders = IMAGE_ENCODERS
+    datasets = ("mnist", "fashion-mnist")
+    trains_networks = True
+    imports = "image-network"
+    averages_views = True
 
-    def head(self, config: Config, encoder: Any, classes: int) -> nn.Module:
-        reader, size = config.model.encoder, config.data.image.size
-        if reader.kind == "patches":
-            return super().head(config, encoder, classes)
-        return image_head(
-            reader.network, encoder, size, classes, config.model.dropout, reader.network_activation
-        )
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 1 for images."""
+        return int(data.kind == "images")
 
-    def model_for_classes(self, config: Config, encoder: Any, classes: int) -> EncoderWithHead:
-        model = super().model_for_classes(config, encoder, classes)
-        if config.task.select_fraction == 1:
+    def encoder(self) -> nn.Module:
+        return image_encoder_for(self.config)
+
+    def head(self, encoder: Any, classes: int) -> nn.Module:
+        sizes, size = self.config.model.encoder, self.config.data.image.size
+        if sizes.kind == "patches":
+            return super().head(encoder, classes)
+        dropout = self.config.model.dropout
+        return image_head(sizes.network, encoder, size, classes, dropout, sizes.network_activation)
+
+    def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead:
+        model = super().model_for_classes(encoder, classes)
+        if self.settings.select_fraction == 1:
             return model
-        small, size = PROXY_NETWORK.encoder(config.data.image.channels, small=True), config.data.image.size
-        if min(small.grid(size)) < 1:
+        image = self.config.data.image
+        small = PROXY_NETWORK.encoder(image.channels, small=True)
+        if min(small.grid(image.size)) < 1:
             raise ConfigError(
-                f"task.select_fraction: images of {size}x{size} are too small for its proxy: "
+                f"task.select_fraction: images of {image.size}x{image.size} are too small for its proxy: "
                 "raise data.image.size, or leave task.select_fraction out"
             )
-        return ModelWithProxy(
-            model, EncoderWithHead(small, PROXY_NETWORK.head(small.width, (1, 1), classes, 0.0))
-        )
+        proxy = EncoderWithHead(small, PROXY_NETWORK.head(small.width, (1, 1), classes, 0.0))
+        return ModelWithProxy(model, proxy)
 
-    def objective(
-        self, config: Config, model: EncoderWithHead, processor: Any, preview_examples: Any = None
-    ) -> ClassificationObjective:
-        if isinstance(model, ModelWithProxy):
-            return SelectiveObjective(
-                model, processor.labels, config.task.label_smoothing, config.task.select_fraction
-            )
-        return super().objective(config, model, processor, preview_examples)
+    def objective(self, preview_examples: Any = None) -> ClassificationObjective:
+        if isinstance(self.model, ModelWithProxy):
+            smoothing, fraction = self.settings.label_smoothing, self.settings.select_fraction
+            return SelectiveObjective(self.model, self.processor.labels, smoothing, fraction)
+        return super().objective(preview_examples)
 
-    def predict_with_probabilities(
-        self, config: Config, model: Any, processor: Any, examples: Any, progress: ProgressCallback
-    ) -> tuple[list[str], list[float] | None]:
-        work, order = self.objective(config, model, processor), self.example_batches(config, examples)
-        names, sure = [], []
-        for batch in iterate_batches(order, progress):
-            highest = work.predict_batch(batch).max(1)
-            names += [processor.labels[number] for number in highest.indices.tolist()]
-            sure += highest.values.tolist()
-        return names, sure
-
-    def summarize(
-        self, config: Config, data: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
-    ) -> TaskSummary:
-        image, labels = config.data.image, data.processor.labels
-        told = f"image-classification: {summarize_labels(labels)} from {image.size} x {image.size} pixels"
-        return TaskSummary("labelled images", told, len(labels), "images")
+    def reset_head(self) -> None:
+        """Start with a loss of `ln C`, whatever the size of the features (Dosovitskiy et al. 2021, 3.1)."""
+        nn.init.zeros_(self.model.get_parameter("head.projection.weight"))

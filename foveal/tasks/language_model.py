@@ -1,115 +1,205 @@
 """Language models: running text, predicted token by token."""
 
-from pathlib import Path
-from typing import Any
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
-from foveal.config import Config
+from torch import Tensor, cat, nn
+
+from foveal.config.model import mixer_names
+from foveal.config.values import Fraction
+from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.data import prepare_corpus as text
-from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.open import OpenedData
+from foveal.data.prepare_corpus import PreparedCorpus
 from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches
 from foveal.data.text.token_store import TokenArray
-from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
+from foveal.generation.events import Chunk, GenerationEvent, Output
+from foveal.generation.options import DEFAULT_BEAM_SEARCH
+from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
+from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.models.decoder import language_model
 from foveal.objectives.language_model import LanguageModelObjective
-from foveal.tasks.base import DataPaths, PredictedIds, TaskSummary
+from foveal.tasks.base import TaskSettings, TaskSummary
+from foveal.tasks.shapes.corpus import CorpusTask, token_unit
+from foveal.tasks.shapes.text_target import text_summary
 
 DEFAULT_VOCAB_SIZE = 65
 """The characters of English plays."""
 EVAL_ROWS = 8
 """Streams in which a held-out text is read; each starts once without history."""
+DEFAULT_MAX_TOKENS = 500
+ENCODER, EMBEDDING_TABLE, PROJECTION = "encoder.", "embedding.table", "projection."
+"""Names of weights."""
 
 
-def prepare(
-    config: Config,
-    data_paths: DataPaths,
-    log: Log,
-    processor: Tokenizer | None = None,
-    reused: ReusedProcessors = NO_REUSE,
-) -> text.PreparedCorpus:
-    return text.prepare_corpus(
-        data_paths.data, config.data, data_paths.valid, data_paths.test, log, processor or reused.source
-    )
+class LanguageModelSettings(TaskSettings):
+    reduction: Literal["mean", "sum"] = "mean"
+    """Loss per token, or summed over each row's chunk (as in min-char-rnn)."""
+    loss_positions: Literal["all", "last"] = "all"
+    """Where the loss is taken: at every position or only at a window's last."""
+    batching: Literal["streams", "windows"] = "windows"
+    """Contiguous streams with carried state, or random windows."""
+    reset_probability: Fraction = 0.0
+    """Chance that a stream's state begins anew at a chunk, so that the model stays able to begin."""
 
 
-def prepare_held_out(
-    config: Config, data: str, processor: Tokenizer, log: Log
-) -> tuple[TokenArray, dict[str, Any]]:
-    return text.prepare_eval_corpus(data, config.data.text, processor, log)
+class LanguageModelTask(CorpusTask):
+    name = "language-model"
+    purpose = "Predict the next token of a text."
+    preset = "demo"
+    Settings = LanguageModelSettings
+    settings: LanguageModelSettings
+    encoders = ("none",)
+    datasets = ("shakespeare", "python-source")
+    is_default = True
+    imports = "decoder"
+    exports = True
+    lends_model_as = "text"
+    next_command = ("generate",)
+    generate_options = ("prompt", "input", "tokens", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
 
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 1 for what is read as text."""
+        return int(data.kind in ("text", "table", "missing"))
 
-def load_processor(folder: Path) -> Tokenizer:
-    return load_tokenizer(folder / "text")
+    def check(self) -> None:
+        super().check()
+        settings, model = self.settings, self.config.model
+        if settings.reset_probability and settings.batching != "streams":
+            raise ValueError(
+                "task.reset_probability is of streams of text: set task.reset_probability=0, or "
+                "task.batching=streams"
+            )
+        if (
+            "attention" in mixer_names(model.mixers)
+            and model.attention.window == 0
+            and settings.batching == "streams"
+        ):
+            raise ValueError(
+                "attention without a window can't be carried from chunk to chunk: "
+                "set model.attention.window, or task.batching=windows"
+            )
+        if settings.reduction == "sum" and settings.loss_positions == "last":
+            raise ValueError(
+                "task.reduction=sum adds up a chunk's positions; with task.loss_positions=last use mean"
+            )
 
+    def new_model(self) -> DecoderLM:
+        return language_model(self.config.model, self.processor.size, self.config.data.context_length)
 
-def processor_files(processor: Tokenizer) -> dict[str, bytes]:
-    return {f"text/{TOKENIZER_FILE}": processor.to_json().encode()}
+    def example_model(self) -> DecoderLM:
+        return language_model(self.config.model, DEFAULT_VOCAB_SIZE, self.config.data.context_length)
 
-
-def model(config: Config, processor: Tokenizer) -> DecoderLM:
-    return language_model(config.model, processor.size, config.data.context_length)
-
-
-def model_of_default_size(config: Config) -> DecoderLM:
-    return language_model(config.model, DEFAULT_VOCAB_SIZE, config.data.context_length)
-
-
-def objective(
-    config: Config, model: DecoderLM, processor: Tokenizer, preview_examples: TokenArray | None = None
-) -> LanguageModelObjective:
-    """Previews need no data: the model writes from nothing."""
-    carry = config.data.order == "streams"
-    return LanguageModelObjective(
-        model, processor, carry, config.task.reduction, config.task.loss_positions, config.training.seed
-    )
-
-
-def train_batches(config: Config, data: TokenArray) -> StreamBatches | WindowBatches:
-    """The batches of training, micro-batches of the configured number of tokens."""
-    sizes, training = config.data, config.training
-    rows = sizes.batch_tokens // sizes.context_length
-    if sizes.order == "streams":
-        return StreamBatches(
-            data, rows, sizes.context_length, training.seed, training.grad_accumulation, sizes.restart
+    def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
+        """Return the objective; its previews need no data, since the model writes from nothing."""
+        settings, seed = self.settings, self.config.training.seed
+        carry = settings.batching == "streams"
+        return LanguageModelObjective(
+            self.model, self.processor, carry, settings.reduction, settings.loss_positions, seed
         )
-    return WindowBatches(data, rows, sizes.context_length, training.seed)
+
+    def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:
+        sizes, training, settings = self.config.data, self.config.training, self.settings
+        rows = sizes.batch_tokens // sizes.context_length
+        if settings.batching == "windows":
+            return WindowBatches(data, rows, sizes.context_length, training.seed)
+        accumulation, reset = training.grad_accumulation, settings.reset_probability
+        return StreamBatches(data, rows, sizes.context_length, training.seed, accumulation, reset)
+
+    def eval_batches(self, data: TokenArray) -> TokenEvalBatches:
+        return TokenEvalBatches(data, EVAL_ROWS, self.config.data.context_length)
+
+    def summarize(self, prepared: PreparedCorpus) -> TaskSummary:
+        kind, size = prepared.processor.kind, prepared.processor.size
+        unit = token_unit(kind)
+        return TaskSummary(unit, f"language model: predict the next of {size:,} {kind} tokens", size, unit)
+
+    def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
+        """Return all weights but the projection's; special tokens, which the model lacks, keep `encoder`'s."""
+        lent = {ENCODER + name: x for name, x in tensors.items() if not name.startswith(PROJECTION)}
+        table = lent[ENCODER + EMBEDDING_TABLE]
+        special = encoder.get_parameter(EMBEDDING_TABLE).detach()[len(table) :]
+        lent[ENCODER + EMBEDDING_TABLE] = cat([table, special.to(table)])
+        return lent
+
+    def check_generate(self, request: GenerateRequest) -> None:
+        unknown = request.unknown_options(self.generate_options)
+        if "out" in unknown:
+            raise UserError(f"--out: {request.run} writes text, on standard output; leave it out")
+        if unknown:
+            raise UserError(f"--attention: {request.run} is a language model, which reads no source")
+        if not request.beam.beam and request.beam != DEFAULT_BEAM_SEARCH:
+            raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
+
+    def generate(
+        self, request: GenerateRequest, log: Log, progress: ProgressCallback
+    ) -> Iterator[GenerationEvent]:
+        """Yield texts that go on from prompts; a single sampled text also in chunks, while it is written."""
+        prompts = request.prompts()
+        tokens = self._default_max_tokens(prompts) if request.tokens is None else request.tokens
+        began, count = time.perf_counter(), 0
+        texts = self._beam_search if request.beam.beam else self._sample
+        for event in texts(request, prompts, tokens):
+            if isinstance(event, Chunk):
+                yield event
+                continue
+            row, prompt, number, text = event
+            count += len(text.tokens)
+            yield _output(row, prompt, number, text)
+        yield text_summary(count, token_unit(self.processor.kind), time.perf_counter() - began)
+
+    def _default_max_tokens(self, prompts: list[str]) -> int:
+        """Return the usual number of tokens, or fewer where learned positions leave no more after the prompts."""
+        limit = self.model.limit
+        if limit is None:
+            return DEFAULT_MAX_TOKENS
+        longest = max(len(encode_prompt(self.processor, prompt)) for prompt in prompts)
+        return max(1, min(DEFAULT_MAX_TOKENS, limit - longest + 1))  # the last token is not read
+
+    def _beam_search(
+        self, request: GenerateRequest, prompts: list[str], tokens: int
+    ) -> "Iterator[Chunk | _Finished]":
+        beam, best, alpha = request.beam.beam, request.beam.best, request.beam.length_penalty or 0.0
+        found = beam_text(self.model, self.processor, prompts, tokens, beam=beam, best=best, alpha=alpha)
+        for row, (prompt, texts) in enumerate(zip(prompts, found, strict=True)):
+            for number, text in enumerate(texts, 1):
+                yield row, prompt, number, text
+
+    def _sample(
+        self, request: GenerateRequest, prompts: list[str], tokens: int
+    ) -> "Iterator[Chunk | _Finished]":
+        options, finished = request.sampling, dict[int, GeneratedText]()
+        live = request.stream and len(prompts) * options.samples == 1
+        heading = prompts[0]
+        chunks = generate_text(
+            self.model,
+            self.processor,
+            prompts,
+            tokens,
+            options.sampling,
+            samples=options.samples,
+            stops=options.stop,
+        )
+        for chunk in chunks:
+            if live:
+                yield Chunk(chunk.row, heading + chunk.text)
+                heading = ""
+            if chunk.finished is not None:
+                finished[chunk.row] = chunk.finished
+        for row in range(len(prompts) * options.samples):
+            prompt, number = divmod(row, options.samples)
+            yield row, prompts[prompt], number + 1, finished[row]
 
 
-def eval_batches(config: Config, data: TokenArray) -> TokenEvalBatches:
-    """The whole of a held-out text, chunk by chunk."""
-    return TokenEvalBatches(data, EVAL_ROWS, config.data.context_length)
+_Finished = tuple[int, str, int, GeneratedText]
+"""The row of a sample, its prompt, its number from 1 on among those of the prompt, and the text."""
 
 
-def summarize(config: Config, data: text.PreparedCorpus) -> TaskSummary:
-    kind, size = data.processor.kind, data.processor.size
-    unit = token_unit(kind)
-    return TaskSummary(unit, f"language model: predict the next of {size:,} {kind} tokens", size, unit)
-
-
-def describe_size(facts: dict[str, Any]) -> str:
-    tokens, documents = facts["tokens"], facts["documents"]
-    return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
-
-
-def predict(
-    config: Config, model: DecoderLM, processor: Tokenizer, data: str, log: Log, progress: ProgressCallback
-) -> None:
-    """It goes on from a text, and answers no source."""
-
-
-def score(
-    config: Config,
-    model: DecoderLM,
-    processor: Tokenizer,
-    data: TokenArray,
-    predicted_ids: PredictedIds,
-    progress: ProgressCallback,
-) -> None:
-    """The loss says it all."""
-
-
-def token_unit(kind: str) -> str:
-    """What a token is, in words."""
-    return {"character": "characters", "byte": "bytes"}.get(kind, "tokens")
+def _output(row: int, prompt: str, number: int, text: GeneratedText) -> Output:
+    facts: dict[str, Any] = {"log_probability": text.log_probability, "reason": text.finish_reason}
+    title = f"{number}  (log p = {text.log_probability:.2f})"
+    return Output(row, f"{prompt}{text.text}\n", {"prompt": prompt, "text": text.text, **facts}, title)

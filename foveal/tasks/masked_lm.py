@@ -1,121 +1,180 @@
-"""Masked language models: running text, its hidden tokens guessed from both sides."""
+"""Masked language models: running text, its hidden tokens predicted from both sides."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from foveal.config import Config, ConfigError
+import numpy as np
+
+from foveal.config import ConfigError
+from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback
+from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.text.masked_lm_batches import MaskedBatches, TokenizedText
+from foveal.data.text.masked_lm_batches import (
+    MASK_PLACEHOLDER,
+    MaskedBatches,
+    TokenizedText,
+    encode_with_masks,
+)
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.data.text.tokenizers import Tokenizer
+from foveal.data.text.tokenizers import TokenIds, Tokenizer
+from foveal.generation.events import GenerationEvent, Output, Summary
+from foveal.generation.request import GenerateRequest
 from foveal.heads.masked_lm import MaskedLMHead
 from foveal.layers.embedding import Embedding
 from foveal.models.encoder import EncoderWithHead, text_encoder
 from foveal.objectives.masked_lm import MaskedLMObjective
-from foveal.tasks import language_model
-from foveal.tasks.base import DataPaths, PredictedIds, TaskSummary
-from foveal.tasks.examples import default_vocab_size
+from foveal.tasks.base import DataPaths, TaskSummary
+from foveal.tasks.shapes.corpus import CorpusTask, token_unit
+from foveal.tasks.shapes.examples import default_vocab_size
 
 PREVIEW_TOKENS = 48
 """Tokens of the text whose gaps a preview fills."""
-
-load_processor = language_model.load_processor
-processor_files = language_model.processor_files
-describe_size = language_model.describe_size
-predict = language_model.predict
+TokenProbability = tuple[int, float]
+"""A token, and its probability."""
 
 
-def prepare(
-    config: Config,
-    data_paths: DataPaths,
-    log: Log,
-    processor: Tokenizer | None = None,
-    reused: ReusedProcessors = NO_REUSE,
-) -> PreparedData[Tokenizer, TokenizedText]:
-    """The text as a language model has it."""
-    found = language_model.prepare(config, data_paths, log, processor, reused)
-    train, valid, test = (
-        None if tokens is None else TokenizedText(tokens, found.processor)
-        for tokens in (found.train, found.valid, found.test)
-    )
-    assert train is not None
-    return PreparedData(found.processor, train, valid, test, found.facts)
+class MaskedLMTask(CorpusTask):
+    name = "masked-lm"
+    purpose = "Predict the hidden tokens of a text."
+    preset = "masked-lm"
+    encoders = ("text",)
+    imports = "encoder"
+    has_decoder = False
+    next_command = ("generate", "--prompt", "a text with a [MASK]")
+    generate_options = ("prompt", "input", "best")
 
+    def prepare(
+        self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
+    ) -> PreparedData[Any, Any]:
+        corpus = super().prepare(paths, log, reused)
+        train, valid, test = (
+            None if tokens is None else TokenizedText(tokens, corpus.processor)
+            for tokens in (corpus.train, corpus.valid, corpus.test)
+        )
+        assert train is not None
+        return PreparedData(corpus.processor, train, valid, test, corpus.facts)
 
-def prepare_held_out(
-    config: Config, data: str, processor: Tokenizer, log: Log
-) -> tuple[TokenizedText, dict[str, Any]]:
-    tokens, facts = language_model.prepare_held_out(config, data, processor, log)
-    return TokenizedText(tokens, processor), facts
+    def prepare_held_out(self, data: str, log: Log) -> tuple[TokenizedText, dict[str, Any]]:
+        tokens, facts = super().prepare_held_out(data, log)
+        return TokenizedText(tokens, self.processor), facts
 
+    def new_model(self) -> EncoderWithHead:
+        return self._model_for_vocab(self.processor.size)
 
-def model(config: Config, processor: Tokenizer) -> EncoderWithHead:
-    return _model_for_vocab(config, processor.size)
+    def example_model(self) -> EncoderWithHead:
+        return self._model_for_vocab(default_vocab_size(self.config))
 
+    def _model_for_vocab(self, tokens: int) -> EncoderWithHead:
+        sizes, vocabulary = self.config.model.encoder, SpecialTokens(tokens).vocab_size
+        encoder = text_encoder(sizes, vocabulary, self.config.data.max_length)
+        table = None
+        if self.config.model.tie_embeddings:
+            if not isinstance(encoder.embedding, Embedding) or encoder.embedding.width != encoder.width:
+                raise ConfigError(
+                    "model.tie_embeddings needs an embedding as wide as the encoder: set "
+                    "model.encoder.embedding_width=0"
+                )
+            table = encoder.embedding.table
+        head = MaskedLMHead(encoder.width, vocabulary, table, sizes.activation, sizes.norm_epsilon)
+        return EncoderWithHead(encoder, head)
 
-def model_of_default_size(config: Config) -> EncoderWithHead:
-    return _model_for_vocab(config, default_vocab_size(config))
+    def objective(self, preview_examples: TokenizedText | None = None) -> MaskedLMObjective:
+        """Return the objective; a preview fills the gaps of the first words of `preview_examples`."""
+        if preview_examples is None:
+            return MaskedLMObjective(self.model, self.processor)
+        window = min(PREVIEW_TOKENS, self.config.data.context_length)
+        batch = MaskedBatches.for_evaluation(preview_examples, 1, window).batch(0, 0)
+        return MaskedLMObjective(self.model, self.processor, batch)
 
+    def train_batches(self, data: TokenizedText) -> MaskedBatches:
+        """Return windows of `data.context_length` tokens, special ones included, with other gaps in each epoch."""
+        sizes, seed = self.config.data, self.config.training.seed
+        rows = sizes.batch_tokens // sizes.context_length
+        return MaskedBatches.for_training(data, rows, sizes.context_length, seed)
 
-def _model_for_vocab(config: Config, tokens: int) -> EncoderWithHead:
-    sizes, vocabulary = config.model.encoder, SpecialTokens(tokens).vocab_size
-    encoder = text_encoder(sizes, vocabulary, config.data.max_length)
-    table = None
-    if config.model.tie_embeddings:
-        if not isinstance(encoder.embedding, Embedding) or encoder.embedding.width != encoder.width:
-            raise ConfigError(
-                "model.tie_embeddings needs an embedding as wide as the encoder: "
-                "set model.encoder.embedding_width=0"
+    def eval_batches(self, data: TokenizedText) -> MaskedBatches:
+        """Return the whole of a held-out text, with the same gaps each time."""
+        sizes = self.config.data
+        rows = sizes.batch_tokens // sizes.context_length
+        return MaskedBatches.for_evaluation(data, rows, sizes.context_length)
+
+    def summarize(self, prepared: PreparedData[Tokenizer, TokenizedText]) -> TaskSummary:
+        kind, size = prepared.processor.kind, prepared.processor.size
+        unit = token_unit(kind)
+        task = f"masked language model: guess the hidden ones of {size:,} {kind} tokens"
+        return TaskSummary(unit, task, SpecialTokens(size).vocab_size, unit)
+
+    def check_generate(self, request: GenerateRequest) -> None:
+        unknown = request.unknown_options(self.generate_options)
+        if "out" in unknown:
+            raise UserError(f"--out: {request.run} writes text, on standard output; leave it out")
+        if unknown:
+            raise UserError(f"{request.run} fills gaps: leave out all but --prompt, --input, --best")
+
+    def generate(
+        self, request: GenerateRequest, log: Log, progress: ProgressCallback
+    ) -> Iterator[GenerationEvent]:
+        """Yield each text with the likeliest token in each gap; each gap is predicted by itself.
+
+        The `--best` likeliest tokens of each gap follow where more than one is asked for.
+        """
+        texts, best = request.prompts(), request.beam.best
+        sources = [self._encode(number, text) for number, text in enumerate(texts, 1)]
+        gaps_by_row = self._predict_gaps(sources, best, progress)
+        for row, (prompt, source, gaps) in enumerate(zip(texts, sources, gaps_by_row, strict=True)):
+            text = self._fill(source, gaps)
+            lines = [" ".join(text.split()), *(self._gap_lines(gaps) if best > 1 else ())]
+            tokens = [[self._token_json(*guess) for guess in guesses] for guesses in gaps]
+            json = {"prompt": prompt, "text": text, "gaps": tokens}
+            yield Output(row, "".join(f"{line}\n" for line in lines), json)
+        yield Summary(len(texts), "", 0.0, {})
+
+    def _encode(self, number: int, text: str) -> TokenIds:
+        """Return the tokens of a text that has a gap, and is no longer than what the model reads."""
+        if MASK_PLACEHOLDER not in text:
+            raise UserError(
+                f"text {number} has no gap: write {MASK_PLACEHOLDER} where a token is to be guessed"
             )
-        table = encoder.embedding.table
-    return EncoderWithHead(
-        encoder, MaskedLMHead(encoder.width, vocabulary, table, sizes.activation, sizes.norm_epsilon)
-    )
+        tokens, limit = encode_with_masks(text, self.processor), self.model.encoder.limit
+        if limit is not None and len(tokens) > limit:
+            raise UserError(
+                f"text {number} has {len(tokens)} tokens, the model reads at most {limit}: cut it"
+            )
+        return tokens
 
+    def _predict_gaps(
+        self, sources: list[TokenIds], best: int, progress: ProgressCallback
+    ) -> list[list[list[TokenProbability]]]:
+        """Return for each gap of each source the `best` likeliest tokens that are no special ones."""
+        objective, size = self.objective(), self.processor.size
+        hidden = [(row == SpecialTokens(size).mask).astype(np.int64) for row in sources]
+        examples = Examples(
+            {"source": RaggedArray.from_rows(sources), "hidden": RaggedArray.from_rows(hidden)}
+        )
+        batches = BucketedEvalBatches(examples, self.config.data.batch_tokens)
+        predictions: list[list[list[TokenProbability]]] = [[]] * len(sources)
+        for batch in iterate_batches(batches, progress):
+            likeliest = objective.predict_batch(batch)[:, :size].topk(min(best, size))
+            pairs = zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
+            gaps = iter([list(zip(*pair, strict=True)) for pair in pairs])
+            for row, count in zip(batch.rows.tolist(), batch.columns["hidden"].sum(1).tolist(), strict=True):
+                predictions[row] = [next(gaps) for _ in range(count)]
+        return predictions
 
-def objective(
-    config: Config,
-    model: EncoderWithHead,
-    processor: Tokenizer,
-    preview_examples: TokenizedText | None = None,
-) -> MaskedLMObjective:
-    """A preview fills the gaps of the first words that are `preview_examples`."""
-    if preview_examples is None:
-        return MaskedLMObjective(model, processor)
-    window = min(PREVIEW_TOKENS, config.data.context_length)
-    return MaskedLMObjective(
-        model, processor, MaskedBatches.for_evaluation(preview_examples, 1, window).batch(0, 0)
-    )
+    def _fill(self, source: TokenIds, gaps: list[list[TokenProbability]]) -> str:
+        """Return the text with the likeliest token of each gap put in."""
+        tokens, size = source.copy(), self.processor.size
+        tokens[source == SpecialTokens(size).mask] = [guesses[0][0] for guesses in gaps]
+        text: str = self.processor.decode(tokens[tokens < size])
+        return text.strip()
 
+    def _gap_lines(self, gaps: list[list[TokenProbability]]) -> Iterator[str]:
+        for number, guesses in enumerate(gaps, 1):
+            tokens = ", ".join(f"{self.processor.decode([token])!r} {share:.3f}" for token, share in guesses)
+            yield f"    gap {number}: {tokens}"
 
-def train_batches(config: Config, data: TokenizedText) -> MaskedBatches:
-    """Windows of `data.context_length` tokens, the marks among them, with other gaps in each epoch."""
-    return MaskedBatches.for_training(data, _rows(config), config.data.context_length, config.training.seed)
-
-
-def eval_batches(config: Config, data: TokenizedText) -> MaskedBatches:
-    """The whole of a held-out text, with the same gaps each time."""
-    return MaskedBatches.for_evaluation(data, _rows(config), config.data.context_length)
-
-
-def _rows(config: Config) -> int:
-    return config.data.batch_tokens // config.data.context_length
-
-
-def summarize(config: Config, data: PreparedData[Tokenizer, TokenizedText]) -> TaskSummary:
-    kind, size = data.processor.kind, data.processor.size
-    unit = language_model.token_unit(kind)
-    told = f"masked language model: guess the hidden ones of {size:,} {kind} tokens"
-    return TaskSummary(unit, told, SpecialTokens(size).vocab_size, unit)
-
-
-def score(
-    config: Config,
-    model: EncoderWithHead,
-    processor: Tokenizer,
-    data: TokenizedText,
-    predicted_ids: PredictedIds,
-    progress: ProgressCallback,
-) -> None:
-    """The loss and the accuracy say it all."""
+    def _token_json(self, token: int, probability: float) -> dict[str, Any]:
+        return {"text": self.processor.decode([token]), "probability": probability}

@@ -1,53 +1,80 @@
-"""The table of tasks: what each reads, trains and scores is a file of this package."""
+"""The tasks that there are: found by a walk over this package, so a new task is a new file or folder."""
 
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from foveal.config import Config, TaskName
+from foveal import tasks
+from foveal.config import Config, ConfigError, suggest
+from foveal.config.old_names import TASKS as OLD_TASKS
 from foveal.store.run import Run
-from foveal.tasks import language_model, masked_lm
-from foveal.tasks.audio import AudioClassificationTask, SpeechRecognitionTask
 from foveal.tasks.base import Task
-from foveal.tasks.captioning import ImageCaptioningTask
-from foveal.tasks.draw.task import ImageGenerationTask
-from foveal.tasks.glimpses.task import GlimpsesTask
-from foveal.tasks.image_classification import ImageClassificationTask
-from foveal.tasks.navigation.task import NavigationTask
-from foveal.tasks.series import SeriesClassificationTask, SeriesTaggingTask
-from foveal.tasks.tagging import TextTaggingTask
-from foveal.tasks.text_classification import TextClassificationTask
-from foveal.tasks.translation import TextToTextTask
-from foveal.tasks.video import FrameTaggingTask, VideoCaptioningTask, VideoClassificationTask
-from foveal.tasks.vqa.task import VQAGenerateTask, VQAMultipleChoiceTask, VQATask
 
-TASKS: dict[TaskName, Task] = {
-    "language-model": language_model,
-    "translation": TextToTextTask(),
-    "transduction": TextToTextTask(),
-    "speech-recognition": SpeechRecognitionTask(),
-    "audio-classification": AudioClassificationTask(),
-    "text-classification": TextClassificationTask(),
-    "tagging": TextTaggingTask(),
-    "masked-lm": masked_lm,
-    "series-classification": SeriesClassificationTask(),
-    "series-tagging": SeriesTaggingTask(),
-    "image-classification": ImageClassificationTask(),
-    "glimpses": GlimpsesTask(),
-    "image-generation": ImageGenerationTask(),
-    "captioning": ImageCaptioningTask(),
-    "video-classification": VideoClassificationTask(),
-    "frame-tagging": FrameTaggingTask(),
-    "video-captioning": VideoCaptioningTask(),
-    "vqa": VQATask(),
-    "vqa-generate": VQAGenerateTask(),
-    "vqa-multiple-choice": VQAMultipleChoiceTask(),
-    "navigation": NavigationTask(),
-}
+
+@cache
+def all_tasks() -> Mapping[str, type[Task]]:
+    """Return the tasks by their names: those in a file of this package, or in `task.py` of a folder."""
+    found: dict[str, type[Task]] = {}
+    for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
+        name = f"{module.name}.task" if module.ispkg else module.name
+        if module.ispkg and not any(sub.name == "task" for sub in _submodules(module.name)):
+            continue
+        for value in vars(import_module(name)).values():
+            if _is_task(value) and value.__module__ == name:
+                found[value.name] = value
+    return found
+
+
+def task_class(name: str) -> type[Task]:
+    """Return the task of that name; the default task for an empty one.
+
+    Raises: ConfigError: there is no such task; the error says the nearest name, or the new one of an old name.
+    """
+    if not name:
+        return default_task()
+    if name in OLD_TASKS and name not in all_tasks():
+        raise ConfigError(f"the task {name} is now {OLD_TASKS[name]}")
+    if name not in all_tasks():
+        raise ConfigError(f"task.name={name}: unknown task{suggest(name, all_tasks())}")
+    return all_tasks()[name]
 
 
 def task_of(config: Config) -> Task:
-    return TASKS[config.task.name]
+    """Return the task of a config, bound to the config alone."""
+    return task_class(config.task.name)(config)
 
 
-def load_processor(run: Run) -> Any:
-    """The processors of a run's inputs."""
-    return task_of(run.config).load_processor(run.processor_folder)
+def open_task(run: Run) -> Task:
+    """Return the task of a run, bound to the run's processor."""
+    task = task_of(run.config)
+    return task.bound(task.load_processor(run.processor_folder))
+
+
+def default_task() -> type[Task]:
+    """Return the task that is trained where neither the user nor the preset names one."""
+    return next(task for task in all_tasks().values() if task.is_default)
+
+
+def network_task() -> type[Task]:
+    """Return the task that trains networks for images by their names."""
+    return next(task for task in all_tasks().values() if task.trains_networks)
+
+
+def import_task(kind: str) -> type[Task]:
+    """Return the task whose runs are made of others' models of a kind: decoder, encoder or image-network."""
+    return next(task for task in all_tasks().values() if task.imports == kind)
+
+
+def dataset_task(name: str) -> type[Task] | None:
+    """Return the task that a data set of the catalogue is made for, if any."""
+    return next((task for task in all_tasks().values() if name in task.datasets), None)
+
+
+def _submodules(package: str) -> Any:
+    return pkgutil.iter_modules(import_module(package).__path__)
+
+
+def _is_task(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Task) and "name" in vars(value)

@@ -1,170 +1,183 @@
-"""From a config or a run folder to processors, model, data orders and task: explicit, in one place."""
+"""A run in memory: from a config or a run folder to a task with its processor, model and objective."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from foveal.config import Config
+from foveal.config.old_names import UPGRADE_NOTE
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.runtime import resolve_precision, seed_everything
+from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import evenly_spaced
+from foveal.data.open import OpenedData
 from foveal.layers.initialization import initialize
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
-from foveal.tasks.base import DataPaths
-from foveal.tasks.data_init import data_dependent_init
-from foveal.tasks.registry import TASKS, load_processor, task_of
-from foveal.tasks.warm_start import (
-    INITIAL_WEIGHTS_FILE,
-    load_encoder,
-    load_initial_weights,
-    load_run_weights,
-    processors_to_reuse,
-    warm_start,
-)
+from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.registry import open_task
+from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
-from foveal.training.protocols import Batches, Objective
+from foveal.ui.console import log as log_to_console
+
+EXAMPLES_SHOWN = 6
+"""So many held-out examples are shown where the user names none."""
+
+
+class EvaluationData(NamedTuple):
+    """A held-out part, its name, and facts about it."""
+
+    split_data: Any
+    split: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run, ready to use: `task` is bound to the run's processor, and to its model in evaluation mode."""
+
+    run: Run
+    task: Any
+    objective: Any
+
+    @property
+    def config(self) -> Config:
+        config: Config = self.task.config
+        return config
+
+    @property
+    def model(self) -> Any:
+        return self.task.model
+
+    @property
+    def processor(self) -> Any:
+        return self.task.processor
+
+    def held_out(self, data: str | None, option_hint: str, log: Log = log_to_console) -> EvaluationData:
+        """Return all of `data`; without it the test part of the run's own data, or the validation part.
+
+        Raises: UserError: the run was trained on all it had; `option_hint` tells where other data are named.
+        """
+        if data is not None:
+            part, facts = self.task.prepare_held_out(data, log)
+            return EvaluationData(part, data, facts)
+        prepared = prepare_run_data(self.run, log)
+        if prepared.held_out is None:
+            raise UserError(f"{self.run.path}: trained without held-out data: name some {option_hint}")
+        split = "valid" if prepared.test is None else "test"
+        return EvaluationData(prepared.held_out, split, prepared.facts["parts"][split])
+
+    def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
+        """Return a few held-out examples, their names and their references."""
+        part = self.held_out(None, "with --query").split_data
+        rows = evenly_spaced(len(part), EXAMPLES_SHOWN)
+        sources, references = ([texts[row] for row in rows] for texts in (part.sources, part.references))
+        return part.examples.subset(rows), sources, references
 
 
 def resolve_config(config: Config, device: torch.device) -> Config:
-    """The config with what depends on the machine decided, so that a run goes on alike on another one."""
+    """Return the config with what depends on the machine decided, so that a run goes on alike elsewhere."""
     training = config.training
     precision = resolve_precision(training.precision, device)
     return config.model_copy(update={"training": training.model_copy(update={"precision": precision})})
 
 
-def build_model(config: Config, processor: Any, device: torch.device) -> nn.Module:
-    """The model with its first weights, a function of the config and its seed, on every device the same; some
-    frozen, if it says so."""
+def build_model(task: Task, device: torch.device) -> nn.Module:
+    """Return the task's model with its first weights, a function of the config and its seed on every device.
+
+    Some weights are frozen where the config says so.
+    """
+    config = task.config
     seed_everything(config.training.seed, "weights")
-    model = task_of(config).model(config, processor)
+    model = task.new_model()
     head = model.get_submodule("head") if hasattr(model, "head") else model
     initialize(model, config.model.initialization, head.get_submodule("projection"))
     freeze(model, config.training.freeze)
     return model.to(device)
 
 
-def build_objective(
-    config: Config, model: nn.Module, processor: Any, preview_examples: Any = None
-) -> Objective:
-    """The task; previews are taken from `preview_examples`, held-out data."""
-    return task_of(config).objective(config, model, processor, preview_examples)
+def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to_console) -> Session:
+    """Open a run folder: its task with processor and model, and its objective.
 
-
-def train_batches(config: Config, data: Any) -> Batches:
-    """The batches of training, micro-batches of the configured number of tokens."""
-    return task_of(config).train_batches(config, data)
-
-
-def eval_batches(config: Config, data: Any) -> Batches:
-    """The whole of a held-out part, once."""
-    return task_of(config).eval_batches(config, data)
-
-
-@dataclass(frozen=True)
-class LoadedRun:
-    """A run, ready to use: `model` is in evaluation mode with the run's best weights.
-
-    `processor` are its processors: the tokenizer of a language model, `TextPairProcessor` of a translator ...
+    Raises: UserError: the path is no run, is damaged, or has no weights yet.
     """
-
-    run: Run
-    config: Config
-    model: Any
-    processor: Any
-    task: Any
-
-
-def load(path: str | Path, device: str | torch.device = "cpu") -> LoadedRun:
-    """Open a run folder: its model, its inputs' processors and its task.
-
-    Raises UserError for what is no run, is damaged, or has no weights yet.
-    """
-    run = open_run(Path(path))
-    inputs = load_processor(run)
-    model = build_model(run.config, inputs, torch.device(device))
+    run = open_logged(Path(path), log)
+    task = open_task(run)
+    model = build_model(task, torch.device(device))
     load_run_weights(run, model)
-    return LoadedRun(run, run.config, model.eval(), inputs, build_objective(run.config, model, inputs))
+    task = task.bound(task.processor, model.eval())
+    return Session(run, task, task.objective())
+
+
+def open_logged(path: Path, log: Log = log_to_console) -> Run:
+    """Open a run folder, and log it if an older version has made the run.
+
+    Raises: UserError: the path is no run, or is damaged.
+    """
+    run = open_run(path)
+    if run.is_old:
+        log(f"{path}: {UPGRADE_NOTE}")
+    return run
 
 
 def new_run(
     path: Path,
-    config: Config,
+    task: Task,
     prepared: PreparedData[Any, Any],
     data_paths: DataPaths,
     preset: str = "",
     device: str = "cpu",
     start: nn.Module | None = None,
 ) -> Run:
-    """Make the folder of a run on `prepared`, the data that was `data_paths`.
+    """Make the folder of a run on `prepared`, the data at `data_paths`.
 
     `start` has the first weights where they are not those of the seed: they are kept, for a run that is
     stopped before its first checkpoint.
     """
-    lasting = {part: _absolute_paths(name) for part, name in data_paths._asdict().items()}
-    about = {**lasting, "preset": preset, "device": device, "facts": prepared.facts}
+    paths = {part: _absolute_paths(name) for part, name in data_paths._asdict().items()}
+    about = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
     lines = (json.dumps({"place": row.location, "why": row.reason}) for row in prepared.skipped)
     beside = {"set_aside.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
-    inputs = task_of(config).processor_files(prepared.processor)
+    files = task.bound(prepared.processor).processor_files()
     if start is not None:
-        inputs = inputs | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
-    return create_run(path, config, inputs, about, extra_files=beside)
+        files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
+    return create_run(path, task.config, files, about, extra_files=beside)
 
 
-def _absolute_paths(name: str | None) -> str | None:
-    """Paths that mean the same from every folder; a name of the catalogue as it is."""
-    if name is None:
+def _absolute_paths(data: str | OpenedData | None) -> str | None:
+    """Return paths that mean the same from every folder; a name of the catalogue as it is."""
+    if data is None:
         return None
+    name = str(data)
     parts = [name] if Path(name).exists() else name.split(",")
     return ",".join(str(Path(part).absolute()) if Path(part).exists() else part for part in parts)
 
 
-def prepare_run_data(run: Run, log: Callable[[str], None]) -> PreparedData[Any, Any]:
-    """The data of a run as it was; UserError if it has changed since, or the run was imported."""
+def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
+    """Return the data of a run as they were.
+
+    Raises: UserError: the data have changed since, or the run was imported.
+    """
     facts = run.manifest["data"]
     if facts["data"] is None:
         raise UserError(
             f"{run.path}: imported, so it has no data of its own: name some, or train a new run with "
             f"foveal train DATA --from {run.path}"
         )
-    given, before = DataPaths(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
-    prepared = task_of(run.config).prepare(run.config, given, log, load_processor(run))
-    found = prepared.facts["parts"]
-    for part in before | found:
-        if part not in before or part not in found or found[part]["sha256"] != before[part]["sha256"]:
-            data = getattr(given, part, None) or given.data
+    paths, before = DataPaths(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
+    prepared = open_task(run).prepare(paths, log)
+    now = prepared.facts["parts"]
+    for part in before | now:
+        if part not in before or part not in now or now[part]["sha256"] != before[part]["sha256"]:
+            data = getattr(paths, part, None) or paths.data
             raise UserError(
                 f"{data}: what is for {part} has changed since {run.path} was made; restore it, "
                 "or train a new run"
             )
     return prepared
-
-
-__all__ = [
-    "TASKS",
-    "DataPaths",
-    "LoadedRun",
-    "Log",
-    "build_model",
-    "build_objective",
-    "data_dependent_init",
-    "eval_batches",
-    "load",
-    "load_encoder",
-    "load_initial_weights",
-    "load_processor",
-    "load_run_weights",
-    "new_run",
-    "prepare_run_data",
-    "processors_to_reuse",
-    "resolve_config",
-    "task_of",
-    "train_batches",
-    "warm_start",
-]

@@ -1,32 +1,48 @@
 """A tag for each word of a sentence."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from foveal.config import Config
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.data.text import tagging
 from foveal.data.text.tagging import TaggingProcessor
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.base import TaskSummary
-from foveal.tasks.examples import text_encoder_for
-from foveal.tasks.labeling import TaggingTask, summarize_labels
+from foveal.tasks.shapes.examples import text_encoder_for
+from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
 
 
 class TextTaggingTask(TaggingTask):
-    def __init__(self) -> None:
-        super().__init__(tagging)
+    name = "tagging"
+    purpose = "Tag each word of a sentence."
+    preset = "tagging"
+    form: ClassVar[DataFormat] = tagging
+    reads = "text"
+    encoders = ("text",)
+    columns = ("tags",)
+    loss_unit = "word"
+    place = "word"
 
-    def encoder(self, config: Config, processor: TaggingProcessor | None = None) -> TextEncoder:
-        return text_encoder_for(config, None if processor is None else processor.source)
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 23 for named tags, 14 for a table with tokens and tags, 1 for CoNLL files."""
+        if data.kind in ("table", "text") and "tags" in named:
+            return 23
+        if data.kind == "table" and {"tokens", "tags"} <= data.columns:
+            return 14
+        return int(data.kind == "conll")
 
-    def summarize(
-        self, config: Config, data: PreparedData[TaggingProcessor, SplitData[Examples]]
-    ) -> TaskSummary:
-        source, tags = data.processor.source, data.processor.labels
-        told = f"tagging: {summarize_labels(tags)} for each word, from {source.size:,} {source.kind} tokens"
-        return TaskSummary("tagged sentences", told, len(tags), "words")
+    def encoder(self) -> TextEncoder:
+        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
+
+    def summarize(self, prepared: PreparedData[TaggingProcessor, SplitData[Examples]]) -> TaskSummary:
+        source, tags = prepared.processor.source, prepared.processor.labels
+        task = f"{self.name}: {summarize_labels(tags)}{self.for_each_place()} from {source.size:,} {source.kind} tokens"
+        return TaskSummary("tagged sentences", task, len(tags), "words")
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['words']:,} words"

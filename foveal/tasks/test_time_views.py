@@ -1,23 +1,23 @@
-"""`--tta` and `--tta-scales`: a trained run is asked several views of a picture."""
+"""`--tta` and `--tta-scales`: a trained run averages over several views of an image."""
 
 from dataclasses import replace
 
-from foveal.config import from_tables
 from foveal.core.errors import UserError
-from foveal.tasks.session import LoadedRun
+from foveal.tasks.config import from_tables
+from foveal.tasks.session import Session
 
 
-def with_test_time_views(loaded: LoadedRun, tta: str | None, tta_scales: str | None) -> LoadedRun:
-    """The run with these settings in place of those it was trained with; None leaves one as it is.
+def with_test_time_views(session: Session, tta: str | None, tta_scales: str | None) -> Session:
+    """Return the run with these settings in place of its own; None leaves a setting as it is.
 
-    UserError for a run of no images, ConfigError for what is no setting.
+    Raises: UserError: the run's task averages over no views. ConfigError: a value is no setting.
     """
-    given = {name: value for name, value in (("tta", tta), ("tta_scales", tta_scales)) if value is not None}
-    if not given:
-        return loaded
-    if loaded.config.task.name != "image-classification":
-        raise UserError(
-            f"{loaded.run.path}: --{next(iter(given)).replace('_', '-')} is for runs of images; leave it out"
-        )
-    config = from_tables(loaded.config.model_dump(), {"data": {"image": given}})
-    return replace(loaded, config=config)
+    named = {name: value for name, value in (("tta", tta), ("tta_scales", tta_scales)) if value is not None}
+    if not named:
+        return session
+    task = session.task
+    if not task.averages_views:
+        option = next(iter(named)).replace("_", "-")
+        raise UserError(f"{session.run.path}: --{option} is for runs of images; leave it out")
+    config = from_tables(session.config.model_dump(), {"data": {"image": named}})
+    return replace(session, task=type(task)(config, task.processor, task.model))

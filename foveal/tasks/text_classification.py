@@ -1,27 +1,45 @@
 """One label for each text."""
 
-from foveal.config import Config
+from collections.abc import Mapping
+from typing import ClassVar
+
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.data.text import text_classification
 from foveal.data.text.text_classification import TextClassificationProcessor
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.base import TaskSummary
-from foveal.tasks.examples import text_encoder_for
-from foveal.tasks.labeling import ClassificationTask, summarize_labels
+from foveal.tasks.shapes.examples import text_encoder_for
+from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
 
 
 class TextClassificationTask(ClassificationTask):
-    def __init__(self) -> None:
-        super().__init__(text_classification)
+    name = "text-classification"
+    purpose = "Label each text."
+    preset = "text-classification"
+    form: ClassVar[DataFormat] = text_classification
+    reads = "text"
+    encoders = ("text",)
+    columns = ("text", "label")
+    datasets = ("movie-reviews",)
+    loss_unit = "text"
 
-    def encoder(self, config: Config, processor: TextClassificationProcessor | None = None) -> TextEncoder:
-        return text_encoder_for(config, None if processor is None else processor.source)
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 24 for a named label, 15 for a table with both columns."""
+        if data.kind in ("table", "text") and "label" in named:
+            return 24
+        return 15 if data.kind == "table" and {str(named.get("text", "text")), "label"} <= data.columns else 0
+
+    def encoder(self) -> TextEncoder:
+        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
     def summarize(
-        self, config: Config, data: PreparedData[TextClassificationProcessor, SplitData[Examples]]
+        self, prepared: PreparedData[TextClassificationProcessor, SplitData[Examples]]
     ) -> TaskSummary:
-        source, labels = data.processor.source, data.processor.labels
-        told = f"text-classification: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
-        return TaskSummary("labelled texts", told, len(labels), "tokens")
+        source, labels = prepared.processor.source, prepared.processor.labels
+        task = f"{self.name}: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
+        return TaskSummary("labelled texts", task, len(labels), "tokens")

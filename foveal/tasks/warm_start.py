@@ -3,49 +3,44 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
-from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, interpolate_positions
 from foveal.objectives.selective_model import PROXY_PREFIX, ModelWithProxy
 from foveal.store.run import Run
 from foveal.store.sealed import load_weights, open_tensors, unique_state_dict
-from foveal.tasks.image_classification import ImageClassificationTask
-from foveal.tasks.labeling import LabelingTask
-from foveal.tasks.registry import load_processor, task_of
-from foveal.tasks.vqa.task import BaseVQATask
-from foveal.tasks.vqa.vqa_examples import VQAProcessor
+from foveal.tasks.base import Task
+from foveal.tasks.registry import open_task, task_of
 
 ENCODER_PREFIX, PARTS_PREFIX, IMAGE_ENCODER_PREFIX = "encoder.", "encoder.parts.", "encoder.parts.source."
-EMBEDDING_TABLE, PROJECTION_PREFIX = "embedding.table", "projection."
 POSITION_TABLE = "stack.positioned.position.table"
 """Names of weights."""
 INITIAL_WEIGHTS_FILE = "start.safetensors"
 
 
-def processors_to_reuse(run: Run, config: Config) -> tuple[Any, ReusedProcessors]:
-    """Of a run's inputs those to train on with: all of them for its own task, else what its encoder needs.
+def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
+    """Return of a run's processors those to train on with: all of them for its own task, else the encoder's.
 
     Labels to choose among are made from the new data in any case.
+    Raises: UserError: the run has no encoder that another task could take.
     """
-    inputs, same_task = _at_image_size(load_processor(run), config), config.task.name == run.config.task.name
-    if same_task and not isinstance(task_of(config), LabelingTask):
-        return inputs, NO_REUSE
-    if (
-        not same_task
-        and run.config.model.encoder.kind == "none"
-        and not _language_model_as_encoder(run, config)
-    ):
-        raise UserError(f"{run.path}: {run.config.task.name} has no encoder that another task could take")
-    source = inputs if isinstance(inputs, Tokenizer) else inputs.source
-    if isinstance(source, VQAProcessor) and not isinstance(task_of(config), BaseVQATask):
-        source = source.statistics
-    return None, ReusedProcessors(source, getattr(inputs, "labels", ()))
+    lender, config = open_task(run), task.config
+    processor, same_task = _at_image_size(lender.processor, config), lender.name == task.name
+    if same_task and not task.fits_labels:
+        return processor, NO_REUSE
+    if not same_task and run.config.model.encoder.kind == "none" and not lends_model(lender, config):
+        raise UserError(f"{run.path}: {lender.name} has no encoder that another task could take")
+    lender = lender.bound(processor)
+    return None, ReusedProcessors(lender.lend_processor(task), getattr(processor, "labels", ()))
+
+
+def lends_model(lender: Task, config: Config) -> bool:
+    """Return whether the whole model of a run can be the encoder that the config asks for."""
+    return bool(lender.lends_model_as) and config.model.encoder.kind == lender.lends_model_as
 
 
 def _at_image_size(processor: Any, config: Config) -> Any:
@@ -60,7 +55,7 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
     if _has_no_head(tensors):
         raise UserError(
             f"{run.path}: an encoder without a head, so it can only be trained on: "
-            f"foveal train DATA --from {run.path} --task text-classification (or tag, mask)"
+            f"foveal train DATA --from {run.path} --task TASK"
         )
     load_weights(model, _with_proxy(model, tensors), str(run.weights))
 
@@ -68,17 +63,9 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
 def load_encoder(run: Run, model: nn.Module) -> None:
     """Fill the encoder of `model` with that of the run's best weights; of several sources that of the image,
     if the other reads images alone. Learned positions may be fewer, and those of patches of another grid.
-
-    A language model is an encoder but for its projection; it knows no marks, which stay as they are.
     """
-    encoder, tensors, prefix = model.get_submodule("encoder"), _weights(run), ENCODER_PREFIX
-    if run.config.task.name == "language-model":
-        tensors = {
-            ENCODER_PREFIX + name: x for name, x in tensors.items() if not name.startswith(PROJECTION_PREFIX)
-        }
-        known = tensors[ENCODER_PREFIX + EMBEDDING_TABLE]
-        marks = encoder.get_parameter(EMBEDDING_TABLE).detach()[len(known) :]
-        tensors[ENCODER_PREFIX + EMBEDDING_TABLE] = torch.cat([known, marks.to(known)])
+    encoder, prefix = model.get_submodule("encoder"), ENCODER_PREFIX
+    tensors = task_of(run.config).encoder_weights(_weights(run), encoder)
     joined = any(name.startswith(PARTS_PREFIX) for name in tensors)
     if isinstance(encoder, JointEncoder) and not joined:
         encoder = encoder.get_submodule("parts.source")
@@ -100,14 +87,14 @@ def load_encoder(run: Run, model: nn.Module) -> None:
     load_weights(encoder, own, str(run.weights))
 
 
-def warm_start(run: Run, config: Config, processor: Any, model: nn.Module) -> bool:
-    """Fill a new `model` from a run of the same task and inputs, else its encoder; True if all is filled.
+def warm_start(run: Run, task: Task) -> bool:
+    """Fill the new model of `task` from a run of the same task and processor, else its encoder.
 
-    A new head behind images starts at zero, with a loss of `ln C` whatever the size of the network's
-    features (Dosovitskiy et al. 2021, 3.1).
+    Return whether all weights are filled.
+    Raises: UserError: neither can be filled.
     """
-    same_task, files = config.task.name == run.config.task.name, task_of(config).processor_files
-    alike = same_task and files(processor) == files(load_processor(run))
+    config, model = task.config, task.model
+    alike = task.name == run.config.task.name and task.processor_files() == open_task(run).processor_files()
     whole = alike and not _has_no_head(_weights(run))
     if not whole and config.model.encoder.kind == "none":
         raise UserError(
@@ -115,14 +102,9 @@ def warm_start(run: Run, config: Config, processor: Any, model: nn.Module) -> bo
             "them: leave out --from"
         )
     (load_run_weights if whole else load_encoder)(run, model)
-    if not whole and isinstance(task_of(config), ImageClassificationTask):
-        nn.init.zeros_(model.get_parameter("head.projection.weight"))
+    if not whole:
+        task.reset_head()
     return whole
-
-
-def _language_model_as_encoder(run: Run, config: Config) -> bool:
-    """Whether the run is a language model that is to read texts for another task."""
-    return run.config.task.name == "language-model" and config.model.encoder.kind == "text"
 
 
 def load_initial_weights(run: Run, model: nn.Module) -> None:

@@ -19,7 +19,6 @@ from PIL import Image, ImageDraw
 from foveal.core.progress import no_progress
 from foveal.core.tap import capture
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.inspection.attention_maps import view
 from foveal.inspection.attention_maps.plot_image import (
     DPI,
     GAP,
@@ -30,8 +29,9 @@ from foveal.inspection.attention_maps.plot_image import (
 from foveal.metrics.cider import cider
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.store.sealed import open_tensors
-from foveal.tasks.caption_scores import cider_by_content
-from foveal.tasks.session import load, task_of
+from foveal.tasks.session import load
+from foveal.tasks.shapes import attention
+from foveal.tasks.shapes.captions import cider_by_content
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 
@@ -178,7 +178,7 @@ def test_where_it_looked_is_drawn(
         drawn.extend(looks)
         return plot_image_attention(looks)
 
-    monkeypatch.setattr(view, "plot_image_attention", noted)
+    monkeypatch.setattr(attention, "plot_image_attention", noted)
     given = ("generate", "run", "--input", "shapes/4.png", "--attention", tmp_path / "out.png")
     assert "out.png" in succeed(*given).err
     with Image.open(tmp_path / "out.png") as picture:
@@ -216,20 +216,17 @@ def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.fl
 def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
     """And each row gets what was told of its own."""
     run = load("run")
-    kind = task_of(run.config)
-    part, _ = kind.prepare_held_out(run.config, "shapes", run.processor, print)
+    part, _ = run.task.prepare_held_out("shapes", print)
     rows = [7, 4, 7, 7, 4, 9]
     several = part.examples.subset(rows)
-    once = kind.predicted_texts(
-        run.config, run.model, run.processor, part.examples.subset([7, 4, 9]), no_progress
-    )
+    once = run.task.predicted_texts(part.examples.subset([7, 4, 9]), no_progress)
     with patch.object(
         SequenceToSequenceObjective,
         "beam_decode",
         autospec=True,
         side_effect=SequenceToSequenceObjective.beam_decode,
     ) as write:
-        found = kind.predicted_texts(run.config, run.model, run.processor, several, no_progress)
+        found = run.task.predicted_texts(several, no_progress)
     assert found == [once[place] for place in (0, 1, 0, 0, 1, 2)]
     assert len({*once}) == 3
     assert [len(call.args[1].rows) for call in write.call_args_list] == [3]

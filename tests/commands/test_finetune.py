@@ -59,7 +59,7 @@ def test_mask_then_classify() -> None:
     encoder = {name for name in after if name.startswith("encoder.")}
     assert encoder == {name for name in before if name.startswith("encoder.")}
     assert all(torch.equal(after[name], before[name]) for name in encoder)
-    head = build_model(foveal.load("head").config, foveal.load("head").processor, torch.device("cpu")).head
+    head = build_model(foveal.load("head").task, torch.device("cpu")).get_submodule("head")
     assert not torch.equal(after["head.projection.weight"], head.projection.weight)
     assert foveal.load("head").processor.source.digest == foveal.load("first").processor.digest
     result = finetune("--run", "all", "--budget", "60steps", "optimizer.lr=6e-3", "optimizer.name=adamw")

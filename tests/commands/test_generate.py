@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from foveal.commands.generate import _read_prompts
 from foveal.core.errors import UserError
+from foveal.generation.request import GenerateRequest
 from tests.commands.calling import call, refuse, succeed
 
 
@@ -133,10 +133,10 @@ def test_only_a_line_end_ends_a_prompt() -> None:
     with ThreadPoolExecutor() as writer:
         writer.submit(Path("pipe").write_text, text, newline="")
         for path in ("prompts.txt", "pipe"):
-            assert _read_prompts(None, Path(path)) == ["the cat\u2028sat", "the \x0bdog"]
+            assert GenerateRequest("run", input=Path(path)).prompts() == ["the cat\u2028sat", "the \x0bdog"]
     Path("prompts.txt").write_bytes(b"a\n\xff\n")
     with pytest.raises(UserError, match=r"prompts\.txt, line 2: "):
-        _read_prompts(None, Path("prompts.txt"))
+        GenerateRequest("run", input=Path("prompts.txt")).prompts()
 
 
 def test_no_weights_yet(run: Path) -> None:

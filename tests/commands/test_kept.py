@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from foveal.commands import train
-from foveal.config import from_tables
 from foveal.config.files import to_toml
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
+from foveal.tasks.config import from_tables
 from tests.commands.calling import TINY, refuse, succeed
 
 

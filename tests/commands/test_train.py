@@ -10,8 +10,9 @@ import torch
 
 import foveal
 from benchmarks.kill import story
-from foveal.config import load_config, preset_names
+from foveal.config import preset_names
 from foveal.store.sealed import open_json
+from foveal.tasks.config import load_config
 from tests.commands.calling import TINY, call, succeed, tree
 
 PICTURE = b"\x89PNG\r\n\x1a\n"

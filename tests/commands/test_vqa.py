@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from foveal.store.sealed import open_tensors
-from foveal.tasks.session import load, task_of
+from foveal.tasks.session import load
 from foveal.tasks.vqa.answer_formats import IGNORE_INDEX
 from foveal.training.evaluate import evaluate
 from tests.commands.calling import call, predictions, refuse, succeed, trained
@@ -209,9 +209,9 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
     train("shapes", steps=2)
     assert "others: no answer is one of training" in refuse("evaluate", "run", "others")
     run = load("run")
-    part, _ = task_of(run.config).prepare_held_out(run.config, "shapes", run.processor, print)
+    part, _ = run.task.prepare_held_out("shapes", print)
     part.examples.columns["label"][:] = IGNORE_INDEX
-    found = evaluate(run.model, run.task, task_of(run.config).example_batches(run.config, part.examples))
+    found = evaluate(run.model, run.objective, run.task.example_batches(part.examples))
     assert math.isnan(found["loss"])
     assert found["accuracy"] == 0
 
@@ -221,10 +221,10 @@ def test_experts_that_read_the_choices_are_balanced_too() -> None:
     write_questions("shapes", "choices", count=20)
     train("shapes", "--task", "vqa-multiple-choice", "model.question.feedforward=moe", steps=1)
     run = load("run")
-    part, _ = task_of(run.config).prepare_held_out(run.config, "shapes", run.processor, print)
-    batch = task_of(run.config).example_batches(run.config, part.examples).batch(0, 0)
+    part, _ = run.task.prepare_held_out("shapes", print)
+    batch = run.task.example_batches(part.examples).batch(0, 0)
     with torch.no_grad():
-        found = run.task(batch, None)[0].terms["balance"]
+        found = run.objective(batch, None)[0].terms["balance"]
         _, asked = run.model.encode(batch.columns, batch.lengths)
         _, chosen = run.model.choices(batch.columns["choice"], batch.lengths["choice"])
     rows = zip(batch.columns["choices"].tolist(), batch.lengths["choices"].tolist(), strict=True)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import Config, from_tables
+from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.result import ObjectiveOutput
 from foveal.data.core.batching import ExampleBatch
@@ -38,6 +38,7 @@ from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.ops.padding import sequence_mask
+from foveal.tasks.config import from_tables
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from foveal.config import load_config
 from foveal.core.runtime import autocast, has_fast_bfloat16
+from foveal.tasks.config import load_config
 from foveal.tasks.session import resolve_config
 
 CPU = torch.device("cpu")

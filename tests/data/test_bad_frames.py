@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foveal.config import Config, ConfigError, load_config
+from foveal.config import Config, ConfigError
 from foveal.core.errors import UserError
 from foveal.data.files.data_part import open_part
-from foveal.data.infer_task import infer_task
+from foveal.data.open import open_path
 from foveal.data.video.clip_examples import (
     FrameTaggingFormat,
     VideoCaptioningFormat,
     VideoClassificationFormat,
 )
+from foveal.tasks.config import load_config
+from foveal.tasks.infer import infer_task
 from tests.data.images.test_image_examples import PLACES, SIDE, png, write
 from tests.data.video.test_clip_examples import (
     CONFIG,
@@ -159,7 +161,7 @@ def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str)
     why = "0 frames, and a clip needs 2; give all of its frames"
     empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
     assert asides(VideoClassificationFormat(), data) == [(name, why) for name in empty]
-    assert infer_task(data, {}) == "video-classification"
+    assert infer_task(open_path(data), {}).name == "video-classification"
     skipped: list[Any] = []
     assert len([*VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, skipped)]) == 5
     assert [(row.location, row.reason) for row in skipped] == [(f"{data}/{name}", why) for name in empty]

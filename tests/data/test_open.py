@@ -15,9 +15,9 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data.images.image_batches import ImageTrainBatches
 from foveal.data.images.image_examples import ImageClassificationFormat
-from foveal.data.infer_task import infer_task
 from foveal.data.open import OpenedData, open_data, open_path
 from foveal.data.prepare_examples import prepare_examples
+from foveal.tasks.infer import infer_task
 
 SIDE = 4
 CONFIG = DataConfig(
@@ -78,7 +78,7 @@ class Calls:
 def first_batch(data: Path) -> None:
     """Do what `foveal train DATA` does, from the task that is inferred to the first batch."""
     opened = open_data(str(data), print)
-    assert infer_task(opened, {}) == "image-classification"
+    assert infer_task(opened, {}).name == "image-classification"
     prepared = prepare_examples(ImageClassificationFormat(), opened, None, None, CONFIG, print)
     ImageTrainBatches(prepared.train.examples, 8, CONFIG.augment, seed=0).batch(0, 0)
 
@@ -123,7 +123,7 @@ def test_a_table_is_read_once_for_its_header(tmp_path: Path, monkeypatch: pytest
     )
     opened = open_path(str(tmp_path / "rows.csv"))
     assert (opened.kind, opened.columns) == ("table", {"text", "label"})
-    assert infer_task(opened, {}) == "text-classification"
+    assert infer_task(opened, {}).name == "text-classification"
     assert opened.first_row == {"text": "fine", "label": "good"}
     assert len(read) == 1
 

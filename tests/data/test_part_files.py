@@ -7,9 +7,9 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.infer_task import infer_task
 from foveal.data.open import open_path
 from foveal.data.text import text_pairs
+from foveal.tasks.infer import infer_task
 
 
 def write(folder: Path, *names: str) -> Path:
@@ -80,8 +80,8 @@ def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
 
 def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "test.tsv")
-    assert infer_task(str(folder), {}) == "language-model"
-    assert infer_task(str(write(folder, "train.tsv")), {}) == "translation"
+    assert infer_task(open_path(str(folder)), {}).name == "language-model"
+    assert infer_task(open_path(str(write(folder, "train.tsv"))), {}).name == "translation"
 
 
 def test_several_forms_are_refused(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.config import ConfigError, load_config, preset_names
+from foveal.config import ConfigError, preset_names
 from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_examples import ImageClassificationProcessor
 from foveal.layers.initialization import fan_in_and_fan_out, initialize
 from foveal.layers.vision.whitening import WhiteningConv2d
-from foveal.tasks.session import build_model, task_of
+from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model
 
 RULES = {
     "0.01": lambda fan_in, fan_out: 0.01,
@@ -69,7 +71,9 @@ INPUTS = ImageClassificationProcessor(Statistics((0.0,) * 3, (1.0,) * 3), tuple(
 
 def first(rule: str, seed: int = 0, network: str = "mlp-10") -> nn.Module:
     settings = [f"model.encoder.network={network}", f"model.initialization={rule}", f"training.seed={seed}"]
-    return build_model(load_config("image-classification", settings), INPUTS, torch.device("cpu"))
+    return build_model(
+        task_of(load_config("image-classification", settings)).bound(INPUTS), torch.device("cpu")
+    )
 
 
 def test_a_function_of_the_seed():
@@ -91,7 +95,7 @@ def test_the_first_loss_is_near_ln_c(rule):
 @pytest.mark.parametrize("preset", preset_names())
 def test_every_model_has_a_last_layer_and_hidden_ones(preset):
     """Of every task: the setting finds what it must leave, and something to change."""
-    model = task_of(config := load_config(preset)).model_of_default_size(config)
+    model = task_of(config := load_config(preset)).example_model()
     last = getattr(model, "head", model).projection
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     initialize(model, "0.05", last)

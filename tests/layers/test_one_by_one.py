@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from foveal.config import from_tables
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.models.decoder import language_model
 from foveal.models.stack import MIXERS
 from foveal.ops.jit.dispatch import record_paths
+from foveal.tasks.config import from_tables
 
 V, T = 11, 9
 

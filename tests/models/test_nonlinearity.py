@@ -5,10 +5,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.config import ConfigError, load_config
+from foveal.config import ConfigError
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.ops.activation import ACTIVATIONS
+from foveal.tasks.config import load_config
 from tests.models.making import logits, made
 
 RECTIFIED = ("mlp", "vgg-11", "plain-20", "resnet-20", "resnet-50")

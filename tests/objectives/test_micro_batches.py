@@ -11,8 +11,8 @@ from foveal.config import OptimizerConfig
 from foveal.data.core.batching import ExampleBatch
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.objective import NavigationObjective
+from foveal.tasks.registry import task_of
 from foveal.tasks.vqa.answer_formats import IGNORE_INDEX, VQAClassificationProcessor
-from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
 from foveal.tasks.vqa.vqa_examples import VQAProcessor
 from foveal.training.optim import Optimizer
 from foveal.training.step import StepResult, train_step
@@ -71,10 +71,9 @@ def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:
 @pytest.mark.parametrize("name", ["vqa", "vqa-multiple-choice"])
 def test_questions_of_which_one_has_an_answer_that_is_not_known(name: str) -> None:
     """It has no loss, and does not count among those over which the mean is taken."""
-    kind: Any = VQATask() if name == "vqa" else VQAMultipleChoiceTask()
-    inputs = VQAClassificationProcessor(*SEEN, ("x", "y", "z")) if name == "vqa" else VQAProcessor(*SEEN)
-    settings, whole = config(name), batch()
+    processor = VQAClassificationProcessor(*SEEN, ("x", "y", "z")) if name == "vqa" else VQAProcessor(*SEEN)
+    task, whole = task_of(config(name)).bound(processor), batch()
     whole.columns["label"][0] = IGNORE_INDEX
-    tasks = [kind.objective(settings, drawn(kind.model(settings, inputs)), inputs) for _ in range(3)]
-    few = check_same(tasks[:2], [rows_of(whole, [0, 2]), rows_of(whole, [1])], whole)
-    assert few.loss == pytest.approx(trained(tasks[2], [rows_of(whole, [1, 2])]).loss, abs=1e-10)
+    objectives = [task.bound(processor, drawn(task.new_model())).objective() for _ in range(3)]
+    few = check_same(objectives[:2], [rows_of(whole, [0, 2]), rows_of(whole, [1])], whole)
+    assert few.loss == pytest.approx(trained(objectives[2], [rows_of(whole, [1, 2])]).loss, abs=1e-10)

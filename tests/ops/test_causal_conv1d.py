@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.config import load_config
 from foveal.models.decoder import language_model
 from foveal.ops.causal_conv1d import causal_conv1d, updated_history
 from foveal.ops.jit.dispatch import record_paths, reference_only
+from foveal.tasks.config import load_config
 
 B, T, D, E = 2, 7, 3, 4
 

@@ -112,7 +112,7 @@ def append(path: Path, content: bytes) -> None:
 
 
 def newer(path: Path) -> None:
-    path.write_bytes(seal_json(open_json(path.read_bytes(), "") | {"format": 2}))
+    path.write_bytes(seal_json(open_json(path.read_bytes(), "") | {"format": 3}))
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import time
 import pytest
 import torch
 
-from foveal.config import from_tables
+from foveal.tasks.config import from_tables
 from foveal.training.dry_run import dry_run
 from foveal.training.optim import Optimizer
 from tests.training.test_optim import NAMES

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import EncoderConfig, OptimizerConfig, load_config
+from foveal.config import EncoderConfig, OptimizerConfig
 from foveal.encoders.text import TextEncoder
 from foveal.heads.classification import ClassificationHead
 from foveal.layers.blocks.feedforward import MLP
@@ -15,7 +15,8 @@ from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.image_networks import image_encoder
-from foveal.tasks.session import task_of
+from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
 from foveal.training.layer_depth import layer_depths
 from foveal.training.optim import Optimizer
 
@@ -66,7 +67,7 @@ def test_what_sees_images_has_depths_too() -> None:
 
 def of_preset(name: str) -> nn.Module:
     config = load_config(name, [])
-    return task_of(config).model_of_default_size(config)
+    return task_of(config).example_model()
 
 
 def test_readers_are_below_the_stack_that_they_feed() -> None:

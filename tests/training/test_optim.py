@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import OptimizerConfig, load_config
+from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
 from foveal.layers.mixers.mamba import Mamba
+from foveal.tasks.config import load_config
 from foveal.tasks.draw.model import DrawModel
 from foveal.training.muon import orthogonalize
 from foveal.training.optim import Optimizer, is_hidden_matrix, is_matrix
@@ -163,7 +164,9 @@ def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels(
 def test_numbers_of_single_channels_are_no_matrices() -> None:
     """Mamba's decays and filters have two axes, but map no vector to another."""
     named = dict(Mamba(16).named_parameters())
-    canvas = dict(DrawModel(load_config("draw", []).model, 4, 4).named_parameters())["canvas"]
+    canvas = dict(
+        DrawModel(load_config("draw", []).model, 4, 4, steps=1, latent=1, read=2, write=2).named_parameters()
+    )["canvas"]
     assert canvas.dim() == 2
     assert not is_matrix("canvas", canvas), "what is drawn on first is a start, and no map"
     others = {"A_log", "convolution_weight", "convolution_bias", "skip", "delta.bias"}

@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from foveal.config import Config, from_tables
+from foveal.config import Config
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import derived_seed
 from foveal.core.signals import SignalHandler
 from foveal.store.run import Run, create_run, open_run
+from foveal.tasks.config import from_tables
 from foveal.training.trainer import Trainer
 
 V, D, T, ROWS = 7, 6, 5, 3

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from foveal.config.old_names import upgrade_fields
 from foveal.core.errors import UserError
 from foveal.data.core.standardize import FloatArray, Statistics, explain_read_errors
 from foveal.data.files.utf8 import open_file
@@ -60,7 +61,8 @@ class AudioFeatureExtractor:
         """What `to_json` gave. Errors: UserError names a file that is missing or damaged."""
         with explain_read_errors(folder / FEATURES_FILE):
             fields = json.loads((folder / FEATURES_FILE).read_bytes())
-            return cls(LogMelSettings(**fields["settings"]), Statistics.from_fields(**fields["statistics"]))
+            settings = LogMelSettings(**upgrade_fields(LogMelSettings, fields["settings"]))
+            return cls(settings, Statistics.from_fields(fields["statistics"]))
 
 
 def read_audio(path: Path, sample_rate: int, max_seconds: float) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """Standardising: the mean and deviation of each channel of the training part, and their use."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from jaxtyping import Float, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
+from foveal.config.old_names import upgrade_fields
 from foveal.core.errors import UserError
 
 FloatArray = NDArray[np.float32]
@@ -68,11 +69,13 @@ class Statistics:
     def load(cls, folder: Path) -> "Statistics":
         """What `to_json` gave. Errors: UserError names a file that is missing or damaged."""
         with explain_read_errors(folder / STATISTICS_FILE):
-            return cls.from_fields(**json.loads((folder / STATISTICS_FILE).read_bytes()))
+            return cls.from_fields(json.loads((folder / STATISTICS_FILE).read_bytes()))
 
     @classmethod
-    def from_fields(cls, mean: Iterable[float], std: Iterable[float]) -> "Statistics":
-        return cls(tuple(map(float, mean)), tuple(map(float, std)))
+    def from_fields(cls, fields: Mapping[str, Iterable[float]]) -> "Statistics":
+        """Make statistics of their JSON's fields. Raises: ValueError, KeyError or TypeError for others."""
+        known = upgrade_fields(cls, fields)
+        return cls(**{name: tuple(map(float, numbers)) for name, numbers in known.items()})
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from foveal.config import suggest
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.data.datasets.dataset_registry import DATASETS, DatasetEntry
+from foveal.data.datasets.dataset_registry import DatasetEntry, registered_datasets
 from foveal.data.datasets.package_download import package_files
 from foveal.data.files.archives import NamedContents
 from foveal.store.cache import cache_folder, file_lock
@@ -18,19 +18,19 @@ from foveal.store.durable import atomic_folder, write_synced
 
 
 def list_datasets() -> tuple[DatasetEntry, ...]:
-    return DATASETS
+    return registered_datasets()
 
 
 def dataset_entry(name: str) -> DatasetEntry:
     """The entry of that name. Errors: UserError with the nearest name."""
-    for entry in DATASETS:
+    for entry in registered_datasets():
         if entry.name == name:
             return entry
     raise UserError(f"no data set '{name}'{suggest(name, dataset_names())}")
 
 
 def dataset_names() -> list[str]:
-    return [entry.name for entry in DATASETS]
+    return [entry.name for entry in registered_datasets()]
 
 
 def get_dataset(name: str, log: Log) -> Path:

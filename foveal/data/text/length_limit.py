@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from foveal.config.old_names import upgrade_fields
 from foveal.data.text.tokenizer_base import Tokenizer
 
 LENGTH_LIMIT_FILE = "limit.json"
@@ -56,4 +57,4 @@ def max_token_count(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
 
 def load_length_limit(folder: Path) -> LengthLimit:
     """What a run keeps of it in `folder`; in older ones there is the limit alone."""
-    return LengthLimit(**json.loads((folder / LENGTH_LIMIT_FILE).read_bytes()))
+    return LengthLimit(**upgrade_fields(LengthLimit, json.loads((folder / LENGTH_LIMIT_FILE).read_bytes())))

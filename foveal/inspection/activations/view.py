@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from foveal.config import AugmentConfig, Config, from_tables, load_config, preset_names
+from foveal.config import AugmentConfig, Config, preset_names
 from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything
 from foveal.data.core.batching import ExampleBatch
@@ -14,21 +14,16 @@ from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_examples import ImageClassificationProcessor
 from foveal.inspection.activations.compute import CAVEAT, ActivationStats, collect_activations
 from foveal.inspection.activations.plot import plot_activations
-from foveal.inspection.layers.view import network_config
 from foveal.metrics.report import format_table
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.store.durable import atomic_write
-from foveal.tasks.evaluation_data import load_evaluation_data
-from foveal.tasks.session import (
-    DataPaths,
-    build_model,
-    build_objective,
-    data_dependent_init,
-    load,
-    task_of,
-    train_batches,
-)
-from foveal.training.protocols import Batch, Objective
+from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.config import from_tables, load_config
+from foveal.tasks.configure import network_config
+from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model, load
+from foveal.training.protocols import Batch
 from foveal.training.step import starting_carry, total_loss, total_weights
 from foveal.ui.console import check_png_path, log, print_json
 
@@ -85,39 +80,40 @@ def _config(run_or_model: str, settings: tuple[str, ...]) -> Config:
 
 def _activations_of_run(path: str, data: str | None, device: torch.device) -> list[ActivationStats]:
     """In evaluation mode, as the run is used."""
-    loaded = load(path, device)
-    part = load_evaluation_data(loaded, data, "with --data").split_data
-    model = loaded.model.requires_grad_(True)  # gradients go through frozen layers, too
-    # REINFORCE's gradient is 0 where all walks of a row are the likeliest one: so that of imitation is shown.
-    config = from_tables(loaded.config.model_dump(), {"task": {"supervision": "imitation"}})
-    return _activations_on_batch(
-        model, build_objective(config, model, loaded.processor), _shuffled_batch(config, part), config
-    )
+    session = load(path, device)
+    part = session.held_out(data, "with --data").split_data
+    session.model.requires_grad_(True)  # gradients go through frozen layers, too
+    task = session.task.with_smooth_loss()
+    return _activations_on_batch(task, _shuffled_batch(task, part))
 
 
 def _activations_by_initialization(
     config: Config, initializations: list[str], data: str | None, device: torch.device
 ) -> dict[str, list[ActivationStats]]:
     """Each as the first step of a training would see it, on the same batch."""
-    prepared = None if data is None else task_of(config).prepare(config, DataPaths(data), log)
+    task = task_of(config)
+    prepared = None if data is None else task.prepare(DataPaths(data), log)
     if prepared is None:
-        inputs, batch = _random_image_batch(config)
+        processor, batch = _random_image_batch(task)
     else:
-        inputs, batch = prepared.processor, _shuffled_batch(config, prepared.train)
+        processor, batch = prepared.processor, _shuffled_batch(task, prepared.train)
     rows = {}
     for start in initializations:
-        again = from_tables(config.model_dump(), {"model": {"initialization": start}})
-        model = build_model(again, inputs, device).train()
+        task = task_of(from_tables(config.model_dump(), {"model": {"initialization": start}})).bound(
+            processor
+        )
+        task = task.bound(processor, build_model(task, device).train())
         if prepared is not None:
-            data_dependent_init(again, model, prepared, reused=False)
-        rows[start] = _activations_on_batch(model, build_objective(again, model, inputs), batch, again)
+            data_dependent_init(task, prepared, reused=False)
+        rows[start] = _activations_on_batch(task, batch)
     return rows
 
 
-def _random_image_batch(config: Config) -> tuple[ImageClassificationProcessor, Batch]:
+def _random_image_batch(task: Task) -> tuple[ImageClassificationProcessor, Batch]:
     """Standard normal pixels, as those of standardised images are on the whole, and random labels."""
-    if config.task.name != "image-classification":
-        raise UserError(f"a model of task {config.task.name} reads no random images: name data with --data")
+    config = task.config
+    if not task.trains_networks:
+        raise UserError(f"a model of task {task.name} reads no random images: name data with --data")
     image = config.data.image
     names = tuple(str(number) for number in range(RANDOM_CLASSES))
     inputs = ImageClassificationProcessor(
@@ -131,21 +127,22 @@ def _random_image_batch(config: Config) -> tuple[ImageClassificationProcessor, B
     return inputs, ExampleBatch(torch.arange(image.batch_size), columns, {}, image.batch_size)
 
 
-def _shuffled_batch(config: Config, data: Any) -> Batch:
+def _shuffled_batch(task: Task, data: Any) -> Batch:
     """A batch in random order, since data may be sorted by class; images unchanged."""
-    plain = config.data.model_copy(update={"augment": AugmentConfig()})
-    return train_batches(config.model_copy(update={"data": plain}), data).batch(0, 0)
+    plain = task.config.data.model_copy(update={"augment": AugmentConfig()})
+    unaugmented = type(task)(task.config.model_copy(update={"data": plain}), task.processor, task.model)
+    return unaugmented.train_batches(data).batch(0, 0)
 
 
-def _activations_on_batch(
-    model: nn.Module, task: Objective, batch: Batch, config: Config
-) -> list[ActivationStats]:
+def _activations_on_batch(task: Task, batch: Batch) -> list[ActivationStats]:
+    objective = task.objective()
+
     def loss() -> Tensor:
-        seed_everything(config.training.seed, "inspected")
-        result, _ = task(batch, starting_carry(task, batch, None))
-        return total_loss(result, total_weights(task, [batch]))
+        seed_everything(task.config.training.seed, "inspected")
+        result, _ = objective(batch, starting_carry(objective, batch, None))
+        return total_loss(result, total_weights(objective, [batch]))
 
-    return collect_activations(model, loss)
+    return collect_activations(task.model, loss)
 
 
 def _format_table(layers: list[ActivationStats]) -> str:

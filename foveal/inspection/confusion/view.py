@@ -8,10 +8,7 @@ from foveal.inspection.confusion.plot import plot_confusion
 from foveal.metrics.labels import ConfusionMatrix, confusion_matrix
 from foveal.metrics.report import format_table
 from foveal.store.durable import atomic_write
-from foveal.tasks.evaluation_data import load_evaluation_data
-from foveal.tasks.labeling import LabelingTask
-from foveal.tasks.session import LoadedRun, task_of
-from foveal.tasks.vqa.task import VQAMultipleChoiceTask
+from foveal.tasks.session import Session
 from foveal.ui.console import STDOUT, check_png_path, print_facts, print_json
 from foveal.ui.progress_bar import ProgressBar
 
@@ -19,19 +16,19 @@ CONFUSED_PAIRS = 10
 """So many pairs of classes are told."""
 
 
-def show_confusion(loaded: LoadedRun, data: str | None, out: Path | None, json: bool) -> None:
+def show_confusion(loaded: Session, data: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, which labels the run gives to the examples of each class, held-out
     ones or those of `data`.
 
     UserError for a run without classes, and where nothing is held out.
     """
-    path, config, kind = loaded.run.path, loaded.config, task_of(loaded.config)
-    if not isinstance(kind, LabelingTask) or isinstance(kind, VQAMultipleChoiceTask):
-        raise UserError(f"{path}: a run without classes of its own (task {config.task.name})")
+    path, task = loaded.run.path, loaded.task
+    if not task.has_classes:
+        raise UserError(f"{path}: a run without classes of its own (task {task.name})")
     check_png_path(out)
-    part, split, _ = load_evaluation_data(loaded, data, "with --data")
+    part, split, _ = loaded.held_out(data, "with --data")
     with ProgressBar("labels given") as watch:
-        given = kind.predicted_labels(config, loaded.model, loaded.processor, part.examples, watch)
+        given = task.predicted_labels(part.examples, watch)
     right = [[label] if isinstance(label, str) else label for label in part.references]
     found = confusion_matrix([*chain(*right)], [*chain(*given)])
     if out is not None:

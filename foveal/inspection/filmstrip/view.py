@@ -9,30 +9,26 @@ from foveal.data.prepare_examples import read_labeled_rows
 from foveal.data.video.clip_examples import ClipExamples
 from foveal.inspection.filmstrip.plot import Filmstrip, plot_filmstrips
 from foveal.store.durable import atomic_write
-from foveal.tasks.evaluation_data import load_evaluation_examples
-from foveal.tasks.labeling import LabelingTask
-from foveal.tasks.session import LoadedRun, task_of
-from foveal.tasks.video import ClipTask
+from foveal.tasks.session import Session
 from foveal.ui.console import check_png_path, log, print_items
 from foveal.ui.progress_bar import ProgressBar
 
 
-def show_filmstrip(loaded: LoadedRun, query: str | None, out: Path | None, json: bool) -> None:
+def show_filmstrip(loaded: Session, query: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, what the run says of the clips at `query`, or of held-out ones.
 
     UserError for a run of another task.
     """
-    kind = task_of(loaded.config)
-    if not isinstance(kind, ClipTask):
-        raise UserError(f"{loaded.run.path}: a run of no clips (task {loaded.config.task.name})")
+    task = loaded.task
+    if task.reads != "clip":
+        raise UserError(f"{loaded.run.path}: a run of no clips (task {task.name})")
     check_png_path(out)
-    shots, sources, rights = _load_queries(loaded, kind, query)
-    given = loaded.config, loaded.model, loaded.processor, shots
+    shots, sources, rights = _load_queries(loaded, query)
     with ProgressBar("clips seen") as watch:
-        if isinstance(kind, LabelingTask):
-            outputs = kind.predicted_labels(*given, watch)
+        if task.has_classes:
+            outputs = task.predicted_labels(shots, watch)
         else:
-            outputs = [[text] for text in kind.predicted_texts(*given, watch)]
+            outputs = [[text] for text in task.predicted_texts(shots, watch)]
     if out is not None:
         numbers: Any = shots.columns["source"]
         strips = (shots.frames[numbers[row]] for row in range(len(shots)))
@@ -45,11 +41,11 @@ def show_filmstrip(loaded: LoadedRun, query: str | None, out: Path | None, json:
 
 
 def _load_queries(
-    loaded: LoadedRun, kind: ClipTask, query: str | None
+    loaded: Session, query: str | None
 ) -> tuple[ClipExamples, list[str], list[list[str] | None]]:
     """The clips, their names, and what is right of them, None where that is unknown."""
     if query is not None:
-        form: Any = kind.form
+        form: Any = loaded.task.form
         rows, asked, _ = prepare_examples.read_unlabeled(
             form, query, loaded.processor, loaded.config.data, log
         )
@@ -59,7 +55,7 @@ def _load_queries(
         }
         names = [row.fields["source"] for row in rows]
         return asked, names, [known.get(name) for name in names]
-    some, names, rights = load_evaluation_examples(loaded)
+    some, names, rights = loaded.few_held_out()
     assert isinstance(some, ClipExamples)
     return some, names, [*map(_as_list, rights)]
 

@@ -9,14 +9,14 @@ from foveal.inspection.filters.compute import CAVEAT, IDLE_NORM, Filters, first_
 from foveal.inspection.filters.plot import plot_filters, select_filters, weight_scale
 from foveal.objectives.classification import ClassificationObjective
 from foveal.store.durable import atomic_write
-from foveal.tasks.session import LoadedRun
+from foveal.tasks.session import Session
 from foveal.ui.console import STDOUT, check_png_path, print_facts, print_json
 
 IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
 """Encoders that are given pixels."""
 
 
-def show_filters(loaded: LoadedRun, out: Path | None, json: bool) -> None:
+def show_filters(loaded: Session, out: Path | None, json: bool) -> None:
     """Print how many there are and how large, and draw them into the PNG `out`.
 
     UserError for a run that sees no pictures, or through features that are not learned.
@@ -31,7 +31,7 @@ def show_filters(loaded: LoadedRun, out: Path | None, json: bool) -> None:
         raise UserError(
             f"{path}: no layer of it meets pixels: model.encoder.network={network} is not learned"
         )
-    labels = loaded.task.labels if _are_class_templates(loaded, found) else None
+    labels = loaded.objective.labels if _are_class_templates(loaded, found) else None
     if out is not None:
         grey = f"grey is 0, white {weight_scale(found):.2g}, black {-weight_scale(found):.2g}"
         atomic_write(out, plot_filters(found, labels, f"{found.layer}: {grey}"))
@@ -45,10 +45,9 @@ def show_filters(loaded: LoadedRun, out: Path | None, json: bool) -> None:
     _print_result(found, labels is not None, out)
 
 
-def _are_class_templates(loaded: LoadedRun, filters: Filters) -> bool:
+def _are_class_templates(loaded: Session, filters: Filters) -> bool:
     """Whether each is all that there is of a class."""
-    task = loaded.task
-    return isinstance(task, ClassificationObjective) and filters.layer == "head.projection"
+    return isinstance(loaded.objective, ClassificationObjective) and filters.layer == "head.projection"
 
 
 def _print_result(filters: Filters, classes: bool, out: Path | None) -> None:

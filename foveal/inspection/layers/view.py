@@ -1,48 +1,35 @@
 """`foveal models summarize` of a network for images: what each layer makes of one of them."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from foveal.config import Config, load_config, preset_names, suggest
+from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.encoders.image import ImageEncoder
 from foveal.inspection.layers.compute import LayerSummary, summarize_layers
 from foveal.metrics.report import format_table
 from foveal.models.encoder import EncoderWithHead
-from foveal.models.image_networks import NETWORKS, image_head, published_input
-from foveal.tasks.configure import network_overrides
-from foveal.tasks.image_classification import ImageClassificationTask
+from foveal.models.image_networks import image_head, published_input
+from foveal.tasks.registry import task_of
 from foveal.ui.console import print_json
 
 ImageShape = tuple[int, int, int]
 
 
-def network_config(name: str, settings: Sequence[str] = ()) -> Config:
-    """The preset `image-classification` with a network by its own name, for images as it was published for,
-    and `settings` over it."""
-    if name not in NETWORKS:
-        known = suggest(name, sorted({*preset_names(), *NETWORKS}))
-        raise UserError(f"unknown preset or network '{name}'{known}")
-    return load_config("image-classification", [*network_overrides(name), *settings])
-
-
 def describe_layers(config: Config, input_shape: str | None, classes: int | None, json: bool) -> None:
     """Print a table of the layers for one image of the shape that is `input_shape`, such as 3x32x32."""
-    image, encoder = config.data.image, config.model.encoder
+    image, encoder, task = config.data.image, config.model.encoder, cast(Any, task_of(config))
     shape = (image.channels, image.size, image.size) if input_shape is None else _parse_shape(input_shape)
     seen = image.model_copy(update={"channels": shape[0], "size": shape[1]})
     config = config.model_copy(update={"data": config.data.model_copy(update={"image": seen})})
     published = (
         encoder.kind == "image" and (image.channels, image.size) == published_input(encoder.network)[:2]
     )
-    classes = classes or (
-        published_input(encoder.network)[2] if published else ImageClassificationTask.default_classes
-    )
+    classes = classes or (published_input(encoder.network)[2] if published else task.default_classes)
     with torch.device("meta"):
         model = _meta_model(config, shape, classes)
     layers = summarize_layers(model, shape, _forward_logits)
@@ -56,10 +43,11 @@ def describe_layers(config: Config, input_shape: str | None, classes: int | None
 
 def _meta_model(config: Config, shape: ImageShape, classes: int) -> EncoderWithHead:
     """The model that is trained on such images; one of a network by name also for others than squares."""
-    kind, (_, rows, columns) = ImageClassificationTask(), shape
-    encoder, reader = kind.encoder(config), config.model.encoder
+    task, (_, rows, columns) = cast(Any, task_of(config)), shape
+    encoder, reader = task.encoder(), config.model.encoder
     if rows == columns:
-        return kind.model_for_classes(config, encoder, classes)
+        model: EncoderWithHead = task.model_for_classes(encoder, classes)
+        return model
     if not isinstance(encoder, ImageEncoder):
         raise UserError(f"--input {_format_shape(shape)}: patches are of square images: 3x{rows}x{rows}")
     head = image_head(reader.network, encoder, (rows, columns), classes, config.model.dropout)

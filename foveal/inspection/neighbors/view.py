@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
@@ -21,8 +20,8 @@ from foveal.inspection.neighbors.compute import (
 )
 from foveal.inspection.neighbors.plot import NeighborImage, QueryNeighbors, plot_neighbors
 from foveal.store.durable import atomic_write
-from foveal.tasks.image_classification import ImageClassificationTask
-from foveal.tasks.session import DataPaths, LoadedRun, eval_batches, prepare_run_data, task_of
+from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.session import Session, prepare_run_data
 from foveal.ui.console import STDOUT, check_png_path, log, print_facts, print_json, truncate
 from foveal.ui.progress_bar import ProgressBar
 
@@ -30,14 +29,16 @@ QUERIES_SHOWN, MAX_LABEL_LENGTH = 5, 16
 """So many held-out images are drawn, where no picture is asked for; longer labels are cut."""
 
 
-def with_center_crop(config: Config, **fractions: float) -> Config:
-    """With one view of each image; and other `fractions` of the data, `valid` and `test`."""
+def with_center_crop(task: Any, **fractions: float) -> Any:
+    """The task with one view of each image; and other `fractions` of the data."""
+    config = task.config
     image = config.data.image.model_copy(update={"tta": "none", "tta_scales": "1"})
-    return config.model_copy(update={"data": config.data.model_copy(update={"image": image, **fractions})})
+    data = config.data.model_copy(update={"image": image, **fractions})
+    return type(task)(config.model_copy(update={"data": data}), task.processor, task.model)
 
 
 def show_neighbors(
-    loaded: LoadedRun,
+    loaded: Session,
     query: str | None,
     data: str | None,
     k: int,
@@ -51,22 +52,20 @@ def show_neighbors(
 
     UserError for a run that sees no images, and where there are none to look for.
     """
-    kind = task_of(loaded.config)
-    if not isinstance(kind, ImageClassificationTask) or loaded.config.model.encoder.kind == "none":
+    if not loaded.task.trains_networks:
         raise UserError(
             f"{loaded.run.path}: neighbours are found by an encoder of images, and this run has none"
         )
     if k < 1:
         raise UserError(f"--nearest {k}: expected 1 or more")
     check_png_path(out)
-    config = (
-        with_center_crop(loaded.config)
-        if query is None
-        else with_center_crop(loaded.config, valid=0.0, test=0.0)
-    )
-    prepared = _prepare_data(loaded, config, data)
-    asked_for, sources, labels = load_query_images(kind, config, prepared.processor, prepared, query)
-    asked, known = kind.example_batches(config, asked_for), eval_batches(config, prepared.train)
+    task = with_center_crop(loaded.task)
+    if query is not None:
+        task = with_center_crop(loaded.task, valid_fraction=0.0, test_fraction=0.0)
+    prepared = _prepare_data(loaded, task, data)
+    task = task.bound(prepared.processor, loaded.model)
+    asked_for, sources, labels = load_query_images(task, prepared, query)
+    asked, known = task.example_batches(asked_for), task.eval_batches(prepared.train)
     with ProgressBar("images seen") as watch:
         found = find_neighbors(loaded.model, asked, known, k, measure, watch)
     chosen = [*range(len(asked_for))]
@@ -96,24 +95,24 @@ def show_neighbors(
 
 
 def _prepare_data(
-    loaded: LoadedRun, config: Config, data: str | None
+    loaded: Session, task: Task, data: str | None
 ) -> PreparedData[Any, SplitData[ImageExamples]]:
     if data is None:
         return prepare_run_data(loaded.run, log)
     taken = ReusedProcessors(loaded.processor.source, loaded.processor.labels)
-    return task_of(config).prepare(config, DataPaths(data), log, None, taken)
+    return task.bound(None).prepare(DataPaths(data), log, taken)
 
 
 def load_query_images(
-    kind: ImageClassificationTask,
-    config: Config,
-    processor: Any,
+    task: Any,
     prepared: PreparedData[Any, SplitData[ImageExamples]] | None,
     query: str | None,
 ) -> tuple[ImageExamples, Sequence[str], Sequence[str]]:
     """The pictures at `query`, or those held out, their names, and their labels, empty where unknown."""
     if query is not None:
-        rows, pictures, _ = prepare_examples.read_unlabeled(kind.form, query, processor, config.data, log)
+        rows, pictures, _ = prepare_examples.read_unlabeled(
+            task.form, query, task.processor, task.config.data, log
+        )
         return pictures, [row.fields["source"] for row in rows], [""] * len(rows)
     held_out = None if prepared is None else prepared.held_out
     if held_out is None:

@@ -26,9 +26,7 @@ from foveal.inspection.units.compute import (
 from foveal.inspection.units.plot import UnitPatch, plot_units
 from foveal.metrics.report import format_table
 from foveal.store.durable import atomic_write
-from foveal.tasks.evaluation_data import load_evaluation_data
-from foveal.tasks.image_classification import ImageClassificationTask
-from foveal.tasks.session import LoadedRun, task_of
+from foveal.tasks.session import Session
 from foveal.training.protocols import Batches
 from foveal.ui.console import STDOUT, check_png_path, print_facts, print_json
 from foveal.ui.progress_bar import ProgressBar
@@ -37,33 +35,28 @@ UNITS_SHOWN, IMAGES_PER_UNIT = 8, 5
 """So many units of a layer are shown, and of each so many images."""
 
 
-def show_units(loaded: LoadedRun, layer: str | None, data: str | None, out: Path | None, json: bool) -> None:
+def show_units(loaded: Session, layer: str | None, data: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, which held-out images, or images of `data`, move some units of a
     `layer` most; of the block in the middle if none is named.
 
     UserError for a run of no convolutions, and for what is no layer of maps.
     """
-    path, kind, model = loaded.run.path, task_of(loaded.config), loaded.model
+    path, task, model = loaded.run.path, with_center_crop(loaded.task), loaded.model
     image, encoder = loaded.config.data.image, getattr(model, "encoder", None)
     learned = first_layer_filters(model, image.channels, image.size) is not None
-    if not (
-        isinstance(kind, ImageClassificationTask)
-        and isinstance(encoder, ImageEncoder)
-        and encoder.blocks
-        and learned
-    ):
+    if not (task.trains_networks and isinstance(encoder, ImageEncoder) and encoder.blocks and learned):
         raise UserError(f"{path}: units are shown of networks with convolutions that were trained for images")
     check_png_path(out)
     name = layer or f"encoder.blocks.{len(encoder.blocks) // 2}"
-    part, split, _ = load_evaluation_data(loaded, data, "with --data")
-    order = kind.example_batches(with_center_crop(loaded.config), part.examples)
+    part, split, _ = loaded.held_out(data, "with --data")
+    order = task.example_batches(part.examples)
     count = _count_units(loaded, name, order.batch(0, 0).columns["source"][:1])
     units = evenly_spaced(count, UNITS_SHOWN)
     with ProgressBar("images seen") as watch:
         found = top_responses(model, name, units, order, IMAGES_PER_UNIT, watch)
     responses = [one for some in found for one in some]
     chosen = part.examples.subset([one.row for one in responses])
-    images = _model_inputs(kind.example_batches(with_center_crop(loaded.config), chosen)).to(_device(loaded))
+    images = _model_inputs(task.example_batches(chosen)).to(_device(loaded))
     asked = [unit for unit, some in zip(units, found, strict=True) for _ in some]
     drawn = guided_signals(model, name, images, asked, [one.position for one in responses])
     if out is not None:
@@ -90,7 +83,7 @@ def show_units(loaded: LoadedRun, layer: str | None, data: str | None, out: Path
     _print_result(name, count, units, found, part.references, mean_correlation(drawn), out)
 
 
-def _count_units(loaded: LoadedRun, layer: str, image: Tensor) -> int:
+def _count_units(loaded: Session, layer: str, image: Tensor) -> int:
     """How many a layer has, by a look at one image."""
     names = [f"encoder.blocks.{number}" for number in range(len(loaded.model.encoder.blocks))]
     if layer not in dict(loaded.model.named_modules()):
@@ -104,7 +97,7 @@ def _count_units(loaded: LoadedRun, layer: str, image: Tensor) -> int:
         raise UserError(f"--layer {error}; choose one of {', '.join(names)}") from None
 
 
-def _device(loaded: LoadedRun) -> torch.device:
+def _device(loaded: Session) -> torch.device:
     device: torch.device = next(loaded.model.parameters()).device
     return device
 

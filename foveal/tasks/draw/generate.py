@@ -1,7 +1,7 @@
-"""`foveal generate` with a run that draws: images out of nothing, on a sheet or in a folder."""
+"""Drawings out of nothing, on a sheet or in a folder; and how the first of them came to be."""
 
 import time
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -9,65 +9,67 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from foveal.core.errors import UserError
+from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import derived_seed
-from foveal.store.durable import atomic_folder, atomic_write, write_synced
+from foveal.generation.events import Artifact, GenerationEvent, Summary
+from foveal.generation.request import GenerateRequest
 from foveal.tasks.draw import plot
 from foveal.tasks.draw.model import DrawModel
-from foveal.tasks.session import LoadedRun
-from foveal.ui.console import STDERR, check_png_path, print_json
-from foveal.ui.progress_bar import ProgressBar
+from foveal.ui.console import check_png_path
 
 STEP_ROWS, BATCH_SIZE = 8, 250
 """Drawings whose steps are shown, and drawings made at once."""
 
 
-def write_images(
-    loaded: LoadedRun,
-    samples: int,
-    seed: int,
-    out: Path | None,
-    steps: Path | None,
-    json: bool,
-) -> None:
-    """Write `samples` drawings to `out`, a .png of all of them or a folder to be made with one each; and to
-    the .png `steps` the canvas after each step of the first of them.
+def check_drawing_paths(request: GenerateRequest) -> None:
+    """Check where drawings go.
 
-    A drawing is a function of (seed, its number), whatever others are drawn. Errors: UserError for no place,
-    or one that is taken.
+    Raises: UserError: no place is given, or one that is taken or can't be a picture.
     """
+    out, steps = request.out, request.attention.attention
     if out is None and steps is None:
-        raise UserError(f"{loaded.run.path} draws: say where to, --out sheet.png or --out FOLDER")
-    one_each = out is not None and out.suffix.lower() != ".png"
-    if out is not None and one_each and out.exists():
+        raise UserError(f"{request.run} draws: say where to, --out sheet.png or --out FOLDER")
+    if out is not None and out.suffix.lower() != ".png" and out.exists():
         raise UserError(f"{out}: there already; name a folder to be made, or a .png")
     check_png_path(steps)
-    began, model = time.perf_counter(), loaded.model
-    last, places = [], {}
-    with ProgressBar("drawn") as watch:
-        for start in range(0, samples, BATCH_SIZE):
-            watch(start, samples)
-            canvases, _ = sample_canvases(model, range(start, min(start + BATCH_SIZE, samples)), seed)
-            last.append(to_pixels(canvases[:, -1]))
-    drawings = np.concatenate(last)
+
+
+def generate_drawings(
+    model: DrawModel, request: GenerateRequest, progress: ProgressCallback
+) -> Iterator[GenerationEvent]:
+    """Yield `--out`, a .png of all drawings or a file for each, and `--attention`, the canvas after each step.
+
+    A drawing is a function of (seed, its number), whatever others are drawn.
+    """
+    samples, seed, out = request.sampling.samples, request.sampling.seed, request.out
+    began, json = time.perf_counter(), {}
+    drawings = _draw(model, samples, seed, progress)
     seconds = time.perf_counter() - began
-    if out is not None and one_each:
-        digits = len(str(samples - 1))
-        with atomic_folder(out) as folder:
-            for number, drawing in enumerate(drawings):
-                write_synced(folder / f"{number:0{digits}}.png", plot.encode_png(drawing))
-    elif out is not None:
-        atomic_write(out, plot.image_grid(drawings))
     if out is not None:
-        places["drawings"] = str(out)
-    if steps is not None:
+        json["drawings"] = str(out)
+        if out.suffix.lower() == ".png":
+            yield Artifact("out", "", plot.image_grid(drawings))
+        else:
+            digits = len(str(samples - 1))
+            for number, drawing in enumerate(drawings):
+                yield Artifact("out", f"{number:0{digits}}.png", plot.encode_png(drawing))
+    if request.attention.attention is not None:
+        json["steps"] = str(request.attention.attention)
         canvases, windows = sample_canvases(model, range(min(STEP_ROWS, samples)), seed)
-        atomic_write(steps, plot.step_grid(to_pixels(canvases), windows.cpu().numpy()))
-        places["steps"] = str(steps)
-    if json:
-        print_json({"run": str(loaded.run.path), "samples": samples, **places, "seconds": seconds})
-    else:
-        print("\n".join(places.values()))
-        STDERR.print(f"{samples:,} drawings at {samples / seconds:,.0f} a second", style="dim")
+        yield Artifact("attention", "", plot.step_grid(to_pixels(canvases), windows.cpu().numpy()))
+    yield Summary(samples, "drawings", seconds, {"samples": samples, **json, "seconds": seconds})
+
+
+def _draw(
+    model: DrawModel, samples: int, seed: int, progress: ProgressCallback
+) -> UInt8[np.ndarray, "N H W"]:
+    """Return finished drawings."""
+    parts = []
+    for start in range(0, samples, BATCH_SIZE):
+        progress(start, samples)
+        canvases, _ = sample_canvases(model, range(start, min(start + BATCH_SIZE, samples)), seed)
+        parts.append(to_pixels(canvases[:, -1]))
+    return np.concatenate(parts)
 
 
 def sample_canvases(

@@ -39,21 +39,17 @@ class DrawModel(nn.Module):
     what `fit` makes it.
     """
 
-    def __init__(self, config: ModelConfig, height: int, width: int):
+    def __init__(
+        self, config: ModelConfig, height: int, width: int, *, steps: int, latent: int, read: int, write: int
+    ):
         super().__init__()
-        draw = config.draw
-        self.steps, self.read_size, self.write_size, self.latent = (
-            draw.steps,
-            draw.read,
-            draw.write,
-            draw.latent,
-        )
-        self.encoder = make_stack(MixerFactory(config), 2 * draw.read**2 + config.width, draw.steps)
-        self.decoder = make_stack(MixerFactory(config), draw.latent, draw.steps)
-        self.posterior = nn.Linear(config.width, 2 * draw.latent)
+        self.steps, self.latent, self.read_size, self.write_size = steps, latent, read, write
+        self.encoder = make_stack(MixerFactory(config), 2 * read**2 + config.width, steps)
+        self.decoder = make_stack(MixerFactory(config), latent, steps)
+        self.posterior = nn.Linear(config.width, 2 * latent)
         self.read_window = nn.Linear(config.width, 5)
         self.write_window = nn.Linear(config.width, 5)
-        self.projection = nn.Linear(config.width, draw.write**2)
+        self.projection = nn.Linear(config.width, write**2)
         self.canvas = nn.Parameter(torch.zeros(height, width))
         self.width = config.width
 

@@ -1,57 +1,100 @@
-"""Images that a model learns to draw."""
+"""Images that a model learns to draw (DRAW, Gregor et al. 2015)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from torch import nn
 
-from foveal.config import Config
+from foveal.config.values import Size
 from foveal.core.errors import UserError
+from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
-from foveal.tasks.base import PredictedIds, TaskSummary
+from foveal.generation.events import GenerationEvent
+from foveal.generation.request import GenerateRequest
+from foveal.tasks.base import TaskSettings, TaskSummary
+from foveal.tasks.draw.generate import check_drawing_paths, generate_drawings
 from foveal.tasks.draw.model import DrawModel
 from foveal.tasks.draw.objective import DrawObjective
 from foveal.tasks.draw.unlabeled_images import UnlabeledImageFormat, UnlabeledImageProcessor
-from foveal.tasks.image_source import ImageTask
+from foveal.tasks.shapes.images import ImageTask, sees_several_views
+
+
+class DrawSettings(TaskSettings):
+    steps: Size = 16
+    """Steps in which an image is drawn."""
+    latent_size: Size = 64
+    """Numbers of a step's latent vector."""
+    read_size: Size = 5
+    """Filters of the grid that reads, to a side."""
+    write_size: Size = 5
+    """Filters of the grid that writes, to a side."""
 
 
 class ImageGenerationTask(ImageTask):
-    def __init__(self) -> None:
-        super().__init__(UnlabeledImageFormat())
+    name = "image-generation"
+    purpose = "Draw images like those of the data."
+    preset = "draw"
+    Settings = DrawSettings
+    settings: DrawSettings
+    refused_settings = {"label_smoothing": "there is no label"}
+    encoders = ("none",)
+    gives = "nothing"
+    form = UnlabeledImageFormat()
+    balances_experts = False
+    loss_unit = "image"
+    next_command = ("generate", "--samples", "100", "--out", "drawings.png")
+    generate_options = ("samples", "seed", "out", "attention")
 
-    def model(self, config: Config, processor: UnlabeledImageProcessor) -> nn.Module:
-        return DrawModel(config.model, processor.size, processor.size)
+    def check(self) -> None:
+        super().check()
+        data = self.config.data
+        if data.augment.mixup or sees_several_views(self.config) or data.image.channels != 1:
+            raise ValueError(
+                "a drawing is grey and of one view: set data.image.channels=1, and leave out "
+                "data.augment.mixup, data.image.tta and data.image.tta_scales"
+            )
 
-    def model_of_default_size(self, config: Config) -> nn.Module:
-        return DrawModel(config.model, config.data.image.size, config.data.image.size)
+    def new_model(self) -> nn.Module:
+        return self._model_for_size(self.processor.size)
 
-    def objective(
-        self, config: Config, model: Any, processor: UnlabeledImageProcessor, preview_examples: Any = None
-    ) -> DrawObjective:
-        return DrawObjective(model)
+    def example_model(self) -> nn.Module:
+        return self._model_for_size(self.config.data.image.size)
+
+    def _model_for_size(self, size: int) -> DrawModel:
+        sizes = self.settings
+        return DrawModel(
+            self.config.model,
+            size,
+            size,
+            steps=sizes.steps,
+            latent=sizes.latent_size,
+            read=sizes.read_size,
+            write=sizes.write_size,
+        )
+
+    def objective(self, preview_examples: Any = None) -> DrawObjective:
+        return DrawObjective(self.model)
 
     def summarize(
-        self, config: Config, data: PreparedData[UnlabeledImageProcessor, SplitData[ImageExamples]]
+        self, prepared: PreparedData[UnlabeledImageProcessor, SplitData[ImageExamples]]
     ) -> TaskSummary:
-        draw, size = config.model.draw, config.data.image.size
-        told = f"image-generation: {size} x {size} grey pixels in {draw.steps} steps"
-        return TaskSummary("images", told, None, "images")
+        size = self.config.data.image.size
+        task = f"{self.name}: {size} x {size} grey pixels in {self.settings.steps} steps"
+        return TaskSummary("images", task, None, "images")
 
-    def predicted_texts(
-        self, config: Config, model: Any, processor: Any, examples: Examples, progress: ProgressCallback
-    ) -> list[str]:
+    def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:
         raise UserError("a model that draws has no answers: use foveal generate, or evaluate")
 
-    def score(
-        self,
-        config: Config,
-        model: Any,
-        processor: Any,
-        data: Any,
-        predicted_ids: PredictedIds,
-        progress: ProgressCallback,
-    ) -> None:
-        """The bound alone."""
+    def check_generate(self, request: GenerateRequest) -> None:
+        if request.unknown_options(self.generate_options):
+            raise UserError(f"{request.run} draws: leave out all but --samples, --seed, --out, --attention")
+        check_drawing_paths(request)
+
+    def generate(
+        self, request: GenerateRequest, log: Log, progress: ProgressCallback
+    ) -> Iterator[GenerationEvent]:
+        return generate_drawings(self.model, request, progress)

@@ -47,17 +47,21 @@ class RecurrentAttentionModel(nn.Module):
     policy's means.
     """
 
-    def __init__(self, config: ModelConfig, channels: int, classes: int):
+    def __init__(
+        self,
+        config: ModelConfig,
+        channels: int,
+        classes: int,
+        *,
+        count: int,
+        side: int,
+        scales: int,
+        std: float,
+    ):
         super().__init__()
-        look = config.glimpse
-        self.count, self.side, self.scales, self.std = (
-            look.count,
-            look.side,
-            look.scales,
-            look.std,
-        )
-        self.glimpse = GlimpseNetwork(look.scales * channels * look.side**2, config.width)
-        self.core = make_stack(MixerFactory(config), config.width, look.count)
+        self.count, self.side, self.scales, self.std = count, side, scales, std
+        self.glimpse = GlimpseNetwork(scales * channels * side**2, config.width)
+        self.core = make_stack(MixerFactory(config), config.width, count)
         self.policy = nn.Linear(config.width, 2)
         self.baseline = nn.Linear(config.width, 1)
         self.projection = nn.Linear(config.width, classes)

@@ -1,41 +1,71 @@
-"""One label for each image, from a few glimpses of it."""
+"""One label for each image, from a few glimpses of it (Mnih et al. 2014)."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from foveal.config import Config
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
-from foveal.data.images.image_examples import ImageClassificationProcessor, ImageExamples
-from foveal.tasks.base import TaskSummary
+from pydantic import Field
+
+from foveal.config.values import NonNegativeFloat, PositiveFloat, Size
+from foveal.tasks.base import TaskSettings
 from foveal.tasks.glimpses.model import RecurrentAttentionModel
 from foveal.tasks.glimpses.objective import GlimpsesObjective
-from foveal.tasks.image_classification import ImageClassificationTask
-from foveal.tasks.labeling import summarize_labels
+from foveal.tasks.shapes.image_labels import ImageLabelTask
+from foveal.tasks.shapes.images import check_single_view
 
 
-class GlimpsesTask(ImageClassificationTask):
-    """The images, labels and scores of task `image-classification`; but no encoder, and no head."""
+class GlimpsesSettings(TaskSettings):
+    glimpses: Size = 6
+    """Glimpses of an image, the first of its center."""
+    glimpse_size: Size = 8
+    """Pixels of a glimpse, to a side."""
+    glimpse_scales: Annotated[int, Field(ge=1, le=8)] = 1
+    """Squares of a glimpse about one place: each is twice as wide as the one before, of as many pixels."""
+    std: PositiveFloat = 0.2
+    """Standard deviation of the place that training samples about the model's; the image is 2 wide."""
+    reinforce_coefficient: NonNegativeFloat = 0.01
+    """Coefficient of REINFORCE in the objective."""
 
-    def model(self, config: Config, processor: ImageClassificationProcessor) -> Any:
-        return RecurrentAttentionModel(config.model, processor.channels, len(processor.labels))
 
-    def model_of_default_size(self, config: Config) -> Any:
-        return RecurrentAttentionModel(config.model, config.data.image.channels, self.default_classes)
+class GlimpsesTask(ImageLabelTask):
+    """The images, labels and scores of image classification; but no encoder, and no head."""
 
-    def objective(
-        self,
-        config: Config,
-        model: Any,
-        processor: ImageClassificationProcessor,
-        preview_examples: Any = None,
-    ) -> Any:
-        return GlimpsesObjective(model, processor.labels, config.model.glimpse.reinforce)
+    name = "glimpses"
+    purpose = "Label each image by a few glimpses of it."
+    preset = "glimpses"
+    Settings = GlimpsesSettings  # type: ignore[assignment]
+    settings: GlimpsesSettings  # type: ignore[assignment]
+    refused_settings = {"label_smoothing": "what counts is whether the answer is right"}
+    encoders = ("none",)
+    balances_experts = False
+    suggested_view = "glimpses"
 
-    def summarize(
-        self, config: Config, data: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
-    ) -> TaskSummary:
-        look, size, labels = config.model.glimpse, config.data.image.size, data.processor.labels
-        seen = f"{look.count} glimpses of {look.side} x {look.side} pixels of {size} x {size}"
-        return TaskSummary(
-            "labelled images", f"glimpses: {summarize_labels(labels)} from {seen}", len(labels), "images"
+    def check(self) -> None:
+        super().check()
+        check_single_view(self.config, "glimpse")
+
+    def encoder(self) -> Any:
+        raise NotImplementedError
+
+    def new_model(self) -> RecurrentAttentionModel:
+        return self._model(self.processor.channels, len(self.processor.labels))
+
+    def example_model(self) -> RecurrentAttentionModel:
+        return self._model(self.config.data.image.channels, self.default_classes)
+
+    def _model(self, channels: int, classes: int) -> RecurrentAttentionModel:
+        settings = self.settings
+        return RecurrentAttentionModel(
+            self.config.model,
+            channels,
+            classes,
+            count=settings.glimpses,
+            side=settings.glimpse_size,
+            scales=settings.glimpse_scales,
+            std=settings.std,
         )
+
+    def objective(self, preview_examples: Any = None) -> Any:
+        return GlimpsesObjective(self.model, self.processor.labels, self.settings.reinforce_coefficient)
+
+    def source_in_words(self) -> str:
+        side = self.settings.glimpse_size
+        return f"{self.settings.glimpses} glimpses of {side} x {side} pixels of {super().source_in_words().removesuffix(' pixels')}"

@@ -11,33 +11,31 @@ from foveal.data.core.split_data import evenly_spaced
 from foveal.data.images.image_batches import center_crops, collate_images, standardize_images
 from foveal.inspection.neighbors.view import MAX_LABEL_LENGTH, load_query_images
 from foveal.store.durable import atomic_write
-from foveal.tasks.evaluation_data import EXAMPLES_SHOWN
 from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
 from foveal.tasks.glimpses.plot import GlimpsedImage, plot_glimpses
 from foveal.tasks.glimpses.task import GlimpsesTask
-from foveal.tasks.session import LoadedRun, prepare_run_data, task_of
+from foveal.tasks.session import EXAMPLES_SHOWN, Session, prepare_run_data
 from foveal.ui.console import STDOUT, check_png_path, log, print_facts, print_json, truncate
 
 
-def show_glimpses(loaded: LoadedRun, query: str | None, out: Path | None, json: bool) -> None:
+def show_glimpses(loaded: Session, query: str | None, out: Path | None, json: bool) -> None:
     """Print, and draw into the PNG `out`, the paths over the pictures at `query`, or over held-out ones.
 
     UserError for a run of another task.
     """
-    kind = task_of(loaded.config)
-    if not isinstance(kind, GlimpsesTask):
+    if not isinstance(loaded.task, GlimpsesTask):
         raise UserError(
             f"{loaded.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpses"
         )
     check_png_path(out)
     held_out = None if query is not None else prepare_run_data(loaded.run, log)
-    pictures, sources, labels = load_query_images(kind, loaded.config, loaded.processor, held_out, query)
+    pictures, sources, labels = load_query_images(loaded.task, held_out, query)
     rows = np.array(
         evenly_spaced(len(pictures), EXAMPLES_SHOWN if query is None else len(pictures)), np.int64
     )
     batch = collate_images(pictures, rows, standardize_images(center_crops(pictures, rows), pictures))
     with torch.inference_mode():
-        path = loaded.task.rollout(batch)
+        path = loaded.objective.rollout(batch)
     places, chances = path.locations.cpu().numpy(), path.logits.float().softmax(2).cpu().numpy()
     names = np.array(loaded.processor.labels)[chances.argmax(2)]
     found = [
@@ -59,11 +57,12 @@ def show_glimpses(loaded: LoadedRun, query: str | None, out: Path | None, json: 
 
 
 def _glimpsed_images(
-    loaded: LoadedRun, images: torch.Tensor, locations: torch.Tensor, paths: list[Any]
+    loaded: Session, images: torch.Tensor, locations: torch.Tensor, paths: list[Any]
 ) -> list[GlimpsedImage]:
-    look, statistics = loaded.config.model.glimpse, loaded.processor.statistics
+    side, scales = loaded.task.settings.glimpse_size, loaded.task.settings.glimpse_scales
+    statistics = loaded.processor.statistics
     seen = torch.stack(
-        [glimpse_sensor(images, place, look.side, look.scales) for place in locations.cpu().unbind(1)], 1
+        [glimpse_sensor(images, place, side, scales) for place in locations.cpu().unbind(1)], 1
     )
     return [
         GlimpsedImage(

@@ -1,21 +1,24 @@
 """Instructions and maps to moves: show, attend and act."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from foveal.config import Config
+from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.objectives.preview import PreviewExamples
-from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSummary
-from foveal.tasks.examples import ExampleTask, default_vocab_size
+from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings, TaskSummary
 from foveal.tasks.navigation import navigation_examples
+from foveal.tasks.navigation.datasets import GRID_WALKS
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, moves_to_text
 from foveal.tasks.navigation.metrics import path_moves, spl, success
 from foveal.tasks.navigation.model import NavigationAgent, navigation_agent
@@ -26,101 +29,115 @@ from foveal.tasks.navigation.objective import (
     Trajectory,
     reached_goal,
 )
+from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 
 NUM_PREVIEWS = 3
+
+
+class NavigationSettings(TaskSettings):
+    supervision: Literal["imitation", "reinforce"] = "imitation"
+    """What the agent learns from: the paths of the data, or where its own walks end."""
 
 
 class NavigationTask(ExampleTask):
     """An encoder of the instruction, and a recurrent network that sees, reads and moves."""
 
-    def __init__(self) -> None:
-        super().__init__(navigation_examples)
+    name = "navigation"
+    purpose = "Walk on a map by an instruction."
+    preset = "navigation"
+    Settings = NavigationSettings
+    settings: NavigationSettings
+    refused_settings = {"label_smoothing": "the moves are those of the path"}
+    form: ClassVar[DataFormat] = navigation_examples
+    reads = "map"
+    gives = "moves"
+    encoders = ("text",)
+    datasets = (GRID_WALKS.name,)
+    balances_experts = False
+    loss_unit = "move"
+    length_unit = "moves"
+    suggested_view = "walks"
 
-    def model(self, config: Config, processor: NavigationProcessor) -> NavigationAgent:
-        return self._model_for_vocab(config, processor.source.size)
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 11 for a table of maps with instructions."""
+        return 11 if data.kind == "table" and {"map", "instruction"} <= data.columns else 0
 
-    def model_of_default_size(self, config: Config) -> NavigationAgent:
-        return self._model_for_vocab(config, default_vocab_size(config))
+    def check(self) -> None:
+        super().check()
+        data = self.config.data
+        if data.augment != AugmentConfig() or data.image != ImageConfig():
+            raise ValueError("a walk sees its map as it is: leave out data.augment.* and data.image.*")
+        if self.config.model.attention_rnn.hard:
+            raise ValueError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
 
-    def _model_for_vocab(self, config: Config, size: int) -> NavigationAgent:
-        vocabulary = SpecialTokens(size).vocab_size
-        return navigation_agent(
-            config.model, vocabulary, config.data.max_length, VIEW_SIDE, TILE_PIXELS, len(MOVES)
-        )
+    def new_model(self) -> NavigationAgent:
+        return self._model_for_vocab(self.processor.source.size)
 
-    def objective(
-        self,
-        config: Config,
-        model: NavigationAgent,
-        processor: NavigationProcessor,
-        preview_examples: SplitData[Examples] | None = None,
-    ) -> NavigationObjective:
+    def example_model(self) -> NavigationAgent:
+        return self._model_for_vocab(default_vocab_size(self.config))
+
+    def _model_for_vocab(self, size: int) -> NavigationAgent:
+        vocabulary, max_length = SpecialTokens(size).vocab_size, self.config.data.max_length
+        return navigation_agent(self.config.model, vocabulary, max_length, VIEW_SIDE, TILE_PIXELS, len(MOVES))
+
+    def objective(self, preview_examples: SplitData[Examples] | None = None) -> NavigationObjective:
         previews = None
         if preview_examples is not None:
             rows = np.arange(min(NUM_PREVIEWS, len(preview_examples)))
             batch = collate_examples(preview_examples.examples, rows)
             previews = PreviewExamples(batch, [preview_examples.sources[row] for row in rows], moves_to_text)
-        make = ReinforceNavigationObjective if config.task.supervision == "reinforce" else NavigationObjective
-        return make(model, processor.length_limit, previews)
+        make = ReinforceNavigationObjective if self._reinforces else NavigationObjective
+        return make(self.model, self.processor.length_limit, previews)
 
-    def summarize(
-        self, config: Config, data: PreparedData[NavigationProcessor, SplitData[Examples]]
-    ) -> TaskSummary:
-        tokens, limit = data.processor.source.size, data.processor.length_limit.for_source(0)
-        learnt = config.task.supervision == "imitation"
-        told = (
-            f"navigation: {tokens:,} {data.processor.source.kind} tokens and views to at most {limit} moves"
-        )
-        way = "imitation of the paths" if learnt else "REINFORCE"
-        return TaskSummary(
-            "maps with instructions", f"{told}, by {way}", len(MOVES) if learnt else None, "moves"
-        )
+    @property
+    def _reinforces(self) -> bool:
+        return self.settings.supervision == "reinforce"
 
-    def predicted_texts(
-        self,
-        config: Config,
-        model: NavigationAgent,
-        processor: NavigationProcessor,
-        examples: Examples,
-        progress: ProgressCallback,
-    ) -> list[str]:
+    @property
+    def first_loss_unit(self) -> str:
+        return "of the reward missed," if self._reinforces else super().first_loss_unit
+
+    def with_smooth_loss(self) -> "NavigationTask":
+        """Return the task by imitation: REINFORCE has no gradient where all walks of a row are the likeliest."""
+        table = self.config.task.model_copy(update={"supervision": "imitation"})
+        config = self.config.model_copy(update={"task": table})
+        return NavigationTask(config, self.processor, self.model)
+
+    def summarize(self, prepared: PreparedData[NavigationProcessor, SplitData[Examples]]) -> TaskSummary:
+        source, limit = prepared.processor.source, prepared.processor.length_limit.for_source(0)
+        task = f"{self.name}: {source.size:,} {source.kind} tokens and views to at most {limit} moves"
+        way = "REINFORCE" if self._reinforces else "imitation of the paths"
+        outcomes = None if self._reinforces else len(MOVES)
+        return TaskSummary("maps with instructions", f"{task}, by {way}", outcomes, "moves")
+
+    def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:
         outputs = [""] * len(examples)
-        for batch, walk in self._trajectories(config, model, processor, examples, progress):
-            for row, moves in zip(batch.rows.tolist(), walk.rows(), strict=True):
+        for batch, trajectory in self._trajectories(examples, progress):
+            for row, moves in zip(batch.rows.tolist(), trajectory.rows(), strict=True):
                 outputs[row] = moves_to_text(moves)
         return outputs
 
     def score(
-        self,
-        config: Config,
-        model: NavigationAgent,
-        processor: NavigationProcessor,
-        data: SplitData[Examples],
-        predicted_ids: PredictedIds,
-        progress: ProgressCallback,
+        self, data: SplitData[Examples], predicted_ids: PredictedIds, progress: ProgressCallback
     ) -> EvaluationResult:
-        """Success, SPL and moves of the likeliest walks; by the fewest moves of each."""
-        outputs, ended, taken = [""] * len(data), [False] * len(data), [0] * len(data)
-        for batch, walk in self._trajectories(config, model, processor, data.examples, progress):
-            found = (
-                map(moves_to_text, walk.rows()),
-                reached_goal(batch, walk).tolist(),
-                walk.steps_taken.tolist(),
+        """Return success, SPL and moves of the likeliest walks; lengths are the fewest moves of each row."""
+        outputs, arrived, taken = [""] * len(data), [False] * len(data), [0] * len(data)
+        for batch, trajectory in self._trajectories(data.examples, progress):
+            facts = (
+                map(moves_to_text, trajectory.rows()),
+                reached_goal(batch, trajectory).tolist(),
+                trajectory.steps_taken.tolist(),
             )
-            for row, *one in zip(batch.rows.tolist(), *found, strict=True):
-                outputs[row], ended[row], taken[row] = one
-        scores = [success(ended), spl(ended, data.lengths, taken), path_moves(taken)]
+            for row, text, reached, steps in zip(batch.rows.tolist(), *facts, strict=True):
+                outputs[row], arrived[row], taken[row] = text, reached, steps
+        scores = [success(arrived), spl(arrived, data.lengths, taken), path_moves(taken)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
 
     def _trajectories(
-        self,
-        config: Config,
-        model: NavigationAgent,
-        processor: NavigationProcessor,
-        examples: Examples,
-        progress: ProgressCallback,
+        self, examples: Examples, progress: ProgressCallback
     ) -> Iterator[tuple[ExampleBatch, Trajectory]]:
-        """Each batch once, and how it is walked."""
-        work, order = self.objective(config, model, processor), self.example_batches(config, examples)
-        for batch in iterate_batches(order, progress):
-            yield batch, work.predict_batch(batch)
+        """Yield each batch once, with its walks."""
+        objective = self.objective()
+        for batch in iterate_batches(self.example_batches(examples), progress):
+            yield batch, objective.predict_batch(batch)

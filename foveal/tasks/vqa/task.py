@@ -1,30 +1,37 @@
 """Questions about images: the answer is a known one, or written, or one of the choices that a row brings."""
 
 from abc import ABC
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.config import Config
+from foveal.config.model import check_stack
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.core.progress import ProgressCallback
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
+from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.joint import JointEncoder
 from foveal.metrics.labels import accuracy
+from foveal.metrics.recognition import exact_match
+from foveal.metrics.translation import chrf
 from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
 from foveal.models.image_networks import output_grid
-from foveal.tasks.base import DataPaths, EvaluationResult, PredictedIds, TaskSummary
-from foveal.tasks.examples import ExampleTask, default_vocab_size
-from foveal.tasks.image_source import image_encoder_for
-from foveal.tasks.labeling import ClassificationTask, summarize_labels
-from foveal.tasks.text_target import SequenceToSequenceTask
+from foveal.tasks.base import DataPaths, EvaluationResult, PredictedIds, Predictions, Task, TaskSummary
+from foveal.tasks.components import ModelComponent, encoder_components, stack_component
+from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
+from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
+from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
+from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 from foveal.tasks.vqa.answer_formats import (
     IGNORE_INDEX,
     VQAClassificationFormat,
@@ -33,195 +40,211 @@ from foveal.tasks.vqa.answer_formats import (
     VQAGenerationProcessor,
     VQAMultipleChoiceFormat,
 )
+from foveal.tasks.vqa.datasets import EASY_VQA, SHAPE_DIALOG
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel, joint_encoder
 from foveal.tasks.vqa.multiple_choice_objective import MultipleChoiceObjective
+from foveal.tasks.vqa.predict import answer_questions
 from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
 from foveal.tasks.vqa.vqa_examples import VQAExamples, VQAFormat, VQAProcessor
-
-
-def vqa_encoder(config: Config, processor: VQAProcessor | None = None) -> JointEncoder:
-    """What reads an image and a question; usual ones, without a history, if no inputs are given."""
-    image, data = image_encoder_for(config), config.data
-    rows, columns = output_grid(config.model.encoder.network, image, data.image.size)
-    size, history = (
-        (default_vocab_size(config), False) if processor is None else (processor.text.size, processor.history)
-    )
-    return joint_encoder(
-        config.model, image, rows * columns, SpecialTokens(size).vocab_size, data.max_length, history
-    )
 
 
 class BaseVQATask(ExampleTask, ABC):
     """Batches are of images, each with all questions about it."""
 
-    form: VQAFormat
+    form: ClassVar[VQAFormat]
+    reads = "image-and-text"
+    encoders = IMAGE_ENCODERS
 
-    def train_batches(self, config: Config, data: SplitData[VQAExamples]) -> VQABatches:
-        pictures, image, seed = data.examples.images, config.data.image, config.training.seed
-        return VQABatches(
-            data.examples, ImageTrainBatches(pictures, image.batch_size, config.data.augment, seed)
-        )
+    def check(self) -> None:
+        super().check()
+        check_stack("model.question", self.config.model.question)
+        check_stack("model.fusion", self.config.model.fusion)
+        check_single_view(self.config, "question")
 
-    def example_batches(self, config: Config, examples: VQAExamples) -> VQABatches:
-        return VQABatches(examples, ImageEvalBatches(examples.images, config.data.image))
+    def encoder(self) -> JointEncoder:
+        """Return the encoder of an image and a question; without a processor of usual ones, and no history."""
+        config, processor = self.config, self.processor
+        image = image_encoder_for(config)
+        rows, columns = output_grid(config.model.encoder.network, image, config.data.image.size)
+        size, history = default_vocab_size(config), False
+        if processor is not None:
+            size, history = processor.text.size, processor.history
+        vocabulary, max_length = SpecialTokens(size).vocab_size, config.data.max_length
+        return joint_encoder(config.model, image, rows * columns, vocabulary, max_length, history)
 
-    def summary_of(
-        self, config: Config, processor: VQAProcessor, output_description: str, num_outcomes: int, unit: str
-    ) -> TaskSummary:
-        size = config.data.image.size
-        read = f"{size} x {size} pixels and {processor.text.size:,} {processor.text.kind} tokens"
+    def components(self) -> list[ModelComponent]:
+        model = self.config.model
+        question, joint = stack_component("question", model.question), stack_component("fusion", model.fusion)
+        decoder = [stack_component("decoder", model)] if self.has_decoder else []
+        return [*encoder_components(model.encoder), question, joint, *decoder]
+
+    def train_batches(self, data: SplitData[VQAExamples]) -> VQABatches:
+        images, sizes, seed = data.examples.images, self.config.data.image, self.config.training.seed
+        batches = ImageTrainBatches(images, sizes.batch_size, self.config.data.augment, seed)
+        return VQABatches(data.examples, batches)
+
+    def example_batches(self, examples: VQAExamples) -> VQABatches:
+        return VQABatches(examples, ImageEvalBatches(examples.images, self.config.data.image))
+
+    def fit_images(self, data: SplitData[VQAExamples]) -> ImageExamples:
+        return data.examples.images
+
+    def lend_processor(self, borrower: Task) -> Any:
+        return self.processor if borrower.reads == self.reads else self.processor.statistics
+
+    def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
+        return answer_questions(self, data, questions, choices)
+
+    def summary_of(self, processor: VQAProcessor, target: str, num_outcomes: int, unit: str) -> TaskSummary:
+        """Return the summary of a task with such a `target`."""
+        size = self.config.data.image.size
+        source = f"{size} x {size} pixels and {processor.text.size:,} {processor.text.kind} tokens"
         before = ", with what was said before" if processor.history else ""
-        return TaskSummary(
-            "questions about images",
-            f"{config.task.name}: {output_description} from {read}{before}",
-            num_outcomes,
-            unit,
-        )
+        task = f"{self.name}: {target} from {source}{before}"
+        return TaskSummary("questions about images", task, num_outcomes, unit)
 
 
 class VQATask(BaseVQATask, ClassificationTask):
+    name = "vqa"
+    purpose = "Answer a question about an image by a known answer."
+    preset = "vqa"
+    form = VQAClassificationFormat()
+    columns = ("question", "answer", "history")
+    datasets = (EASY_VQA.name, SHAPE_DIALOG.name)
     default_classes = 10
+    loss_unit = "question"
 
-    def __init__(self) -> None:
-        super().__init__(VQAClassificationFormat())
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 22 for a named question or answer, 3 for images with both columns."""
+        return _recognize(data, named, cls.columns, 22, ("question", "answer"), 3)
 
-    def encoder(self, config: Config, processor: VQAProcessor | None = None) -> JointEncoder:
-        return vqa_encoder(config, processor)
-
-    def model_for_classes(self, config: Config, encoder: JointEncoder, classes: int) -> VQAModel:
-        return VQAModel(encoder, self.head(config, encoder, classes))
+    def model_for_classes(self, encoder: JointEncoder, classes: int) -> VQAModel:
+        return VQAModel(encoder, self.head(encoder, classes))
 
     def prepare(
-        self,
-        config: Config,
-        data_paths: DataPaths,
-        log: Log,
-        processor: Any = None,
-        reused: ReusedProcessors = NO_REUSE,
+        self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
     ) -> PreparedData[Any, Any]:
-        prepared = super().prepare(config, data_paths, log, processor, reused)
-        held_out = ("valid", prepared.valid, data_paths.valid), ("test", prepared.test, data_paths.test)
-        for name, part, own in held_out:
+        prepared = super().prepare(paths, log, reused)
+        held_out = ("valid", prepared.valid, paths.valid), ("test", prepared.test, paths.test)
+        for name, part, path in held_out:
             if part is not None:
-                _log_unseen_answers(own or name, part, prepared.processor, log, own is not None)
+                _log_unseen_answers(path or name, part, prepared.processor, log, path is not None)
         return prepared
 
-    def prepare_held_out(
-        self, config: Config, data: str, processor: VQAClassificationProcessor, log: Log
-    ) -> tuple[SplitData[VQAExamples], dict[str, Any]]:
-        found, facts = super().prepare_held_out(config, data, processor, log)
-        _log_unseen_answers(data, found, processor, log, True)
-        return found, facts
+    def prepare_held_out(self, data: str, log: Log) -> tuple[SplitData[VQAExamples], dict[str, Any]]:
+        part, facts = super().prepare_held_out(data, log)
+        _log_unseen_answers(data, part, self.processor, log, True)
+        return part, facts
 
     def summarize(
-        self, config: Config, data: PreparedData[VQAClassificationProcessor, SplitData[VQAExamples]]
+        self, prepared: PreparedData[VQAClassificationProcessor, SplitData[VQAExamples]]
     ) -> TaskSummary:
-        labels = data.processor.labels
-        return self.summary_of(config, data.processor, summarize_labels(labels), len(labels), "questions")
+        labels = prepared.processor.labels
+        return self.summary_of(prepared.processor, summarize_labels(labels), len(labels), "questions")
+
+
+class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
+    name = "vqa-generate"
+    purpose = "Write the answer to a question about an image."
+    preset = "vqa-generate"
+    form = VQAGenerationFormat()
+    columns = ("question", "answer", "history")
+    metrics = (exact_match, chrf)
+    reads_files = "questions about pictures"
+    no_attention_map = "pictures with questions"
+
+    def model_for_vocab(self, encoder: JointEncoder, tokens: int) -> VQAModel:
+        vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
+        return VQAModel(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
+
+    def eval_batch(self, examples: VQAExamples, rows: NDArray[np.int64]) -> ExampleBatch:
+        return collate_center_crops(examples, rows)
+
+    def summarize(
+        self, prepared: PreparedData[VQAGenerationProcessor, SplitData[VQAExamples]]
+    ) -> TaskSummary:
+        target, outcomes = prepared.processor.target, SpecialTokens(prepared.processor.target.size).vocab_size
+        words = f"{target.size:,} {target.kind} tokens"
+        return self.summary_of(prepared.processor, words, outcomes, "target tokens")
+
+
+class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
+    name = "vqa-multiple-choice"
+    purpose = "Choose the answer to a question about an image among those of its row."
+    preset = "vqa-multiple-choice"
+    refused_settings = {"label_smoothing": "the choices are each row's own"}
+    form = VQAMultipleChoiceFormat()
+    gives = "choice"
+    columns = ("question", "answer", "choices", "history")
+    has_classes = False
+    suggested_view = ""
+    loss_unit = "question"
+
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 21 for named choices, 4 for images with questions, answers and choices."""
+        return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
+
+    def new_model(self) -> MultipleChoiceModel:
+        return self._model_for_vocab(self.processor.text.size)
+
+    def example_model(self) -> MultipleChoiceModel:
+        return self._model_for_vocab(default_vocab_size(self.config))
+
+    def _model_for_vocab(self, tokens: int) -> MultipleChoiceModel:
+        encoder = self.encoder()
+        question, vocabulary = self.config.model.question, SpecialTokens(tokens).vocab_size
+        choices = text_encoder(question, vocabulary, self.config.data.max_length, "model.question")
+        return MultipleChoiceModel(encoder, choices, self.head(encoder, choices.width))
+
+    def objective(self, preview_examples: Any = None) -> MultipleChoiceObjective:
+        return MultipleChoiceObjective(self.model)
+
+    def label_text(self, examples: VQAExamples, row: int, number: int) -> str:
+        return examples.choice(row, number)
+
+    def score(
+        self, data: SplitData[VQAExamples], predicted_ids: PredictedIds, progress: ProgressCallback
+    ) -> EvaluationResult:
+        """Return the accuracy of the likeliest choice: the rows have no classes in common."""
+        choice = data.examples.choice
+        outputs = [choice(row, number) for row in range(len(data)) for number in predicted_ids[row]]
+        scores = [accuracy(data.references, outputs)]
+        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
+
+    def summarize(self, prepared: PreparedData[VQAProcessor, SplitData[VQAExamples]]) -> TaskSummary:
+        choices = round(np.mean(prepared.train.examples.lengths("choices")))
+        return self.summary_of(prepared.processor, "one of each row's choices", choices, "questions")
+
+
+def _recognize(
+    data: OpenedData,
+    named: Mapping[str, object],
+    deciding: Sequence[str],
+    by_name: int,
+    needed: Sequence[str],
+    by_columns: int,
+) -> int:
+    """Return `by_name` where the user names a deciding column, `by_columns` for images with those needed."""
+    if data.kind in ("table", "text"):
+        return by_name if set(deciding) & named.keys() else 0
+    columns = {str(named.get(name, name)) for name in needed}
+    return by_columns if data.kind == "images" and columns <= data.columns else 0
 
 
 def _log_unseen_answers(
-    name: str,
-    part: SplitData[VQAExamples],
-    processor: VQAClassificationProcessor,
-    log: Log,
-    given_by_user: bool,
+    name: str, part: SplitData[VQAExamples], processor: VQAClassificationProcessor, log: Log, is_named: bool
 ) -> None:
-    """They can't be chosen. UserError if all of what was given are such."""
+    """Log how many answers training did not have: a model can't choose those.
+
+    Raises: UserError: all answers of data that the user named are such.
+    """
     unseen = int((np.asarray(part.examples.columns["label"]) == IGNORE_INDEX).sum())
-    if given_by_user and 0 < unseen == len(part):
+    if is_named and 0 < unseen == len(part):
         raise UserError(
             f"{name}: no answer is one of training ({summarize_labels(processor.labels)}), the first is "
             f"{part.references[0]}: write them alike"
         )
     if unseen:
         log(f"{name}: {unseen:,} of {len(part):,} answers are not among those of training: counted as wrong")
-
-
-class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
-    def __init__(self) -> None:
-        super().__init__(VQAGenerationFormat())
-
-    def model(self, config: Config, processor: VQAGenerationProcessor) -> VQAModel:
-        return self._model_for_vocab(config, vqa_encoder(config, processor), processor.target.size)
-
-    def model_of_default_size(self, config: Config) -> VQAModel:
-        return self._model_for_vocab(config, vqa_encoder(config), default_vocab_size(config))
-
-    def _model_for_vocab(self, config: Config, encoder: JointEncoder, target: int) -> VQAModel:
-        head = decoder(config.model, SpecialTokens(target).vocab_size, config.data.max_length, encoder.width)
-        return VQAModel(encoder, head)
-
-    def eval_batch(self, examples: VQAExamples, rows: NDArray[np.int64]) -> ExampleBatch:
-        return collate_center_crops(examples, rows)
-
-    def summarize(
-        self, config: Config, data: PreparedData[VQAGenerationProcessor, SplitData[VQAExamples]]
-    ) -> TaskSummary:
-        target = data.processor.target
-        told = f"{target.size:,} {target.kind} tokens"
-        return self.summary_of(
-            config, data.processor, told, SpecialTokens(target.size).vocab_size, "target tokens"
-        )
-
-
-class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
-    def __init__(self) -> None:
-        super().__init__(VQAMultipleChoiceFormat())
-
-    def encoder(self, config: Config, processor: VQAProcessor | None = None) -> JointEncoder:
-        return vqa_encoder(config, processor)
-
-    def model(self, config: Config, processor: VQAProcessor) -> MultipleChoiceModel:
-        return self._model_for_vocab(config, vqa_encoder(config, processor), processor.text.size)
-
-    def model_of_default_size(self, config: Config) -> MultipleChoiceModel:
-        return self._model_for_vocab(config, vqa_encoder(config), default_vocab_size(config))
-
-    def _model_for_vocab(self, config: Config, encoder: JointEncoder, size: int) -> MultipleChoiceModel:
-        question, longest = config.model.question, config.data.max_length
-        choices = text_encoder(question, SpecialTokens(size).vocab_size, longest, "model.question")
-        return MultipleChoiceModel(encoder, choices, self.head(config, encoder, choices.width))
-
-    def objective(
-        self, config: Config, model: Any, processor: VQAProcessor, preview_examples: Any = None
-    ) -> MultipleChoiceObjective:
-        return MultipleChoiceObjective(model)
-
-    def predicted_labels(
-        self,
-        config: Config,
-        model: Any,
-        processor: VQAProcessor,
-        examples: Any,
-        progress: ProgressCallback,
-    ) -> list[list[str]]:
-        work, order = self.objective(config, model, processor), self.example_batches(config, examples)
-        outputs: list[list[str]] = [[]] * len(examples)
-        for batch in iterate_batches(order, progress):
-            for row, (number,) in zip(batch.rows.tolist(), self.predicted_ids(work, batch), strict=True):
-                outputs[row] = [examples.choice(row, number)]
-        return outputs
-
-    def score(
-        self,
-        config: Config,
-        model: MultipleChoiceModel,
-        processor: VQAProcessor,
-        data: SplitData[VQAExamples],
-        predicted_ids: PredictedIds,
-        progress: ProgressCallback,
-    ) -> EvaluationResult:
-        """The likeliest choice: accuracy, since the rows have no classes in common."""
-        choice = data.examples.choice
-        outputs = [choice(row, number) for row in range(len(data)) for number in predicted_ids[row]]
-        scores = [accuracy(data.references, outputs)]
-        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
-
-    def summarize(
-        self, config: Config, data: PreparedData[VQAProcessor, SplitData[VQAExamples]]
-    ) -> TaskSummary:
-        lengths = data.train.examples.lengths("choices")
-        return self.summary_of(
-            config, data.processor, "one of each row's choices", round(np.mean(lengths)), "questions"
-        )

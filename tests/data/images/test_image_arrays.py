@@ -15,8 +15,8 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.images.image_examples import ImageClassificationFormat
-from foveal.data.infer_task import infer_task
 from foveal.data.open import open_path
+from foveal.tasks.infer import infer_task
 
 Image = pytest.importorskip("PIL.Image")
 pyarrow = pytest.importorskip("pyarrow")
@@ -234,7 +234,7 @@ def test_a_table_of_files(tmp_path, suffix):
         lines = [f"image{between}label", *(between.join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
     assert open_path(str(path)).kind == "images"
-    assert infer_task(str(path), {}) == "image-classification"
+    assert infer_task(open_path(str(path)), {}).name == "image-classification"
     found = prepared(path, channels=3)
     assert sum(map(len, (found.train, found.valid, found.test))) == 20
     assert [row.reason.split(";")[0].split(":")[0] for row in found.skipped] == [
@@ -247,8 +247,8 @@ def test_a_table_of_files(tmp_path, suffix):
 def test_a_table_of_texts_with_an_image_somewhere_is_none_of_pictures(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": "a", "image": "https://example.org/"}) + "\n")
-    assert infer_task(str(path), {}) == "language-model"
+    assert infer_task(open_path(str(path)), {}).name == "language-model"
     path.write_text(json.dumps({"text": "a", "image": "a.png"}) + "\n")
-    assert infer_task(str(path), {}) == "captioning"
+    assert infer_task(open_path(str(path)), {}).name == "captioning"
     path.write_text(json.dumps({"question": "a", "answer": "b", "image": "a.png"}) + "\n")
-    assert infer_task(str(path), {}) == "vqa"
+    assert infer_task(open_path(str(path)), {}).name == "vqa"

@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from foveal.config import AugmentConfig, ConfigError, DataConfig, ImageConfig, load_config
+from foveal.config import AugmentConfig, ConfigError, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.split_data import SplitData
@@ -23,6 +23,7 @@ from foveal.data.images.image_examples import (
     ImageExamples,
 )
 from foveal.data.open import open_path
+from foveal.tasks.config import load_config
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.config import Config, DataConfig, TokenizerName, from_tables
+from foveal.config import Config, DataConfig, TokenizerName
 from foveal.data.audio import speech
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.length_buckets import collate_examples
@@ -22,7 +22,9 @@ from foveal.data.text.tokenizers import WordTokenizer, make_tokenizer
 from foveal.data.video.clip_examples import VideoCaptioningFormat
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.base import DataPaths
-from foveal.tasks.session import build_model, build_objective, task_of
+from foveal.tasks.config import from_tables
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model
 from foveal.tasks.vqa.answer_formats import VQAGenerationFormat
 
 STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
@@ -112,10 +114,10 @@ def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int
     data, settings = tmp_path / "pairs.tsv", config(max_length)
     rows = [" ".join("abcdefgh"[(i + j) % 8] for j in range(1 + i % 5)) for i in range(40)]
     data.write_text("source\ttarget\n" + "".join(f"{row}\t{' '.join([row] * times)}\n" for row in rows))
-    task = task_of(settings)
-    processor = task.prepare(settings, DataPaths(str(data)), print).processor
-    model = build_model(settings, processor, torch.device("cpu")).eval()
-    objective = build_objective(settings, model, processor)
+    processor = task_of(settings).prepare(DataPaths(str(data)), print).processor
+    task = task_of(settings).bound(processor)
+    model = build_model(task, torch.device("cpu")).eval()
+    objective = task.bound(processor, model).objective()
     assert isinstance(objective, SequenceToSequenceObjective)
     with torch.no_grad():
         model.get_parameter("head.projection.bias")[objective.special_tokens.eos] = -1e9

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.files.data_part import open_part
-from foveal.data.infer_task import infer_task
+from foveal.data.open import open_path
 from foveal.data.video.clip_examples import FrameTaggingFormat, VideoClassificationFormat
 from foveal.data.video.video_decoding import decode_video
+from foveal.tasks.infer import infer_task
 from tests.data.images.test_image_examples import PLACES, SIDE, write
 from tests.data.made_videos import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
 from tests.data.test_bad_frames import asides
@@ -42,7 +43,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_videos_by_class(tmp_path: Path, location: str, suffix: str) -> None:
     files = {f"{'ab'[n % 2]}/{n}.{suffix.upper()}": film(clip(n), suffix) for n in range(4)}
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}) == "video-classification"
+    assert infer_task(open_path(data), {}).name == "video-classification"
     train = prepared(VideoClassificationFormat(), data).train
     assert train.references == ["a", "a", "b", "b"]
     for row, number in enumerate([0, 2, 1, 3]):
@@ -54,7 +55,7 @@ def test_a_table_names_videos(tmp_path: Path, location: str) -> None:
     files = folder_of("one", clip(1)) | {"two.mp4": film(clip(2))}
     files["metadata.csv"] = table("labels", [("one", "x y z"), ("two.mp4", "x y z z")])
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}) == "frame-tagging"
+    assert infer_task(open_path(data), {}).name == "frame-tagging"
     train = prepared(FrameTaggingFormat(), data).train
     assert train.references == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()

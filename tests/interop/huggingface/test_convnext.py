@@ -11,10 +11,10 @@ from torch import nn
 import foveal
 from foveal.core.errors import UserError
 from foveal.interop.huggingface.convnext import read_convnext
-from foveal.interop.import_run import import_run
 from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.image_networks import NETWORKS
 from foveal.store.sealed import load_weights
+from foveal.tasks.import_run import import_run
 from tests.models.making import logits, made
 
 DEPTHS, WIDTHS = (2, 1, 3, 1), (6, 8, 10, 12)

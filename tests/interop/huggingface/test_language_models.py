@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from foveal.config import ModelConfig, load_config
+from foveal.config import ModelConfig
 from foveal.core.errors import UserError
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.interop.huggingface import language_models
@@ -19,6 +19,7 @@ from foveal.interop.huggingface.gpt2 import to_hf_config
 from foveal.interop.huggingface.language_models import read_language_model, write_language_model
 from foveal.models.decoder import language_model
 from foveal.store.sealed import load_weights
+from foveal.tasks.config import load_config
 
 V, D, CONTEXT = 19, 16, 24
 OURS: dict[str, dict[str, Any]] = {

@@ -14,10 +14,10 @@ import foveal
 from foveal.core.errors import UserError
 from foveal.interop.huggingface.image_processor import read_image_processor
 from foveal.interop.huggingface.resnet import read_resnet
-from foveal.interop.import_run import import_run
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.sealed import load_weights
+from foveal.tasks.import_run import import_run
 
 LABELS = ("crane", "cat", "crane")
 

@@ -17,10 +17,10 @@ from foveal.heads.classification import ClassificationHead
 from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.huggingface.image_processor import read_image_processor
 from foveal.interop.huggingface.vit import POSITIONS, from_hf_config, read_vit
-from foveal.interop.import_run import import_run
 from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.vit import VisionTransformer
 from foveal.store.sealed import load_weights
+from foveal.tasks.import_run import import_run
 from tests.models.making import logits
 
 SEEN = {"image_mean": [0.5], "image_std": [0.25], "size": {"height": 24, "width": 24}, "do_rescale": True}

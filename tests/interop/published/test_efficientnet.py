@@ -14,12 +14,12 @@ from torch.nn import functional as F
 import foveal
 from foveal.core.errors import UserError
 from foveal.data.images.image_decoding import decode_image
-from foveal.interop.import_run import import_run
 from foveal.interop.published.efficientnet import CLASSES, NAME, WEIGHTS, read_efficientnet
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.cache import cache_folder
 from foveal.store.sealed import load_weights
+from foveal.tasks.import_run import import_run
 
 STAGES = (
     (1, 16, 3, 1),

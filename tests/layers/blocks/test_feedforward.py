@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import from_tables
 from foveal.core.runtime import autocast
 from foveal.core.tap import TAP_SITES, capture
 from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU, make_feedforward
 from foveal.layers.blocks.moe import Experts
 from foveal.models.decoder import language_model
 from foveal.ops.jit.dispatch import record_paths
+from foveal.tasks.config import from_tables
 
 D, H, E, A = 6, 5, 4, 2
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.config import from_tables
 from foveal.core.state import map_state, select_rows
 from foveal.core.tap import capture
 from foveal.heads.decoder_lm import DecoderLM
@@ -16,6 +15,7 @@ from foveal.layers.linear import Linear
 from foveal.models.decoder import language_model
 from foveal.ops.fused_decode_step import SUPPORTED_ACTIVATIONS
 from foveal.ops.jit.dispatch import record_paths, reference_only
+from foveal.tasks.config import from_tables
 
 V, STEP = 11, "fused_decode:step"
 

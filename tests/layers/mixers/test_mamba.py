@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.config import load_config
 from foveal.core.runtime import autocast
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.mixers.mamba import Mamba
 from foveal.models.decoder import language_model
 from foveal.ops.jit.dispatch import reference_only
+from foveal.tasks.config import load_config
 
 V, D, LAYERS, N, K = 17, 24, 3, 5, 4
 

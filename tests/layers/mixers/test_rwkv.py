@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.config import ConfigError, load_config
+from foveal.config import ConfigError
 from foveal.core.runtime import autocast
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
@@ -16,6 +16,7 @@ from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrent import rwkv
 from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, WKVState, wkv, wkv_reference
+from foveal.tasks.config import load_config
 
 B, D, V = 4, 6, 11
 

@@ -24,8 +24,8 @@ def filters(centre: float, extent: int) -> list[list[float]]:
 
 
 def test_windows_are_the_means_of_the_first_and_last_filters() -> None:
-    config = {"width": 6, "layers": 1, "mixers": "lstm", "draw": {"steps": 2, "latent": 2, "write": N}}
-    model = DrawModel(ModelConfig.model_validate(config), H, W).double()
+    config = ModelConfig.model_validate({"width": 6, "layers": 1, "mixers": "lstm"})
+    model = DrawModel(config, H, W, steps=2, latent=2, read=5, write=N).double()
     with torch.no_grad():
         model.write_window.weight.zero_()
         model.write_window.bias.copy_(torch.tensor(WINDOW))

@@ -14,9 +14,8 @@ from foveal.training.step import train_step
 
 
 def model_of(steps: int = 1, latent: int = 1, width: int = 8, side: int = 4, grid: int = 2) -> DrawModel:
-    draw = {"steps": steps, "latent": latent, "read": grid, "write": grid}
-    config = ModelConfig.model_validate({"width": width, "layers": 1, "mixers": "lstm", "draw": draw})
-    return DrawModel(config, side, side)
+    config = ModelConfig.model_validate({"width": width, "layers": 1, "mixers": "lstm"})
+    return DrawModel(config, side, side, steps=steps, latent=latent, read=grid, write=grid)
 
 
 def batch_of(images: Tensor) -> ExampleBatch:

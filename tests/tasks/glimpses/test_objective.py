@@ -20,10 +20,17 @@ EDGE = torch.linspace(-3, 3, 200)
 GRID, SPACE = torch.cartesian_prod(EDGE, EDGE), float(EDGE[1] - EDGE[0])
 
 
-def model_of(width: int = 12, mixers: str = "lstm", **sizes: object) -> RecurrentAttentionModel:
+def model_of(
+    width: int = 12,
+    mixers: str = "lstm",
+    count: int = 6,
+    side: int = 4,
+    scales: int = 1,
+    std: float = DEVIATION,
+) -> RecurrentAttentionModel:
     config = {"width": width, "layers": 1, "mixers": mixers, "residual": mixers == "attention"}
-    sizes = {"side": 4, "std": DEVIATION} | sizes
-    return RecurrentAttentionModel(ModelConfig.model_validate(config | {"glimpse": sizes}), 1, 2)
+    sizes = ModelConfig.model_validate(config)
+    return RecurrentAttentionModel(sizes, 1, 2, count=count, side=side, scales=scales, std=std)
 
 
 def batch_of(images: Tensor, labels: Tensor) -> ExampleBatch:

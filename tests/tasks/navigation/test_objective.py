@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.config import Config, OptimizerConfig
+from foveal.config import OptimizerConfig
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.text.length_limit import LengthLimit
+from foveal.tasks.config import from_tables
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.grid_world import FORWARD, LEFT, MOVES, moves_to_text, path_poses
 from foveal.tasks.navigation.objective import (
@@ -131,13 +132,13 @@ def test_a_broken_weight_is_refused_and_changes_nothing() -> None:
 
 def test_settings_that_do_not_fit_are_told() -> None:
     fits = {"task": {"name": "navigation"}, "model": {"mixers": "attention-rnn", "encoder": {"kind": "text"}}}
-    Config.model_validate(fits)
+    from_tables(fits)
     for change, why in (
-        ({"task": {"name": "language-model", "supervision": "reinforce"}}, "language-model walks nowhere"),
+        ({"task": {"name": "language-model", "supervision": "reinforce"}}, "unknown key 'task.supervision'"),
         ({"model": fits["model"] | {"attention_rnn": {"hard": True}}}, r"attention_rnn\.hard=false"),
         ({"model": fits["model"] | {"feedforward": "moe"}}, "balances no experts"),
         ({"model": {"mixers": "attention-rnn"}}, "needs an encoder of what it reads"),
     ):
         config = fits | change if "task" not in change else change
         with pytest.raises(ValueError, match=why):
-            Config.model_validate(config)
+            from_tables(config)

@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.config import Config, from_tables
+from foveal.config import Config
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
 from foveal.data.text.tokenizers import WordTokenizer
+from foveal.tasks.config import from_tables
 from foveal.tasks.vqa.answer_formats import VQAClassificationProcessor
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel
 from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
@@ -97,18 +98,20 @@ def given() -> ExampleBatch:
 
 
 def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
-    task, settings, processor = VQATask(), config("vqa"), VQAClassificationProcessor(*SEEN, ("x", "y", "z"))
-    model = drawn(task.model(settings, processor))
+    processor = VQAClassificationProcessor(*SEEN, ("x", "y", "z"))
+    task = VQATask(config("vqa"), processor)
+    model = drawn(task.new_model())
     assert isinstance(model, VQAModel)
-    found = task.objective(settings, model, processor).predict_batch(given)
+    found = task.bound(processor, model).objective().predict_batch(given)
     torch.testing.assert_close(found, projected(model, given).softmax(1), rtol=1e-9, atol=1e-9)
 
 
 def test_choices_are_scored_as_the_equations_say(given: ExampleBatch) -> None:
-    task, settings, processor = VQAMultipleChoiceTask(), config("vqa-multiple-choice"), VQAProcessor(*SEEN)
-    model = drawn(task.model(settings, processor))
+    processor = VQAProcessor(*SEEN)
+    task = VQAMultipleChoiceTask(config("vqa-multiple-choice"), processor)
+    model = drawn(task.new_model())
     assert isinstance(model, MultipleChoiceModel)
-    objective, wanted = task.objective(settings, model, processor), projected(model, given)
+    objective, wanted = task.bound(processor, model).objective(), projected(model, given)
     held = given.lengths["choice"].tolist()
     vectors = [elman(model.choices, given.columns["choice"][c, : held[c]])[-1] for c in range(5)]
     found, nats = objective.predict_batch(given), 0.0

@@ -13,7 +13,8 @@ from foveal.data import prepare_examples
 from foveal.data.files.data_part import open_part
 from foveal.data.images import image_rows
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
-from foveal.data.infer_task import infer_task
+from foveal.data.open import open_path
+from foveal.tasks.infer import infer_task
 from foveal.tasks.vqa.answer_formats import (
     IGNORE_INDEX,
     VQAClassificationFormat,
@@ -233,7 +234,7 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
     columns = {name: [row[name] for row in rows] for name in ("question", "answer", "choices")}
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"image": images, **columns}), path)
-    assert infer_task(str(path), {}) == "vqa-multiple-choice"
+    assert infer_task(open_path(str(path)), {}).name == "vqa-multiple-choice"
     train = prepared(VQAMultipleChoiceFormat(), str(path), valid=str(path)).train
     assert len(train.examples.images) == 4
     assert (train.examples.images[3] == scenes(4)[3]).all()
@@ -243,11 +244,11 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("location", PLACES)
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     data = write_asked(tmp_path / location, asked(6), 6)
-    assert infer_task(data, {}) == "vqa"
-    assert infer_task(data, {"answer": "file_name"}) == "vqa"
-    assert infer_task(data, {"answer": "reply"}) == "image-classification"
+    assert infer_task(open_path(data), {}).name == "vqa"
+    assert infer_task(open_path(data), {"answer": "file_name"}).name == "vqa"
+    assert infer_task(open_path(data), {"answer": "reply"}).name == "image-classification"
     other = write_asked(tmp_path / f"other{location}", asked(6, **MORE), 6)
-    assert infer_task(other, {}) == "vqa-multiple-choice"
+    assert infer_task(open_path(other), {}).name == "vqa-multiple-choice"
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:

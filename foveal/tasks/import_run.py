@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from foveal.config import from_tables, suggest
-from foveal.config.files import read_preset
+from foveal.config import read_preset, suggest
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.images.image_examples import ImageClassificationProcessor
@@ -23,6 +22,8 @@ from foveal.interop.published import efficientnet
 from foveal.interop.published.catalog import PUBLISHED_WEIGHTS, fetch_weights, package_of
 from foveal.store.run import Run, check_run_path, create_run
 from foveal.store.sealed import seal_tensors
+from foveal.tasks.config import from_tables
+from foveal.tasks.registry import import_task
 
 IMAGE_MODEL_READERS = {"resnet": read_resnet, "convnext": read_convnext, "vit": read_vit}
 """By model_type, what reads a network for images."""
@@ -91,7 +92,7 @@ def _create_image_run(
     inputs: ImageClassificationProcessor,
 ) -> tuple[Run, ImportedImageNetwork]:
     tables = {
-        **read_preset("image-classification"),
+        **read_preset(import_task("image-network").preset),
         "data": {
             "image": {"size": inputs.size, "channels": network.channels, "batch_size": IMAGE_BATCH},
             "augment": {"crop": "none", "flip": True},
@@ -111,11 +112,12 @@ def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, di
     tokenizer = read_tokenizer(folder, found.vocabulary)
     data = {
         "tokenizer": tokenizer.kind,
-        "order": "windows" if found.config.mixers == "attention" else "streams",
         "context_length": found.context,
         "batch_tokens": max(TEXT_BATCH_TOKENS, found.context),
     }
-    return found, tokenizer, {"data": data}
+    batching = "windows" if found.config.mixers == "attention" else "streams"
+    task = {"name": import_task("decoder").name, "batching": batching}
+    return found, tokenizer, {"data": data, "task": task}
 
 
 def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:
@@ -127,4 +129,4 @@ def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str,
         "max_length": found.context,
         "batch_tokens": TEXT_BATCH_TOKENS,
     }
-    return found, pieces.tokenizer, {"data": data, "task": {"name": "masked-lm"}}
+    return found, pieces.tokenizer, {"data": data, "task": {"name": import_task("encoder").name}}

@@ -1,0 +1,33 @@
+"""The parts of a model in words: stacks with their sizes, and networks that are known by their names."""
+
+from typing import NamedTuple
+
+from foveal.config import EncoderConfig, StackConfig
+
+
+class ModelComponent(NamedTuple):
+    """A stack of a model, or a network known by its name, which has no settings of a stack."""
+
+    name: str
+    mixers: str
+    layers: str = ""
+    width: str = ""
+
+    def __str__(self) -> str:
+        stack = f"{self.layers} x {self.mixers}, width {self.width}" if self.layers else self.mixers
+        return f"{self.name} {stack}".strip()
+
+
+def encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
+    """Return the parts of an encoder, from input to output."""
+    if encoder.kind == "conv3d":
+        return [ModelComponent("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
+    network = ModelComponent("encoder", encoder.network)
+    if encoder.kind == "frames":
+        return [network, stack_component("then", encoder)]
+    return [network if encoder.kind == "image" else stack_component("encoder", encoder)]
+
+
+def stack_component(name: str, stack: StackConfig) -> ModelComponent:
+    """Return a stack under a name."""
+    return ModelComponent(name, stack.mixers, str(stack.layers), str(stack.width))

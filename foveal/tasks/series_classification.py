@@ -1,0 +1,24 @@
+"""One label for each measured series."""
+
+from collections.abc import Mapping
+
+from foveal.data.open import OpenedData
+from foveal.data.series.series_formats import SeriesClassificationFormat
+from foveal.tasks.shapes.labeling import ClassificationTask
+from foveal.tasks.shapes.series import SeriesTask
+
+
+class SeriesClassificationTask(SeriesTask, ClassificationTask):
+    name = "series-classification"
+    purpose = "Label each series."
+    preset = "series-classification"
+    form = SeriesClassificationFormat()
+    datasets = ("basic-motions", "japanese-vowels")
+    loss_unit = "series"
+
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 13 for a table of values with a label, 1 for files of series."""
+        if data.kind == "table" and {"values", "label"} <= data.columns:
+            return 13
+        return int(data.kind == "series")

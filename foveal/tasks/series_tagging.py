@@ -1,0 +1,24 @@
+"""A label for each step of a measured series."""
+
+from collections.abc import Mapping
+
+from foveal.data.open import OpenedData
+from foveal.data.series.series_formats import SeriesTaggingFormat
+from foveal.tasks.shapes.labeling import TaggingTask
+from foveal.tasks.shapes.series import SeriesTask
+
+
+class SeriesTaggingTask(SeriesTask, TaggingTask):
+    name = "series-tagging"
+    purpose = "Label each step of a series."
+    preset = "series-tagging"
+    form = SeriesTaggingFormat()
+    loss_unit = "step"
+    place = "step"
+
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 12 for a table of values with labels, 2 for a file of series with labels."""
+        if data.kind == "table" and {"values", "labels"} <= data.columns:
+            return 12
+        return 2 if data.kind == "series" and "labels" in data.columns else 0

@@ -1,0 +1,55 @@
+"""Tasks that read running text, cut into tokens."""
+
+from abc import ABC
+from pathlib import Path
+from typing import Any
+
+from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.prepare_corpus import prepare_corpus, prepare_eval_corpus
+from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
+from foveal.tasks.base import DataPaths, Predictions, Task
+
+LOSS_IS_SCORE = "the score of a language model is its loss"
+
+
+class CorpusTask(Task, ABC):
+    """Running text, predicted by itself: the loss is the score, and no source is answered."""
+
+    reads = "text"
+    gives = "nothing"
+    columns = ("text",)
+    refused_settings = {"label_smoothing": LOSS_IS_SCORE}
+
+    def prepare(
+        self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
+    ) -> PreparedData[Any, Any]:
+        tokenizer = self.processor or reused.source
+        return prepare_corpus(paths.data, self.config.data, paths.valid, paths.test, log, tokenizer)
+
+    def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
+        return prepare_eval_corpus(data, self.config.data.text, self.processor, log)
+
+    def load_processor(self, folder: Path) -> Tokenizer:
+        return load_tokenizer(folder / "text")
+
+    def processor_files(self) -> dict[str, bytes]:
+        return {f"text/{TOKENIZER_FILE}": self.processor.to_json().encode()}
+
+    def describe_size(self, facts: dict[str, Any]) -> str:
+        tokens, documents = facts["tokens"], facts["documents"]
+        return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
+
+    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
+        raise UserError("a language model predicts no answers: use foveal generate or evaluate")
+
+    def lend_processor(self, borrower: Task) -> Tokenizer:
+        tokenizer: Tokenizer = self.processor
+        return tokenizer
+
+
+def token_unit(kind: str) -> str:
+    """Return what a token is, in words."""
+    return {"character": "characters", "byte": "bytes"}.get(kind, "tokens")

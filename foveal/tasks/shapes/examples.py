@@ -1,0 +1,83 @@
+"""Tasks that learn from examples: rows with a source and mostly a target, batched by length."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+from foveal.config import Config
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.data import prepare_examples
+from foveal.data.core.examples import Examples
+from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches
+from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.files.format import DataFormat
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizers import Tokenizer
+from foveal.encoders.text import TextEncoder
+from foveal.models.encoder import text_encoder
+from foveal.tasks.base import DataPaths, Predictions, Task
+from foveal.training.protocols import Batches
+
+
+def default_vocab_size(config: Config) -> int:
+    """Return how many tokens the configured tokenizer has on usual texts."""
+    return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocab_size)
+
+
+def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
+    """Return the encoder of a tokenizer's texts; of usual texts without a tokenizer."""
+    size = default_vocab_size(config) if source is None else source.size
+    return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.max_length)
+
+
+class ExampleTask(Task, ABC):
+    """A task whose data are examples of one format."""
+
+    form: ClassVar[DataFormat]
+
+    def prepare(
+        self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
+    ) -> PreparedData[Any, Any]:
+        return prepare_examples.prepare_examples(
+            self.form, paths.data, paths.valid, paths.test, self.config.data, log, self.processor, reused
+        )
+
+    def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
+        return prepare_examples.prepare_eval_examples(self.form, data, self.config.data, self.processor, log)
+
+    def load_processor(self, folder: Path) -> Any:
+        return self.form.load_processor(folder)
+
+    def processor_files(self) -> dict[str, bytes]:
+        files: dict[str, bytes] = self.processor.files()
+        return files
+
+    def train_batches(self, data: Any) -> Batches:
+        sizes = self.config.data
+        return BucketedTrainBatches(data.examples, sizes.batch_tokens, self.config.training.seed)
+
+    def eval_batches(self, data: Any) -> Batches:
+        return self.example_batches(data.examples)
+
+    def example_batches(self, examples: Any) -> Batches:
+        """Return batches that hold every example once."""
+        return BucketedEvalBatches(examples, self.config.data.batch_tokens)
+
+    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
+        unlabeled = prepare_examples.read_unlabeled(self.form, data, self.processor, self.config.data, log)
+        outputs, probabilities = self.predict_with_probabilities(unlabeled.examples, progress)
+        texts = (row.fields["source"] for row in unlabeled.rows)
+        sources = [text if isinstance(text, str) else " ".join(text) for text in texts]
+        locations = [row.location for row in unlabeled.rows]
+        return Predictions(sources, outputs, probabilities, locations, unlabeled.skipped)
+
+    def predict_with_probabilities(
+        self, examples: Examples, progress: ProgressCallback
+    ) -> tuple[list[str], list[float] | None]:
+        """Return `predicted_texts`, and the probability of each text if the task has one."""
+        return self.predicted_texts(examples, progress), None
+
+    @abstractmethod
+    def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
+        """Return the model's output for each source as text, in the examples' order."""

@@ -1,0 +1,48 @@
+"""Tasks that give an image one label."""
+
+from abc import ABC
+from typing import Any
+
+from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.images.image_examples import (
+    ImageClassificationFormat,
+    ImageClassificationProcessor,
+    ImageExamples,
+)
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.shapes.images import ImageTask
+from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
+
+
+class ImageLabelTask(ImageTask, ClassificationTask, ABC):
+    """Images, labels and scores; what sees the image is a subclass's."""
+
+    form = ImageClassificationFormat()
+    columns = ("label",)
+    default_classes = 10
+    loss_unit = "image"
+
+    def predict_with_probabilities(
+        self, examples: Any, progress: ProgressCallback
+    ) -> tuple[list[str], list[float] | None]:
+        objective = self.objective()
+        names, probabilities = list[str](), list[float]()
+        for batch in iterate_batches(self.example_batches(examples), progress):
+            highest = objective.predict_batch(batch).max(1)
+            names += [self.processor.labels[number] for number in highest.indices.tolist()]
+            probabilities += highest.values.tolist()
+        return names, probabilities
+
+    def summarize(
+        self, prepared: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
+    ) -> TaskSummary:
+        labels = prepared.processor.labels
+        task = f"{self.name}: {summarize_labels(labels)} from {self.source_in_words()}"
+        return TaskSummary("labelled images", task, len(labels), "images")
+
+    def source_in_words(self) -> str:
+        """Return what is seen of an image, in words."""
+        size = self.config.data.image.size
+        return f"{size} x {size} pixels"

@@ -1,0 +1,58 @@
+"""Tasks that read single images, whatever they make of them."""
+
+from abc import ABC
+from typing import Any
+
+from foveal.config import Config
+from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
+from foveal.data.images.image_examples import ImageExamples
+from foveal.encoders.image import ImageEncoder
+from foveal.encoders.patches import PatchEncoder
+from foveal.models.encoder import patch_encoder
+from foveal.models.image_networks import image_encoder
+from foveal.tasks.shapes.examples import ExampleTask
+
+IMAGE_ENCODERS = ("image", "patches")
+"""The kinds of encoder that read an image."""
+
+
+def image_encoder_for(config: Config) -> ImageEncoder | PatchEncoder:
+    """Return the encoder for images of the configured size: a network by its name, or patches."""
+    encoder, image = config.model.encoder, config.data.image
+    if encoder.kind == "patches":
+        return patch_encoder(encoder, image.channels, image.size)
+    network, stem = encoder.network, encoder.stem
+    return image_encoder(
+        network, image.channels, stem, encoder.network_activation, image.size, encoder.network_norm
+    )
+
+
+def sees_several_views(config: Config) -> bool:
+    """Return whether held-out images are seen in several views."""
+    return config.data.image.tta != "none" or config.data.image.tta_scales != "1"
+
+
+def check_single_view(config: Config, source: str) -> None:
+    """Check that nothing mixes images or shows several views of one; `source` is named in the error.
+
+    Raises: ValueError: a setting does.
+    """
+    if config.data.augment.mixup or sees_several_views(config):
+        raise ValueError(
+            f"a {source} is of one view of one image: leave out data.augment.mixup, data.image.tta and "
+            "data.image.tta_scales"
+        )
+
+
+class ImageTask(ExampleTask, ABC):
+    """Each example is an image: augmented in training, and as it is in evaluation."""
+
+    reads = "image"
+
+    def train_batches(self, data: Any) -> ImageTrainBatches:
+        config = self.config
+        sizes, augment = config.data.image, config.data.augment
+        return ImageTrainBatches(data.examples, sizes.batch_size, augment, config.training.seed)
+
+    def example_batches(self, examples: ImageExamples) -> ImageEvalBatches:
+        return ImageEvalBatches(examples, self.config.data.image)

@@ -1,0 +1,139 @@
+"""Tasks that choose among classes: one label for the whole source, or a label for each place."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from torch import nn
+
+from foveal.config.values import Fraction
+from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Examples
+from foveal.heads.classification import ClassificationHead
+from foveal.heads.tagging import TaggingHead
+from foveal.metrics.labels import accuracy, macro_f1
+from foveal.metrics.tags import are_entity_tags, entity_f1, tag_accuracy, tag_macro_f1
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.classification import ClassificationObjective
+from foveal.objectives.tagging import TaggingObjective
+from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings
+from foveal.tasks.shapes.examples import ExampleTask
+
+
+class SmoothedSettings(TaskSettings):
+    label_smoothing: Fraction = 0.0
+    """Share of the target's probability that is spread over all labels or tokens (label smoothing)."""
+
+
+class LabelingTask(ExampleTask, ABC):
+    """An encoder, and a head that chooses among the processor's labels."""
+
+    Settings = SmoothedSettings
+    settings: SmoothedSettings
+    fits_labels = True
+    has_classes = True
+    has_decoder = False
+    suggested_view = "confusion"
+    default_classes: ClassVar[int]
+    """The number of classes in `example_model`."""
+    place: ClassVar[str] = ""
+    """The place that has a label of its own, if not the whole source."""
+
+    def new_model(self) -> nn.Module:
+        return self.model_for_classes(self.encoder(), len(self.processor.labels))
+
+    def example_model(self) -> nn.Module:
+        return self.model_for_classes(self.encoder(), self.default_classes)
+
+    def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead:
+        """Return the model with a head for so many classes."""
+        return EncoderWithHead(encoder, self.head(encoder, classes))
+
+    def predicted_labels(self, examples: Examples, progress: ProgressCallback) -> list[list[str]]:
+        """Return the labels of each source, in the examples' order."""
+        objective, outputs = self.objective(), [list[str]()] * len(examples)
+        for batch in iterate_batches(self.example_batches(examples), progress):
+            for row, numbers in zip(batch.rows.tolist(), self.choose_ids(objective, batch), strict=True):
+                outputs[row] = [self.label_text(examples, row, number) for number in numbers]
+        return outputs
+
+    def for_each_place(self) -> str:
+        """Return the words behind the labels in a summary."""
+        return f" for each {self.place}," if self.place else ""
+
+    def label_text(self, examples: Any, row: int, number: int) -> str:
+        """Return the text of a label of a row."""
+        label: str = self.processor.labels[number]
+        return label
+
+    def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
+        return [" ".join(labels) for labels in self.predicted_labels(examples, progress)]
+
+    @abstractmethod
+    def encoder(self) -> nn.Module:
+        """Return the encoder for the processor's sources; for usual sources without a processor."""
+
+    @abstractmethod
+    def head(self, encoder: Any, classes: int) -> nn.Module:
+        """Return the head behind an encoder."""
+
+    @abstractmethod
+    def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
+        """Return the numbers of the likeliest labels of each row."""
+
+
+class ClassificationTask(LabelingTask, ABC):
+    """One label for each source."""
+
+    gives = "label"
+    default_classes = 2
+
+    def head(self, encoder: Any, classes: int) -> nn.Module:
+        model = self.config.model
+        return ClassificationHead(encoder.width, classes, model.head_pooling, model.dropout)
+
+    def objective(self, preview_examples: Any = None) -> ClassificationObjective:
+        return ClassificationObjective(self.model, self.processor.labels, self.settings.label_smoothing)
+
+    def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
+        numbers: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()
+        return numbers
+
+    def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
+        """Return accuracy and macro F1 of the likeliest labels."""
+        labels = self.processor.labels
+        outputs = [labels[number] for row in range(len(data)) for number in predicted_ids[row]]
+        scores = [accuracy(data.references, outputs), macro_f1(data.references, outputs)]
+        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
+
+
+class TaggingTask(LabelingTask, ABC):
+    """A label for each place of a source that the data label: a word, a step."""
+
+    gives = "labels"
+    default_classes = 17
+
+    def head(self, encoder: Any, classes: int) -> nn.Module:
+        return TaggingHead(encoder.width, classes, self.config.model.dropout)
+
+    def objective(self, preview_examples: Any = None) -> TaggingObjective:
+        return TaggingObjective(self.model, self.processor.labels, self.settings.label_smoothing)
+
+    def choose_ids(self, objective: TaggingObjective, batch: ExampleBatch) -> list[list[int]]:
+        rows = zip(objective.predict_batch(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
+        return [numbers[:places] for numbers, places in rows]
+
+    def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
+        """Return accuracy and macro F1 over places, and F1 over entities where the labels mark entities."""
+        labels = self.processor.labels
+        outputs = [[labels[number] for number in predicted_ids[row]] for row in range(len(data))]
+        scores = [tag_accuracy(data.references, outputs), tag_macro_f1(data.references, outputs)]
+        if are_entity_tags(labels):
+            scores.append(entity_f1(data.references, outputs))
+        references, texts = ([" ".join(row) for row in rows] for rows in (data.references, outputs))
+        return EvaluationResult(data.sources, references, texts, data.lengths, scores)
+
+
+def summarize_labels(names: tuple[str, ...]) -> str:
+    """Return the number of labels and the first of them, in words."""
+    return f"{len(names):,} ({', '.join(names[:6])}{' ...' if len(names) > 6 else ''})"

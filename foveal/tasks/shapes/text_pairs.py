@@ -1,0 +1,80 @@
+"""Tasks that read a text and write another."""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.data.core.examples import Examples, RaggedArray
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.files.format import DataFormat
+from foveal.data.text import text_pairs
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.text_pairs import TextPairProcessor
+from foveal.encoders.text import TextEncoder
+from foveal.generation.beam_search import Hypothesis
+from foveal.generation.options import AttentionMapOptions
+from foveal.generation.request import GenerateRequest
+from foveal.models.decoder import decoder
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.shapes.attention import text_attention, word_attention_file
+from foveal.tasks.shapes.examples import text_encoder_for
+from foveal.tasks.shapes.text_target import SequenceToSequenceTask
+
+
+class TextToTextTask(SequenceToSequenceTask, ABC):
+    """Pairs of texts."""
+
+    form: ClassVar[DataFormat] = text_pairs
+    reads = "text"
+    encoders = ("text",)
+    columns = ("source", "target")
+    next_command = ("generate", "--prompt", "TEXT")
+
+    def encoder(self) -> TextEncoder:
+        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
+
+    def model_for_vocab(self, encoder: TextEncoder, tokens: int) -> EncoderWithHead:
+        shared = encoder.embedding if self.config.data.shared_vocabulary else None
+        vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
+        head = decoder(self.config.model, vocabulary, max_length, encoder.width, shared)
+        return EncoderWithHead(encoder, head)
+
+    def preview_title(self, source: str) -> str:
+        return source
+
+    def summarize(self, prepared: PreparedData[TextPairProcessor, SplitData[Examples]]) -> TaskSummary:
+        source, target = prepared.processor.source, prepared.processor.target
+        names = f"{source.size:,} {source.kind} tokens to {target.size:,}"
+        if prepared.processor.shared_vocabulary:
+            names = f"{source.size:,} {source.kind} tokens of both sides together"
+        outcomes = SpecialTokens(target.size).vocab_size
+        return TaskSummary("pairs", f"{self.name}: {names}", outcomes, "target tokens")
+
+    def read_sources(self, request: GenerateRequest, log: Log) -> tuple[list[str], Examples]:
+        sources = request.prompts()
+        rows = [self.processor.encode_source(source.strip()) for source in sources]
+        longest = self.config.data.max_length
+        for number, (source, row) in enumerate(zip(sources, rows, strict=True), 1):
+            if not source.strip():
+                raise UserError(
+                    f"source {number} is empty: give a text (--prompt TEXT, or one a line in --input FILE)"
+                )
+            if len(row) > longest:
+                raise UserError(
+                    f"source {number} has {len(row)} tokens, the model reads at most {longest}: cut it"
+                )
+        return sources, Examples({"source": RaggedArray.from_rows(rows)})
+
+    def attention_map(
+        self,
+        objective: SequenceToSequenceObjective,
+        examples: Any,
+        hypotheses: Sequence[Hypothesis],
+        options: AttentionMapOptions,
+    ) -> bytes:
+        return word_attention_file(self, objective, examples, hypotheses, options, text_attention)

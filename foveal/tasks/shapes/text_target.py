@@ -1,0 +1,226 @@
+"""Tasks that write a text for each source, whatever they read."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Examples
+from foveal.data.core.length_buckets import collate_examples
+from foveal.data.core.split_data import SplitData
+from foveal.data.prepare_examples import read_unlabeled
+from foveal.data.text.length_limit import LengthLimit
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizers import Tokenizer
+from foveal.generation.beam_search import Hypothesis
+from foveal.generation.events import Artifact, GenerationEvent, Output, Summary
+from foveal.generation.options import DEFAULT_BEAM_SEARCH, DEFAULT_SAMPLING, AttentionMapOptions
+from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
+from foveal.metrics.score import MetricResult
+from foveal.models.decoder import decoder
+from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.hard_attention import HardAttentionObjective
+from foveal.objectives.preview import PreviewExamples
+from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.base import EvaluationResult, PredictedIds
+from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
+from foveal.tasks.shapes.labeling import SmoothedSettings
+
+NUM_PREVIEWS = 3
+EVAL_BEAM, EVAL_LENGTH_PENALTY = 5, 1.0
+"""The beam search whose outputs are scored."""
+Metric = Callable[[list[str], list[str]], MetricResult]
+"""From references and outputs to a score."""
+
+
+class TextTargetProcessor(Protocol):
+    """The part of a processor that belongs to the target."""
+
+    @property
+    def target(self) -> Tokenizer: ...
+
+    @property
+    def length_limit(self) -> LengthLimit: ...
+
+
+class SequenceToSequenceTask(ExampleTask, ABC):
+    """An encoder, and a decoder that reads its memory."""
+
+    Settings = SmoothedSettings
+    settings: SmoothedSettings
+    gives = "text"
+    metrics: ClassVar[tuple[Metric, ...]]
+    """The worst examples are found by the first."""
+    generate_options = ("prompt", "input", *SAMPLING_OPTIONS, *BEAM_OPTIONS, "attention", "head")
+    reads_files: ClassVar[str] = ""
+    """What the files of --input are, where sources are not texts."""
+    no_attention_map: ClassVar[str] = ""
+    """What the task reads, where --attention can't show it."""
+
+    def new_model(self) -> nn.Module:
+        return self.model_for_vocab(self.encoder(), self.processor.target.size)
+
+    def example_model(self) -> nn.Module:
+        return self.model_for_vocab(self.encoder(), default_vocab_size(self.config))
+
+    def model_for_vocab(self, encoder: Any, tokens: int) -> EncoderWithHead:
+        """Return the model that writes so many tokens."""
+        vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
+        return EncoderWithHead(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
+
+    @abstractmethod
+    def encoder(self) -> Any:
+        """Return the encoder for the processor's sources; for usual sources without a processor."""
+
+    def objective(self, preview_examples: SplitData[Any] | None = None) -> SequenceToSequenceObjective:
+        target: Tokenizer = self.processor.target
+        previews = None
+        if preview_examples is not None:
+            rows = np.arange(min(NUM_PREVIEWS, len(preview_examples)))
+            batch = self.eval_batch(preview_examples.examples, rows)
+            titles = [self.preview_title(preview_examples.sources[row]) for row in rows]
+            previews = PreviewExamples(batch, titles, target.decode)
+        model = self.config.model
+        samples_places = "attention-rnn" in model.mixers and model.attention_rnn.hard
+        make = HardAttentionObjective if samples_places else SequenceToSequenceObjective
+        limit, smoothing = self.processor.length_limit, self.settings.label_smoothing
+        return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
+
+    def preview_title(self, source: str) -> str:
+        """Return a source's name in previews: a file without its folder, which is another where a run resumes."""
+        name, colon, question = source.partition(": ")
+        return f"{Path(name).name}{colon}{question}"
+
+    def score(
+        self, data: SplitData[Any], predicted_ids: PredictedIds, progress: ProgressCallback
+    ) -> EvaluationResult:
+        """Return the metrics of the outputs of a beam search."""
+        outputs, references = self.predicted_texts(data.examples, progress), data.references
+        if self.processor.target.kind == "word":  # a tokenizer of words keeps no spaces between them
+            references = [" ".join(text.split()) for text in references]
+        scores = [metric(references, outputs) for metric in self.metrics]
+        return EvaluationResult(data.sources, references, outputs, data.lengths, scores)
+
+    def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
+        objective, outputs = self.objective(), [""] * len(examples)
+        # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
+        for batch in iterate_batches(self.example_batches(examples), progress):
+            written = objective.beam_decode(batch, EVAL_BEAM, alpha=EVAL_LENGTH_PENALTY)
+            for row, hypotheses in zip(batch.rows.tolist(), written, strict=True):
+                outputs[row] = self.target_text(objective, hypotheses[0])
+        return outputs
+
+    def target_text(self, objective: SequenceToSequenceObjective, hypothesis: Hypothesis) -> str:
+        """Return the text of a hypothesis."""
+        text: str = self.processor.target.decode(objective.strip_special_tokens(hypothesis))
+        return text.strip()
+
+    def eval_batch(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
+        """Return a batch of the examples `rows` (B,) without augmentation."""
+        return collate_examples(examples, rows)
+
+    def check_generate(self, request: GenerateRequest) -> None:
+        unknown = request.unknown_options(self.generate_options)
+        if unknown & {"stop", "tokens"}:
+            raise UserError(f"{request.run} writes until a target ends: leave out --stop and --tokens")
+        if "out" in unknown:
+            raise UserError(f"--out: {request.run} writes text, on standard output; leave it out")
+        if self.reads_files and (request.input is None or request.prompt is not None):
+            raise UserError(f"{request.run} reads {self.reads_files}: give --input PATH, no --prompt")
+        if request.sampling != DEFAULT_SAMPLING and request.beam != DEFAULT_BEAM_SEARCH:
+            raise UserError(
+                "--best and --length-penalty belong to beam search: leave them out to draw "
+                "(--temperature, --top-k, --top-p, --repetition-penalty, --seed, --samples)"
+            )
+        if request.attention.attention is not None:
+            self.check_attention(request.run, request.attention.attention)
+
+    def check_attention(self, run: str, file: Path) -> None:
+        """Check the file that --attention names.
+
+        Raises: UserError: the task makes no such picture.
+        """
+        if self.no_attention_map:
+            raise UserError(
+                f"--attention: {run} reads {self.no_attention_map}, of which there is no such picture"
+            )
+
+    def generate(
+        self, request: GenerateRequest, log: Log, progress: ProgressCallback
+    ) -> Iterator[GenerationEvent]:
+        objective = self.objective()
+        sources, examples = self.read_sources(request, log)
+        began = time.perf_counter()
+        hypotheses = self._decode(objective, sources, examples, request, progress)
+        seconds = time.perf_counter() - began
+        for row, (source, ranked) in enumerate(zip(sources, hypotheses, strict=True)):
+            for hypothesis in ranked:
+                yield self._output(objective, row, source, hypothesis)
+        tokens = sum(len(hypothesis.tokens) for ranked in hypotheses for hypothesis in ranked)
+        if request.attention.attention is not None:
+            best = [ranked[0] for ranked in hypotheses]
+            content = self.attention_map(objective, examples, best, request.attention)
+            yield Artifact("attention", "", content)
+        yield text_summary(tokens, "tokens", seconds)
+
+    def read_sources(self, request: GenerateRequest, log: Log) -> tuple[list[str], Any]:
+        """Return the names of the sources, and the sources as examples."""
+        rows, examples, _ = read_unlabeled(
+            self.form, str(request.input), self.processor, self.config.data, log
+        )
+        return [row.fields["source"] for row in rows], examples
+
+    def attention_map(
+        self,
+        objective: SequenceToSequenceObjective,
+        examples: Any,
+        hypotheses: Sequence[Hypothesis],
+        options: AttentionMapOptions,
+    ) -> bytes:
+        """Return the content of the file that --attention names."""
+        raise NotImplementedError
+
+    def _decode(
+        self,
+        objective: SequenceToSequenceObjective,
+        sources: list[str],
+        examples: Examples,
+        request: GenerateRequest,
+        progress: ProgressCallback,
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each source: the best of a beam search, or samples."""
+        hypotheses: list[list[Hypothesis]] = [[]] * len(sources)
+        beam, sampling = request.beam, request.sampling
+        alpha = EVAL_LENGTH_PENALTY if beam.length_penalty is None else beam.length_penalty
+        for batch in iterate_batches(self.example_batches(examples), progress):
+            rows = batch.rows.tolist()
+            if sampling == DEFAULT_SAMPLING:
+                written = objective.beam_decode(batch, beam.beam or EVAL_BEAM, beam.best, alpha)
+            else:
+                texts = [sources[row] for row in rows]
+                written = objective.sample_decode(batch, texts, sampling.sampling, sampling.samples)
+            for row, ranked in zip(rows, written, strict=True):
+                hypotheses[row] = ranked
+        return hypotheses
+
+    def _output(
+        self, objective: SequenceToSequenceObjective, row: int, source: str, hypothesis: Hypothesis
+    ) -> Output:
+        text = self.target_text(objective, hypothesis)
+        facts = {"log_probability": hypothesis.log_probability, "reason": hypothesis.finish_reason}
+        return Output(row, f"{' '.join(text.split())}\n", {"source": source, "text": text, **facts})
+
+
+def text_summary(tokens: int, unit: str, seconds: float) -> Summary:
+    """Return the last event of generated text."""
+    speed = {"tokens": tokens, "seconds": seconds, "tokens_per_second": tokens / seconds}
+    return Summary(tokens, unit, seconds, speed)

@@ -1,0 +1,23 @@
+"""One label for each clip."""
+
+from collections.abc import Mapping
+
+from foveal.data.open import OpenedData
+from foveal.data.video.clip_examples import VideoClassificationFormat
+from foveal.tasks.shapes.clips import ClipLabelingTask
+from foveal.tasks.shapes.labeling import ClassificationTask
+
+
+class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
+    name = "video-classification"
+    purpose = "Label each clip."
+    preset = "video-classification"
+    form = VideoClassificationFormat()
+    columns = ("label",)
+    default_classes = 10
+    loss_unit = "clip"
+
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 1 for clips."""
+        return int(data.kind == "clips")
