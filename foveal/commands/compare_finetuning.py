@@ -204,7 +204,7 @@ def _train_or_resume(
             log(f"{path}: finished before")
         return
     train(
-        data_paths.data,
+        str(data_paths.data),
         *settings,
         task=network_task().name,
         from_=base_run,

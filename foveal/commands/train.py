@@ -13,6 +13,7 @@ from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
 from foveal.store.run import check_outside_data, check_run_path, default_run_path
@@ -76,14 +77,15 @@ def train(
         Print one JSON object with the result on standard output.
     """
     first = None if from_ is None else open_logged(from_)
-    config, preset = load_training_config(data, overrides, task, model, first, budget)
+    opened = open_data(data, log)
+    config, preset = load_training_config(opened, overrides, task, model, first, budget)
     chosen = resolve_device(device)
     config = resolve_config(config, chosen)
     folder = run or default_run_path(data, model or (from_ or Path(preset)).name)
     check_run_path(folder)
     check_outside_data(folder, data, valid, test)
     with SignalHandler() as signals:
-        paths, bound = DataPaths(data, valid, test), task_of(config)
+        paths, bound = DataPaths(opened, valid, test), task_of(config)
         processor, reused = (None, NO_REUSE) if first is None else processors_to_reuse(first, bound)
         prepared = bound.bound(processor).prepare(paths, log, reused)
         keep_freed_memory()
@@ -97,11 +99,11 @@ def train(
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)
             log(f"another training has taken that place: this run is {folder}")
-        opened = new_run(folder, bound, prepared, paths, preset, str(chosen), bound.model if begun else None)
+        made = new_run(folder, bound, prepared, paths, preset, str(chosen), bound.model if begun else None)
         if _has_images(prepared):
             sheet = contact_sheet(prepared.train.examples, bound.train_batches(prepared.train))
             durable.atomic_write(folder / CONTACT_SHEET_FILE, sheet)
-        train_and_report(opened, bound, prepared, signals, json)
+        train_and_report(made, bound, prepared, signals, json)
 
 
 def _has_images(prepared: PreparedData[Any, Any]) -> bool:

@@ -12,10 +12,11 @@ from typing import Any
 from foveal.config import DataConfig
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.log import Log
-from foveal.data.core.hash_split import Fractions, SplitName, split_documents
+from foveal.data.core.hash_split import Fractions, SplitName
 from foveal.data.core.prepared_data import PreparedData
-from foveal.data.datasets.dataset_cache import resolve
+from foveal.data.open import OpenedData, open_data
 from foveal.data.text.corpus import Document, TextFolder, TextSource, TextTable, open_text_source
+from foveal.data.text.corpus_split import split_documents
 from foveal.data.text.token_store import (
     CorpusReader,
     TokenArray,
@@ -69,7 +70,7 @@ class Corpus:
 
 
 def prepare_corpus(
-    data: str,
+    data: str | OpenedData,
     config: DataConfig,
     valid: str | None,
     test: str | None,
@@ -84,10 +85,14 @@ def prepare_corpus(
     """
     given = {part: path for part, path in (("valid", valid), ("test", test)) if path is not None}
     shares = {} if given else {"valid": config.valid_fraction, "test": config.test_fraction}
+    opened = open_data(data, log)
+    data = opened.name
     corpus = Corpus(
-        to_split=_open_data(data, config.text, log),
+        to_split=open_text_source(opened.whole, config.text),
         fractions={part: share for part, share in shares.items() if share},
-        provided={part: _open_data(path, config.text, log) for part, path in given.items()},
+        provided={
+            part: open_text_source(open_data(path, log).whole, config.text) for part, path in given.items()
+        },
     )
     store, skipped = _load_or_build_store(corpus, config, tokenizer, log)
     for part in ("train", *corpus.fractions, *corpus.provided):
@@ -105,22 +110,18 @@ def prepare_corpus(
 
 
 def prepare_eval_corpus(
-    data: str, column: str, tokenizer: Tokenizer, log: Log
+    data: str | OpenedData, column: str, tokenizer: Tokenizer, log: Log
 ) -> tuple[TokenArray, dict[str, Any]]:
-    """The tokens of all of DATA, and one flat table of facts: those of `prepare_corpus` and of its only
-    part."""
-    corpus = Corpus(to_split=_open_data(data, column, log), fractions={}, provided={})
+    """Return the tokens of all of DATA, and its facts: those of `prepare_corpus` and of its only part."""
+    opened = open_data(data, log)
+    data = opened.name
+    corpus = Corpus(to_split=open_text_source(opened.whole, column), fractions={}, provided={})
     store, skipped = _load_or_build_store(corpus, DataConfig(), tokenizer, log)
     facts = store.facts.get("train", {})
     if not facts.get("tokens"):
         raise UserError(f"{data}: holds no text, or none of its characters occur in the model's vocabulary")
     _log_losses(skipped, {data: facts}, log)
     return store.tokens["train"], {"source": data, "skipped": skipped, **facts}
-
-
-def _open_data(data: str, column: str, log: Log) -> TextSource:
-    """What DATA names: an existing path, else an entry of the catalogue."""
-    return open_text_source(Path(resolve(data, log)), column)
 
 
 def _load_or_build_store(

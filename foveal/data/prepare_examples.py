@@ -1,66 +1,27 @@
 """Train, validation and test rows of examples, cut without leakage and by content alone."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.group_split import split_by_group
-from foveal.data.core.hash_split import content_key, count_overlap, split_rows
+from foveal.data.core.hash_split import SPLITS, SplitName, content_key, count_overlap, split_rows
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
-from foveal.data.core.split_data import SplitData
-from foveal.data.datasets.dataset_cache import resolve
-from foveal.data.files.folders import split_folders
-from foveal.data.files.tables import TABLE_SUFFIXES
-from foveal.data.images.image_arrays import array_splits
-from foveal.data.series.series_files import SERIES_READERS
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData, open_data, open_path
 from foveal.data.text.unknown_tokens import log_unknown_tokens, unknown_target_facts
 
-SPLITS = ("train", "valid", "test")
 MAX_LOGGED_SKIPS = 5
 """So many rows that get no answer are named."""
-SPLIT_FILE_SUFFIXES = {*TABLE_SUFFIXES, *SERIES_READERS}
-"""Suffixes of the files that may be a part."""
-
-
-@runtime_checkable
-class DataFormat(Protocol):
-    """A form of examples, one file of `foveal.data`. `Any` stands for its own inputs and examples."""
-
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """The usable rows at a path, the others put into the list; the field `source` is what is read."""
-
-    def make_processor(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
-    ) -> Any:
-        """Tokenizers, labels and the like, from the rows to train on, but for what is taken of a run's.
-
-        `files()` is what is kept of them.
-        """
-
-    def encode(
-        self, rows: list[Row], processor: Any, config: DataConfig, skipped: list[SkippedRow]
-    ) -> SplitData[Any]:
-        """Rows that don't fit the inputs are put into the list."""
-
-    def load_processor(self, folder: Path) -> Any:
-        """What the inputs' `files()` gave, below a run's folder."""
-
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Sources without answers, the others put into the list."""
-
-    def encode_unlabeled(
-        self, rows: list[Row], processor: Any, config: DataConfig, skipped: list[SkippedRow]
-    ) -> tuple[list[Row], Any]:
-        """Those that the model can read, and their columns. The others are put into the list."""
 
 
 def prepare_examples(
     form: DataFormat,
-    data: str,
+    data: str | OpenedData,
     valid: str | None,
     test: str | None,
     config: DataConfig,
@@ -74,7 +35,9 @@ def prepare_examples(
     that can't be used are set aside.
     """
     aside: list[SkippedRow] = []
-    rows = _read_splits(form, resolve_splits(data, valid, test, log), config, aside)
+    opened = open_data(data, log)
+    data = opened.name
+    rows = _read_splits(form, _open_splits(opened, valid, test, log), config, aside)
     _log_overlap(rows, log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
@@ -95,12 +58,14 @@ def prepare_examples(
 
 
 def prepare_eval_examples(
-    form: DataFormat, data: str, config: DataConfig, processor: Any, log: Log
+    form: DataFormat, data: str | OpenedData, config: DataConfig, processor: Any, log: Log
 ) -> tuple[Any, dict[str, Any]]:
     """All of DATA (of a data set in parts its test part) in a model's own numbers, and its facts."""
     aside: list[SkippedRow] = []
-    path = split_path(data, "test", log)
-    encoded = form.encode(list(form.read(path, config, aside)), processor, config, aside)
+    opened = open_data(data, log)
+    data = opened.name
+    rows = list(form.read(opened.split("test"), config, aside))
+    encoded = form.encode(rows, processor, config, aside)
     if not len(encoded):
         why = f"; the first: {aside[0].location}: {aside[0].reason}" if aside else ""
         raise UserError(f"{data}: no row that this run can be measured on{why}")
@@ -120,11 +85,15 @@ class UnlabeledData(NamedTuple):
 
 
 def read_unlabeled(
-    form: DataFormat, data: str, processor: Any, config: DataConfig, log: Log
+    form: DataFormat, data: str | OpenedData, processor: Any, config: DataConfig, log: Log
 ) -> UnlabeledData:
-    """Those of DATA. Errors: UserError if there are none that can be read."""
+    """Read the sources of DATA.
+
+    Raises: UserError: there are none that can be read.
+    """
     aside: list[SkippedRow] = []
-    found = [*form.read_unlabeled(data, config, aside)]
+    opened = data if isinstance(data, OpenedData) else open_path(data)
+    found = [*form.read_unlabeled(opened.whole, config, aside)]
     rows, examples = form.encode_unlabeled(found, processor, config, aside)
     if not rows:
         why = f": {aside[0].location}: {aside[0].reason}" if aside else ""
@@ -134,6 +103,14 @@ def read_unlabeled(
     if len(aside) > MAX_LOGGED_SKIPS:
         log(f"{data}: {len(aside):,} rows are set aside and get no answer")
     return UnlabeledData(rows, examples, aside)
+
+
+def read_labeled_rows(form: DataFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
+    """Read those rows of DATA that have a target. Where sources are read, one hears what others lack."""
+    opened = data if isinstance(data, OpenedData) else open_path(data)
+    with suppress(UserError):
+        return [*form.read(opened.whole, config, [])]
+    return []
 
 
 def empty_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
@@ -150,39 +127,17 @@ def empty_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
     return f"{data}: no rows for the {split} set{why}; give more, or set data.{split}_fraction=0"
 
 
-def split_paths(data: str) -> dict[str, str]:
-    """The files by part of a folder with `train.tsv`, say, and `test.tsv`, or the folders of one with `train`
-    and `test`, also in a zip, or the arrays of a file; else DATA, to train on.
-
-    Errors: UserError for such files of several forms.
-    """
-    if parts := split_folders(data) or array_splits(data):
-        return parts
-    inside = sorted(Path(data).glob("*.*"))
-    tables = [path for path in inside if path.stem in SPLITS and path.suffix.lower() in SPLIT_FILE_SUFFIXES]
-    if not any(path.stem == "train" for path in tables):
-        return {"train": data}
-    if len({path.suffix for path in tables}) > 1:
-        names = ", ".join(path.name for path in tables)
-        raise UserError(f"{data}: {names} are of several forms; keep those of one")
-    return {part: str(path) for part in SPLITS for path in tables if path.stem == part}
-
-
-def resolve_splits(data: str, valid: str | None, test: str | None, log: Log) -> dict[str, str]:
-    """What each part is read from: DATA, or its files by part; `valid` and `test` go first."""
+def _open_splits(
+    data: OpenedData, valid: str | None, test: str | None, log: Log
+) -> dict[SplitName, DataPart]:
+    """Return what each split is read from: DATA, or its splits; `valid` and `test` go first."""
     given = {"valid": valid, "test": test}
-    files = {part: split_path(path, part, log) for part, path in given.items() if path is not None}
-    return split_paths(resolve(data, log)) | files
-
-
-def split_path(data: str, split: str, log: Log) -> str:
-    """All of DATA; of a data set in parts that part, or the last it has."""
-    files = split_paths(resolve(data, log))
-    return files.get(split, list(files.values())[-1])
+    own = {split: open_data(path, log).split(split) for split, path in given.items() if path is not None}
+    return data.splits | own
 
 
 def _read_splits(
-    form: DataFormat, files: dict[str, str], config: DataConfig, skipped: list[SkippedRow]
+    form: DataFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
 ) -> dict[str, list[Row]]:
     """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side. Or
     in groups, if the config has some."""
@@ -210,7 +165,7 @@ def _read_splits(
                     f"{files['train']}: every row has the same source, and equal ones stay in one part: "
                     "give other rows, or held-out ones by --valid or --test"
                 )
-            raise UserError(empty_split_error(part, files.get(part, files["train"]), skipped))
+            raise UserError(empty_split_error(part, str(files.get(part, files["train"])), skipped))
     return rows
 
 

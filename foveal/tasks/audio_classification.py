@@ -8,12 +8,12 @@ from foveal.data.audio.audio_classification import AudioClassificationProcessor
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.models.encoder import audio_encoder
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
-from foveal.tasks.traits import DataTraits
 
 
 class AudioClassificationTask(ClassificationTask):
@@ -28,7 +28,7 @@ class AudioClassificationTask(ClassificationTask):
     length_unit = "frames"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 1 for recordings."""
         return int(data.kind == "audio")
 

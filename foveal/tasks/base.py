@@ -17,11 +17,11 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import SkippedRow
+from foveal.data.open import OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.metrics.score import MetricResult
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
-from foveal.tasks.traits import DataTraits
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
@@ -40,7 +40,8 @@ class TaskSettings(StrictModel):
 class DataPaths(NamedTuple):
     """The data that the user named: paths, or names of the catalogue."""
 
-    data: str
+    data: str | OpenedData
+    """Opened already where somebody has looked at the data before."""
     valid: str | None = None
     test: str | None = None
 
@@ -178,7 +179,7 @@ class Task(ABC):
             )
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return how surely `data` is for the task: 0 is no, and the task with the highest number is trained.
 
         `named` has the settings `data.*` that the user gave and that name columns.

@@ -15,6 +15,7 @@ from foveal.data.core.split_data import SplitData
 from foveal.data.images.captioning import CaptioningFormat, CaptioningProcessor
 from foveal.data.images.image_batches import center_crops, collate_images, standardize_images
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
@@ -26,7 +27,6 @@ from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
-from foveal.tasks.traits import DataTraits
 
 
 class ImageCaptioningTask(ImageTask, CaptioningTask):
@@ -39,7 +39,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     reads_files = "pictures"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 2 for images with a text and no label."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
         return 2 if data.kind == "images" and text in data.columns and label not in data.columns else 0

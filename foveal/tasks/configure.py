@@ -6,6 +6,7 @@ from typing import Any
 
 from foveal.config import Config, StackConfig, parse_overrides, preset_names, read_preset, suggest
 from foveal.core.errors import UserError
+from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.store.run import Run
 from foveal.tasks.base import Task
@@ -32,7 +33,7 @@ IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
 
 
 def load_training_config(
-    data: str,
+    data: OpenedData,
     overrides: tuple[str, ...],
     task_name: str | None,
     model: str | None,
@@ -62,7 +63,7 @@ def load_training_config(
 
 
 def _base_tables(
-    data: str,
+    data: OpenedData,
     task: type[Task] | None,
     model: str | None,
     base_run: Run | None,

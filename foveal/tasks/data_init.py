@@ -5,9 +5,9 @@ from torch import nn
 
 from foveal.core.runtime import derived_seed, seed_everything
 from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.shuffle import permute_indices
 from foveal.data.images.image_batches import center_crops, standardize_images
 from foveal.data.images.image_examples import ImageExamples
-from foveal.data.text.token_batches import permute_indices
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.layers.data_dependent_init import DataDependentInit

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from foveal.data.open import OpenedData
 from foveal.data.video.clip_examples import FrameTaggingFormat
 from foveal.tasks.shapes.clips import ClipLabelingTask
 from foveal.tasks.shapes.labeling import TaggingTask
-from foveal.tasks.traits import DataTraits
 
 
 class FrameTaggingTask(ClipLabelingTask, TaggingTask):
@@ -19,7 +19,7 @@ class FrameTaggingTask(ClipLabelingTask, TaggingTask):
     place = "frame"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 3 for clips with labels, unless the user names the column of a label or text."""
         asked = "label" in named or "text" in named
         return 3 if data.kind == "clips" and "labels" in data.columns and not asked else 0

@@ -7,6 +7,7 @@ from pydantic import Field
 from torch import nn
 
 from foveal.config import ConfigError
+from foveal.data.open import OpenedData
 from foveal.models.airbench import PROXY_NETWORK
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
@@ -16,7 +17,6 @@ from foveal.objectives.selective_model import ModelWithProxy
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
 from foveal.tasks.shapes.labeling import SmoothedSettings
-from foveal.tasks.traits import DataTraits
 
 
 class ImageClassificationSettings(SmoothedSettings):
@@ -37,7 +37,7 @@ class ImageClassificationTask(ImageLabelTask):
     averages_views = True
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 1 for images."""
         return int(data.kind == "images")
 

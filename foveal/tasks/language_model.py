@@ -11,6 +11,7 @@ from foveal.config.values import Fraction
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.data.open import OpenedData
 from foveal.data.prepare_corpus import PreparedCorpus
 from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches
 from foveal.data.text.token_store import TokenArray
@@ -24,7 +25,6 @@ from foveal.objectives.language_model import LanguageModelObjective
 from foveal.tasks.base import TaskSettings, TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
 from foveal.tasks.shapes.text_target import text_summary
-from foveal.tasks.traits import DataTraits
 
 DEFAULT_VOCAB_SIZE = 65
 """The characters of English plays."""
@@ -62,7 +62,7 @@ class LanguageModelTask(CorpusTask):
     generate_options = ("prompt", "input", "tokens", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 1 for what is read as text."""
         return int(data.kind in ("text", "table", "missing"))
 

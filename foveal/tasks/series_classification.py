@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from foveal.data.open import OpenedData
 from foveal.data.series.series_formats import SeriesClassificationFormat
 from foveal.tasks.shapes.labeling import ClassificationTask
 from foveal.tasks.shapes.series import SeriesTask
-from foveal.tasks.traits import DataTraits
 
 
 class SeriesClassificationTask(SeriesTask, ClassificationTask):
@@ -17,7 +17,7 @@ class SeriesClassificationTask(SeriesTask, ClassificationTask):
     loss_unit = "series"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 13 for a table of values with a label, 1 for files of series."""
         if data.kind == "table" and {"values", "label"} <= data.columns:
             return 13

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from foveal.data.open import OpenedData
 from foveal.data.series.series_formats import SeriesTaggingFormat
 from foveal.tasks.shapes.labeling import TaggingTask
 from foveal.tasks.shapes.series import SeriesTask
-from foveal.tasks.traits import DataTraits
 
 
 class SeriesTaggingTask(SeriesTask, TaggingTask):
@@ -17,7 +17,7 @@ class SeriesTaggingTask(SeriesTask, TaggingTask):
     place = "step"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 12 for a table of values with labels, 2 for a file of series with labels."""
         if data.kind == "table" and {"values", "labels"} <= data.columns:
             return 12

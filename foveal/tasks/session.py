@@ -16,6 +16,7 @@ from foveal.core.runtime import resolve_precision, seed_everything
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import evenly_spaced
+from foveal.data.open import OpenedData
 from foveal.layers.initialization import initialize
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
@@ -149,10 +150,11 @@ def new_run(
     return create_run(path, task.config, files, about, extra_files=beside)
 
 
-def _absolute_paths(name: str | None) -> str | None:
+def _absolute_paths(data: str | OpenedData | None) -> str | None:
     """Return paths that mean the same from every folder; a name of the catalogue as it is."""
-    if name is None:
+    if data is None:
         return None
+    name = str(data)
     parts = [name] if Path(name).exists() else name.split(",")
     return ",".join(str(Path(part).absolute()) if Path(part).exists() else part for part in parts)
 

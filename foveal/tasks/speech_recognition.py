@@ -8,7 +8,8 @@ from foveal.data.audio.speech import SpeechProcessor
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.generation.beam_search import Hypothesis
@@ -19,7 +20,6 @@ from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.attention import speech_attention, word_attention_file
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
-from foveal.tasks.traits import DataTraits
 
 
 class SpeechRecognitionTask(SequenceToSequenceTask):
@@ -35,9 +35,11 @@ class SpeechRecognitionTask(SequenceToSequenceTask):
     reads_files = "recordings"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
-        """Return 2 for recordings whose table has a text, or no label."""
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 2 for recordings whose table has a text, or no label; and for other files with a table."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
+        if data.kind == "files":
+            return 2
         unlabeled = data.is_damaged or (data.has_table and label not in data.columns)
         return 2 if data.kind == "audio" and (text in data.columns or unlabeled) else 0
 

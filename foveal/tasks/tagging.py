@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.data.text import tagging
 from foveal.data.text.tagging import TaggingProcessor
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.examples import text_encoder_for
 from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
-from foveal.tasks.traits import DataTraits
 
 
 class TextTaggingTask(TaggingTask):
@@ -28,7 +28,7 @@ class TextTaggingTask(TaggingTask):
     place = "word"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 23 for named tags, 14 for a table with tokens and tags, 1 for CoNLL files."""
         if data.kind in ("table", "text") and "tags" in named:
             return 23

@@ -6,14 +6,14 @@ from typing import ClassVar
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.data.text import text_classification
 from foveal.data.text.text_classification import TextClassificationProcessor
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.examples import text_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
-from foveal.tasks.traits import DataTraits
 
 
 class TextClassificationTask(ClassificationTask):
@@ -28,7 +28,7 @@ class TextClassificationTask(ClassificationTask):
     loss_unit = "text"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 24 for a named label, 15 for a table with both columns."""
         if data.kind in ("table", "text") and "label" in named:
             return 24

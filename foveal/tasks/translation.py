@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from foveal.data.open import OpenedData
 from foveal.metrics.translation import bleu, chrf
 from foveal.tasks.shapes.text_pairs import TextToTextTask
-from foveal.tasks.traits import DataTraits
 
 
 class TranslationTask(TextToTextTask):
@@ -14,7 +14,7 @@ class TranslationTask(TextToTextTask):
     metrics = (bleu, chrf)
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 25 for a named source or target, 16 for a table with both columns, 1 for two aligned files."""
         if data.kind in ("table", "text") and {"source", "target"} & named.keys():
             return 25

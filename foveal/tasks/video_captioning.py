@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.captioning import CaptioningProcessor
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.video.clip_examples import ClipExamples, VideoCaptioningFormat
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.clips import ClipTask
-from foveal.tasks.traits import DataTraits
 
 
 class VideoCaptioningTask(ClipTask, CaptioningTask):
@@ -22,7 +22,7 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
     no_attention_map = "clips"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 2 for clips with a text and no label."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
         return 2 if data.kind == "clips" and text in data.columns and label not in data.columns else 0

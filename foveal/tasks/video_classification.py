@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from foveal.data.open import OpenedData
 from foveal.data.video.clip_examples import VideoClassificationFormat
 from foveal.tasks.shapes.clips import ClipLabelingTask
 from foveal.tasks.shapes.labeling import ClassificationTask
-from foveal.tasks.traits import DataTraits
 
 
 class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
@@ -18,6 +18,6 @@ class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
     loss_unit = "clip"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 1 for clips."""
         return int(data.kind == "clips")

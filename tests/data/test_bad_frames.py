@@ -9,6 +9,8 @@ import pytest
 
 from foveal.config import Config, ConfigError
 from foveal.core.errors import UserError
+from foveal.data.files.data_part import open_part
+from foveal.data.open import open_path
 from foveal.data.video.clip_examples import (
     FrameTaggingFormat,
     VideoCaptioningFormat,
@@ -33,7 +35,7 @@ def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
     """Where and why of what is set aside in reading."""
     skipped: list[Any] = []
     try:
-        [*form.read(data, CONFIG.model_copy(update=settings), skipped)]
+        [*form.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
     except UserError:
         assert skipped
     return [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
@@ -70,7 +72,7 @@ def test_a_frame_that_can_not_be_read_is_named_and_the_others_used(tmp_path: Pat
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
     data = write(tmp_path / location, files)
     skipped: list[Any] = []
-    found = [*FrameTaggingFormat().read(data, CONFIG, skipped)]
+    found = [*FrameTaggingFormat().read(open_part(data), CONFIG, skipped)]
     assert [row.fields["label"] for row in found] == [["v", "w", "y", "z"], list("vwxyz")]
     assert (found[0].fields["frames"] == clip(0, 5)[[0, 1, 3, 4]]).all()
     (lost,) = skipped
@@ -92,7 +94,7 @@ def test_a_frame_of_an_array_that_can_not_be_used_is_named(tmp_path: Path, chann
     image = CONFIG.image.model_copy(update={"channels": channels})
     found = [
         *FrameTaggingFormat().read(
-            str(tmp_path / "a.npz"), CONFIG.model_copy(update={"image": image}), skipped
+            open_part(str(tmp_path / "a.npz")), CONFIG.model_copy(update={"image": image}), skipped
         )
     ]
     assert [row.fields["label"] for row in found] == [list("vwyz"), list("vwxyz"), list("vwxy")]
@@ -114,7 +116,7 @@ def test_an_animation_that_breaks_off_is_used_up_to_there(tmp_path: Path) -> Non
     }
     data = write(tmp_path / "a", files)
     skipped: list[Any] = []
-    found = [*VideoClassificationFormat().read(data, CONFIG, skipped)]
+    found = [*VideoClassificationFormat().read(open_part(data), CONFIG, skipped)]
     assert [len(row.fields["frames"]) for row in found][0::2] == [6, 3]
     assert 2 <= len(found[1].fields["frames"]) < 6
     assert (found[1].fields["frames"] == clip(0, 6)[: len(found[1].fields["frames"])]).all()
@@ -125,7 +127,7 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
     tall, wide = np.full((20, 10, 3), 50, np.uint8), np.full((SIDE, 30, 3), 70, np.uint8)
     files = {"a/c/1.png": png(tall), "a/c/2.png": png(wide), "a/c/3.jpeg": png(clip(0)[0])}
     data = write(tmp_path / "a", files)
-    (row,) = VideoClassificationFormat().read(data, CONFIG, [])
+    (row,) = VideoClassificationFormat().read(open_part(data), CONFIG, [])
     frames = row.fields["frames"]
     assert frames.shape == (3, SIDE, SIDE, 3)
     assert [frames[0].max(), frames[1].max()] == [50, 70]
@@ -159,9 +161,9 @@ def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str)
     why = "0 frames, and a clip needs 2; give all of its frames"
     empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
     assert asides(VideoClassificationFormat(), data) == [(name, why) for name in empty]
-    assert infer_task(data, {}).name == "video-classification"
+    assert infer_task(open_path(data), {}).name == "video-classification"
     skipped: list[Any] = []
-    assert len([*VideoClassificationFormat().read_unlabeled(data, CONFIG, skipped)]) == 5
+    assert len([*VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, skipped)]) == 5
     assert [(row.location, row.reason) for row in skipped] == [(f"{data}/{name}", why) for name in empty]
 
 

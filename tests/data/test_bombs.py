@@ -18,6 +18,7 @@ from pathlib import Path
 from time import process_time
 from PIL import Image
 from foveal.core.errors import UserError
+from foveal.data.files.data_part import open_part
 from foveal.data.images.image_files import labeled_images, load_image, unlabeled_images
 from foveal.data.core.rows import Row
 from tests.data.bombs import LARGEST, READ, REFUSED
@@ -30,7 +31,8 @@ def memory(of):
 def read(path):
     is_set = path.name in SETS
     try:
-        for row in labeled_images(str(path), "label") if is_set else unlabeled_images(str(path)):
+        part = open_part(str(path))
+        for row in labeled_images(part, "label") if is_set else unlabeled_images(part):
             if not isinstance(row, Row):
                 return f"{row.location}: {row.reason}"
             picture = load_image(row.fields["image"], 32, 3)

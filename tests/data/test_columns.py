@@ -9,6 +9,7 @@ import pytest
 
 from foveal.config import DataConfig, ImageConfig
 from foveal.data.core.rows import Row
+from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
 from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.images.image_examples import ImageClassificationFormat
@@ -23,7 +24,7 @@ CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
 
 def read(form: Any, data: str, **settings: Any) -> list[dict[str, Any]]:
     skipped: list[Any] = []
-    rows = [*form.read(data, CONFIG.model_copy(update=settings), skipped)]
+    rows = [*form.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
     assert not skipped
     return [row.fields for row in rows]
 
@@ -75,6 +76,6 @@ def test_so_it_may_of_clips_and_recordings(tmp_path: Path) -> None:
     assert [row["label"] for row in read(VideoClassificationFormat(), data, label="file_name")] == ["c"]
     (tmp_path / "a/sound.wav").write_text("sound")
     (tmp_path / "a/metadata.csv").write_text("file_name\nsound.wav\n")
-    (row,) = read_folder(tmp_path / "a", ["file_name"])
+    (row,) = read_folder(open_part(str(tmp_path / "a")).listing, ["file_name"])
     assert isinstance(row, Row)
     assert row.fields == {FILE_FIELD: tmp_path / "a/sound.wav", "file_name": "sound.wav"}

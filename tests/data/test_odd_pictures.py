@@ -12,6 +12,7 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.data import prepare_examples
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.standardize import Statistics
+from foveal.data.files.data_part import open_part
 from foveal.data.images.image_decoding import MAX_ASPECT_RATIO, decode_image, upscale
 from foveal.data.images.image_examples import ImageClassificationFormat, ImageClassificationProcessor
 from tests.data.made_pictures import luma
@@ -79,7 +80,7 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
     """Bit for bit; and what can't be read is set aside by name, for one reason in one line."""
     config = DataConfig(image=ImageConfig(size=SIZE, channels=channels))
     skipped: list[SkippedRow] = []
-    rows = list(FORM.read(str(folder), config, skipped))
+    rows = list(FORM.read(open_part(str(folder)), config, skipped))
     files = len(WHOLE) + len(DAMAGED)
     assert len(rows) + len(skipped) == files
     assert len(rows) > len(WHOLE)
@@ -116,9 +117,9 @@ def check_shape(pixels: NDArray[np.uint8], channels: int) -> None:
 
 def test_one_by_one_as_all_together(folder: Path) -> None:
     config = DataConfig(image=ImageConfig(size=SIZE))
-    together = {row.location: row for row in FORM.read_unlabeled(str(folder), config, [])}
+    together = {row.location: row for row in FORM.read_unlabeled(open_part(str(folder)), config, [])}
     for name in ("turn 6.jpg", "P-0.gif", "I;16-0.tif", "12 bits.tif"):
         (place,) = (place for place in together if place.endswith(f"/{name}"))
-        (row,) = FORM.read_unlabeled(place, config, [])
+        (row,) = FORM.read_unlabeled(open_part(place), config, [])
         assert isinstance(row, Row)
         assert np.array_equal(row.fields["picture"], together[place].fields["picture"])

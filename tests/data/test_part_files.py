@@ -7,7 +7,7 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.prepare_examples import split_paths
+from foveal.data.open import open_path
 from foveal.data.text import text_pairs
 from foveal.tasks.infer import infer_task
 
@@ -80,11 +80,12 @@ def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
 
 def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "test.tsv")
-    assert infer_task(str(folder), {}).name == "language-model"
-    assert infer_task(str(write(folder, "train.tsv")), {}).name == "translation"
+    assert infer_task(open_path(str(folder)), {}).name == "language-model"
+    assert infer_task(open_path(str(write(folder, "train.tsv"))), {}).name == "translation"
 
 
 def test_several_forms_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"test\.tsv, train\.csv, train\.tsv are of several forms"):
-        split_paths(str(write(tmp_path / "a", "train.tsv", "train.csv", "test.tsv")))
-    assert split_paths(str(write(tmp_path / "b", "valid.csv", "test.tsv"))) == {"train": str(tmp_path / "b")}
+        open_path(str(write(tmp_path / "a", "train.tsv", "train.csv", "test.tsv"))).splits  # noqa: B018
+    opened = open_path(str(write(tmp_path / "b", "valid.csv", "test.tsv")))
+    assert opened.splits == {"train": opened.whole}

@@ -13,6 +13,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.audio import speech
+from foveal.data.files.data_part import open_part
 from foveal.data.text import tagging, text_pairs
 
 WORDS = [f"a b {'c ' * (number % 3)}d" for number in range(12)]
@@ -67,7 +68,7 @@ CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], s
 def test_a_longer_source_is_set_aside_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
     form, training, asking, why = CASES[case]
     config = DataConfig(tokenizer="character", max_length=9, max_seconds=2, sample_rate=RATE, mel_bins=20)
-    rows = [*form.read(training(tmp_path), config.model_copy(update={"max_length": 99}), [])]
+    rows = [*form.read(open_part(training(tmp_path)), config.model_copy(update={"max_length": 99}), [])]
     processor, told = form.make_processor("data", rows, config), list[str]()
     asked, examples, skipped = prepare_examples.read_unlabeled(
         form, asking(tmp_path / "asked", 9), processor, config, told.append
@@ -89,7 +90,9 @@ def test_where_there_are_no_recordings_that_is_said(tmp_path: Path, name: str) -
 
 def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:
     config = DataConfig(tokenizer="character", max_length=9)
-    processor = text_pairs.make_processor("data", [*text_pairs.read(a_table(tmp_path), config, [])], config)
+    processor = text_pairs.make_processor(
+        "data", [*text_pairs.read(open_part(a_table(tmp_path)), config, [])], config
+    )
     asked = tmp_path / "asked"
     asked.write_text(f"{'a' * 20}\n{'b' * 20}\n")
     with pytest.raises(UserError, match=r"nothing that can be answered: .*line 1: 21 tokens, .* cut it"):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
 
 
@@ -29,21 +30,21 @@ NAMED = {
 def test_settings_that_name_columns_decide(settings: str, table: str) -> None:
     """So that what lacks, or is misspelt, is an error of the task that was meant."""
     named = dict(setting.split("=") for setting in settings.split())
-    assert infer_task(table, named).name == NAMED[settings]
+    assert infer_task(open_path(table), named).name == NAMED[settings]
 
 
 def test_the_column_of_texts_counts_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("review,label\nfine,good\n")
-    assert infer_task(str(path), {}).name == "language-model"
-    assert infer_task(str(path), {"text": "review"}).name == "text-classification"
+    assert infer_task(open_path(str(path)), {}).name == "language-model"
+    assert infer_task(open_path(str(path)), {"text": "review"}).name == "text-classification"
     path.write_text("source,target,mood\na,b,c\n")
-    assert infer_task(str(path), {}).name == "translation"
-    assert infer_task(str(path), {"text": "source", "label": "mood"}).name == "text-classification"
+    assert infer_task(open_path(str(path)), {}).name == "translation"
+    assert infer_task(open_path(str(path)), {"text": "source", "label": "mood"}).name == "text-classification"
 
 
 def test_other_forms_say_their_task_themselves(tmp_path: Path) -> None:
     path = tmp_path / "sentences.conllu"
     path.write_text("")
-    assert infer_task(str(path), {"text": "x"}).name == "tagging"
-    assert infer_task("scan", {"label": "x"}).name == "transduction"
+    assert infer_task(open_path(str(path)), {"text": "x"}).name == "tagging"
+    assert infer_task(open_path("scan"), {"label": "x"}).name == "transduction"

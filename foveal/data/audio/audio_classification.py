@@ -17,6 +17,7 @@ from foveal.data.audio.speech import (
     standardized_features,
 )
 from foveal.data.core.classes import (
+    LABELS_FILE,
     ClassIds,
     class_names,
     class_names_to_json,
@@ -28,10 +29,8 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import FloatArray
+from foveal.data.files.data_part import DataPart
 from foveal.data.files.folders import read_folder
-from foveal.data.images.image_files import metadata_table
-
-LABELS_FILE = "labels.json"
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,12 @@ def load_processor(folder: Path) -> AudioClassificationProcessor:
     )
 
 
-def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `label`."""
-    folder = Path(data)
-    if not folder.is_dir():
-        raise UserError(f"{data}: not a folder of recordings, by class or with metadata.csv or .jsonl")
-    column = "label" if metadata_table(folder) is None else config.label
-    return audio_rows(read_folder(folder, (column,)), column, "label", skipped)
+    if not part.is_disk_folder:
+        raise UserError(f"{part}: not a folder of recordings, by class or with metadata.csv or .jsonl")
+    column = "label" if part.table is None else config.label
+    return audio_rows(read_folder(part.listing, (column,)), column, "label", skipped)
 
 
 def make_processor(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,14 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import FloatArray, Statistics
-from foveal.data.files.folders import FILE_FIELD, METADATA_FILES, read_folder, walk_files
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.folders import FILE_FIELD, first_files, read_folder
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.store.durable import file_sha256
 
 AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
-SNIFFED_FILES = 100
-"""Files of a folder that are looked at to see what it is for."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +55,11 @@ def load_processor(folder: Path) -> SpeechProcessor:
     return SpeechProcessor(audio, target, load_length_limit(folder))
 
 
-def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The recordings of a folder: fields `source` (the sha256 of the file), `file` and `target`."""
-    if not Path(data).is_dir():
-        raise UserError(f"{data}: not a folder of recordings with metadata.csv or metadata.jsonl")
-    return audio_rows(read_folder(Path(data), (config.text,)), config.text, "target", skipped)
+    if not part.is_disk_folder:
+        raise UserError(f"{part}: not a folder of recordings with metadata.csv or metadata.jsonl")
+    return audio_rows(read_folder(part.listing, (config.text,)), config.text, "target", skipped)
 
 
 def audio_rows(
@@ -131,27 +129,22 @@ def encode(
     return SplitData(names, texts, examples, lengths, sizes, sha256, contents)
 
 
-def is_audio_folder(data: str) -> bool:
-    """Whether most of a folder's first files are some."""
-    folder = Path(data)
-    if not folder.is_dir():
+def are_recordings(part: DataPart) -> bool:
+    """Return whether most of a folder's first files are recordings."""
+    if not part.is_disk_folder:
         return False
-    try:
-        first = [*islice((name for name in walk_files(folder) if name not in METADATA_FILES), SNIFFED_FILES)]
-    except UserError:  # whose reader says what is wrong
-        return False
-    return bool(first) and 2 * sum(name.lower().endswith(AUDIO_SUFFIXES) for name in first) > len(first)
+    first = first_files(part.listing)
+    return 2 * sum(name.lower().endswith(AUDIO_SUFFIXES) for name in first) > len(first)
 
 
-def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-    """A recording, or all in a folder; no texts are needed."""
-    path = Path(data)
-    if not path.exists():
-        raise UserError(f"{data}: no such file or folder")
-    files = [path] if path.is_file() else sorted(path.rglob("*"))
+def read_unlabeled(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    """Read a recording, or all in a folder. Texts and labels are not needed."""
+    if part.status is None:
+        raise UserError(f"{part}: no such file or folder")
+    files = [part.path] if part.is_file else sorted(part.path / name for name in part.listing.walk())
     files = [file for file in files if file.suffix.lower() in AUDIO_SUFFIXES]
     if not files:
-        raise UserError(f"{data}: no recordings in it ({', '.join(AUDIO_SUFFIXES)})")
+        raise UserError(f"{part}: no recordings in it ({', '.join(AUDIO_SUFFIXES)})")
     for file in files:
         yield Row(str(file), {"source": str(file), "file": file})
 

@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.standardize import explain_read_errors
 
 ClassIds = NDArray[np.int64]
+LABELS_FILE = "labels.json"
 
 
 def class_names(

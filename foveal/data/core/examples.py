@@ -47,6 +47,7 @@ class RaggedArray:
         return padded, lengths
 
 
+RowIndices = NDArray[np.int64]
 ExamplesT = TypeVar("ExamplesT", bound="Examples")
 Column = RaggedArray | NDArray[Any]
 """Rows of different lengths, or one number a row."""

@@ -9,18 +9,16 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.examples import Column, Examples, RaggedArray
-from foveal.data.text.token_batches import permute_indices
+from foveal.data.core.examples import Column, Examples, RaggedArray, RowIndices
+from foveal.data.core.shuffle import permute_indices
 
 BUCKET_WIDTHS = (1, 2, 4, 8)
 """Lengths of the first column that are taken as one: the way that pads least is chosen."""
-RowIndices = NDArray[np.int64]
 
 
 class BucketedEvalBatches:

@@ -4,14 +4,12 @@ A row that can't be used neither stops the reading nor is lost: it is set aside 
 used + aside = rows in.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Record, as_texts
-from foveal.data.files.tables import TABLE_SUFFIXES, read_records
+from foveal.data.core.fields import Fields, Record
 
 T = TypeVar("T")
 
@@ -46,19 +44,6 @@ def encode_or_skip(
             kept.append(row)
             found.append(one)
     return kept, found
-
-
-def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
-    """The `columns` of a table, as texts.
-
-    Errors: UserError for what concerns the whole file: it is missing, no table or damaged, lacks one of the
-    columns, or has no row that can be used.
-    """
-    if path.suffix.lower() not in TABLE_SUFFIXES:
-        raise UserError(
-            f"{path}: not a table with columns {', '.join(columns)} ({', '.join(TABLE_SUFFIXES)})"
-        )
-    yield from validate_rows(str(path), read_records(path, columns), as_texts)
 
 
 def validate_rows(

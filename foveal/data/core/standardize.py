@@ -27,6 +27,11 @@ class Statistics:
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
+    @property
+    def channels(self) -> int:
+        """C, the number of channels."""
+        return len(self.mean)
+
     @classmethod
     def from_data(cls, rows: Iterable[FloatArray]) -> "Statistics":
         """Over all steps of all `rows` (T, C), of which there must be one at least.

@@ -12,7 +12,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.datasets.dataset_registry import DatasetEntry, registered_datasets
 from foveal.data.datasets.package_download import package_files
-from foveal.data.datasets.published import NamedContents
+from foveal.data.files.archives import NamedContents
 from foveal.store.cache import cache_folder, file_lock
 from foveal.store.durable import atomic_folder, write_synced
 

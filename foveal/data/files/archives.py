@@ -4,13 +4,15 @@ import io
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from foveal.core.errors import UserError
 
+NamedContents = Iterable[tuple[str, bytes]]
+"""Names and contents of files."""
 ArchiveMember = tuple[str, bool, Callable[[], bytes]]
 """A name, whether it is a regular file, and what reads it."""
 AR_MAGIC, AR_HEADER_BYTES = b"!<arch>\n", 60

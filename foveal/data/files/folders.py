@@ -5,106 +5,38 @@ A zip is a folder too, read in place; so is a folder in it, at a path such as `p
 
 import os
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, METADATA_FILES, damaged_zip_error
+from foveal.data.files.listing import Listing
 from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
 
-METADATA_FILES = ("metadata.csv", "metadata.jsonl")
 FILE_NAME_COLUMN = "file_name"
 """The table's column with the path of the file, seen from the folder."""
 FILE_FIELD = "/"
 """The field with the file itself: a name that no column has."""
-SPLIT_FOLDERS = {"train": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test"}
-"""By the name of a folder which part of a data set is in it."""
-
-
-def open_folder(data: str) -> AnyPath:
-    """The folder at a path, or a zip's inside: of one that has nothing but a folder, that folder.
-
-    Errors: UserError for a file that is no zip.
-    """
-    path = Path(data)
-    archive = next((above for above in (path, *path.parents) if above.is_file()), None)
-    if archive is None:
-        return path
-    try:
-        folder: AnyPath = zipfile.Path(archive)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise UserError(f"{archive}: not a folder, nor readable as a zip: {error}; get it anew") from None
-    if path != archive:
-        return folder / f"{path.relative_to(archive).as_posix()}/"
-    while len(inside := list_visible(folder)) == 1 and inside[0].is_dir():
-        (folder,) = inside
-    return folder
-
-
-def list_visible(folder: AnyPath) -> list[AnyPath]:
-    """What is in a folder, in order; hidden files, and what macOS puts beside them in a zip, are left out."""
-    try:
-        return _sorted_visible(folder.iterdir())
-    except OSError as error:
-        raise UserError(f"{folder}: can't read: {error.strerror}") from None
-
-
-def cached_lister(folder: AnyPath) -> Callable[[AnyPath], list[AnyPath]]:
-    """`list_visible`, for many folders inside one: a zip's members are gone through once."""
-    if not isinstance(folder, zipfile.Path):
-        return list_visible
-    archive, inside = folder.root, dict[str, list[str]]()
-    for name in archive.namelist():
-        inside.setdefault(os.path.dirname(name.rstrip("/")), []).append(name)
-
-    def in_zip(path: AnyPath) -> list[AnyPath]:
-        names = inside.get(path.at.rstrip("/"), []) if isinstance(path, zipfile.Path) else []
-        return _sorted_visible(zipfile.Path(archive, name) for name in names)
-
-    return in_zip
-
-
-def _sorted_visible(inside: Iterable[AnyPath]) -> list[AnyPath]:
-    shown = (path for path in inside if not path.name.startswith(".") and path.name != "__MACOSX")
-    return sorted(shown, key=lambda path: path.name)
-
-
-def split_folders(data: str) -> dict[str, str]:
-    """By part the folders inside, `train` among them, of a folder or a zip that has no others, and no table.
-
-    Errors: UserError for two folders of the same part.
-    """
-    is_zip = data.lower().endswith(".zip") and os.path.isfile(data)
-    if not is_zip and not os.path.isdir(data):
-        return {}
-    folder = open_folder(data)
-    inside = list_visible(folder)
-    found = {path.name: path for path in inside if path.is_dir()}
-    has_table = any(path.name in METADATA_FILES for path in inside)
-    if has_table or "train" not in found or not found.keys() <= SPLIT_FOLDERS.keys():
-        return {}
-    parts = {SPLIT_FOLDERS[name]: str(path).rstrip("/") for name, path in found.items()}
-    if len(parts) < len(found):
-        raise UserError(f"{data}: {', '.join(found)} are several folders of the same part; keep one of each")
-    return {part: parts[part] for part in ("train", "valid", "test") if part in parts}
+SNIFFED_FILES = 100
+"""Files of a folder that are looked at to see what it is for."""
 
 
 def read_folder(
-    path: AnyPath, columns: Sequence[str], read: Callable[[Fields], Fields | str] = as_texts
+    listing: Listing, columns: Sequence[str], read: Callable[[Fields], Fields | str] = as_texts
 ) -> Iterator[Row | SkippedRow]:
-    """A row for each file: `FILE_FIELD` (the path of a file in the folder), and what `read` makes of
-    `columns`.
+    """Read a row for each file: `FILE_FIELD` (the file in the folder), and what `read` makes of `columns`.
 
     They are columns of `metadata.csv` or `metadata.jsonl`, `file_name` or others beside it. Without such a
     table a folder inside is a class: `label` is its name, of all files in it at any depth; hidden ones are
     left out.
-    Errors: UserError for a folder that is neither, for a table that is damaged or lacks a column, and where
-    no file can be used.
+
+    Raises: UserError: the folder is neither, its table is damaged or lacks a column, or no file can be used.
     """
-    find, folder = _file_finder(path), str(path).rstrip("/")
+    find = _file_finder(listing.root)
 
     def check(fields: Fields) -> Fields | str:
         named = as_texts({FILE_NAME_COLUMN: fields[FILE_NAME_COLUMN]})
@@ -114,56 +46,49 @@ def read_folder(
         file = find(named[FILE_NAME_COLUMN])
         return file if isinstance(file, str) else {FILE_FIELD: file, **texts}
 
-    tables = [path / name for name in METADATA_FILES if (path / name).is_file()]
+    tables = [listing.file(name) for name in METADATA_FILES if name in listing.files]
     if len(tables) > 1:
-        raise UserError(f"{folder}: has {' and '.join(METADATA_FILES)}; keep one of them")
+        raise UserError(f"{listing.name}: has {' and '.join(METADATA_FILES)}; keep one of them")
     if tables:
         return validate_rows(str(tables[0]), _records(tables[0], columns), check)
-    if list(columns) == ["label"] and any(inside.is_dir() for inside in list_visible(path)):
-        return validate_rows(folder, _by_class(path), check)
-    classes = ", nor a folder of files for each label" if list(columns) == ["label"] else ""
-    raise UserError(
-        f"{folder}: no {' or '.join(METADATA_FILES)} in it "
+    if list(columns) == ["label"] and listing.folders:
+        return validate_rows(listing.name, _by_class(listing), check)
+    raise no_table_error(listing.name, columns, "files")
+
+
+def first_files(listing: Listing) -> list[str]:
+    """Return the names of a folder's first files, by which one sees what the folder is for."""
+    return [*islice((name for name in listing.walk() if name not in METADATA_FILES), SNIFFED_FILES)]
+
+
+def no_table_error(name: str, columns: Sequence[str], things: str) -> UserError:
+    """Return the error for a folder of `things` that nothing says anything of."""
+    classes = f", nor a folder of {things} for each label" if list(columns) == ["label"] else ""
+    return UserError(
+        f"{name}: no {' or '.join(METADATA_FILES)} in it "
         f"(columns {', '.join([FILE_NAME_COLUMN, *columns])}){classes}; make one"
     )
-
-
-def walk_files(path: AnyPath) -> Iterator[str]:
-    """The names of all files in a folder, at any depth, seen from it; hidden ones are left out."""
-    if isinstance(path, zipfile.Path):
-        start = len(path.at)
-        for name in sorted(name[start:] for name in path.root.namelist() if name.startswith(path.at)):
-            parts = name.split("/")
-            if parts[-1] and parts[0] != "__MACOSX" and not any(part.startswith(".") for part in parts):
-                yield name
-        return
-    for folder, inside, names in os.walk(path, onerror=_raise_unreadable):
-        inside[:] = sorted(name for name in inside if not name.startswith("."))
-        for name in sorted(name for name in names if not name.startswith(".")):
-            yield str(Path(folder, name).relative_to(path))
 
 
 def _records(table: AnyPath, columns: Sequence[str]) -> Iterator[Record]:
     try:
         yield from read_records(table, [FILE_NAME_COLUMN, *columns])
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # damaged, or encrypted
-        raise UserError(f"{table}: can't read: {error}; make the zip anew") from None
+    except DAMAGED_ZIP_ERRORS as error:
+        raise damaged_zip_error(table, error) from None
 
 
-def _by_class(path: AnyPath) -> Iterator[Record]:
+def _by_class(listing: Listing) -> Iterator[Record]:
     filled = set()
-    for name in walk_files(path):
+    for name in listing.walk():
         label, *rest = Path(name).parts
         filled.add(label)
-        yield (
-            name,
-            {FILE_NAME_COLUMN: name, "label": label}
-            if rest
-            else "stands in no folder of a label; move it to one",
-        )
-    for folder in list_visible(path):
-        if folder.name not in filled:
-            yield folder.name, "a folder of a label without files; fill it or remove it"
+        if rest:
+            yield name, {FILE_NAME_COLUMN: name, "label": label}
+        else:
+            yield name, "stands in no folder of a label; move it to one"
+    for entry in listing.entries:
+        if entry.name not in filled:
+            yield entry.name, "a folder of a label without files; fill it or remove it"
 
 
 def _file_finder(path: AnyPath) -> Callable[[str], AnyPath | str]:
@@ -189,7 +114,3 @@ def _file_finder(path: AnyPath) -> Callable[[str], AnyPath | str]:
 
 def _missing_file(name: str) -> str:
     return f"no such file: {name}; mend the name or leave the row out"
-
-
-def _raise_unreadable(error: OSError) -> None:
-    raise UserError(f"{error.filename}: can't read: {error.strerror}")

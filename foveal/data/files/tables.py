@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Record, text_error
+from foveal.data.core.fields import Fields, Record, as_texts, text_error
+from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.lines import MAX_LINE_BYTES, Line, LineReader
 from foveal.data.files.utf8 import AnyPath, open_file
 
@@ -34,6 +35,19 @@ def read_table(path: Path, column: str) -> Iterator[tuple[str, str]]:
         if isinstance(found, str) or why:
             raise UserError(f"{path}, {place}: {why}")
         yield place, found[column]
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
+    """The `columns` of a table, as texts.
+
+    Errors: UserError for what concerns the whole file: it is missing, no table or damaged, lacks one of the
+    columns, or has no row that can be used.
+    """
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise UserError(
+            f"{path}: not a table with columns {', '.join(columns)} ({', '.join(TABLE_SUFFIXES)})"
+        )
+    yield from validate_rows(str(path), read_records(path, columns), as_texts)
 
 
 def read_records(

@@ -13,6 +13,7 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import Statistics
+from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_examples import (
     ImageExamples,
     ImageFormat,
@@ -62,10 +63,10 @@ class CaptioningFormat(ImageFormat):
     """A `DataFormat`. An image with several texts is several rows, which are of one part, since their
     `source` is the same."""
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The images at a path with their texts: fields `source` (the sha256 of the pixels), `picture`
         (H, W, C), the `name` of the file and `target`."""
-        for row in load_row_images(captioned_images(data, config.text), config.image, skipped):
+        for row in load_row_images(captioned_images(part, config.text), config.image, skipped):
             source, picture, name, text = (
                 row.fields[field] for field in ("content", "picture", "name", "label")
             )

@@ -27,13 +27,6 @@ TIFF_TILE_WIDTH, TIFF_TILE_HEIGHT, TIFF_TILES, TIFF_TILE_COUNTS = 322, 323, 324,
 """Tags of TIFF."""
 TIFF_UNCOMPRESSED, TIFF_JPEG = 1, (6, 7)
 """Its compressions."""
-MAX_UNPACKED_BYTES, MAX_COMPRESSION_RATIO = 1 << 26, 100
-"""So many bytes may come out of a packed file, or so many times its own."""
-
-
-def is_decompression_bomb(packed: int, size: int) -> bool:
-    """Whether `size` bytes are too many to come out of a file, or a member of a zip, of `packed` bytes."""
-    return size > max(MAX_UNPACKED_BYTES, MAX_COMPRESSION_RATIO * packed)
 
 
 def has_many_text_chunks(content: bytes) -> bool:

@@ -17,83 +17,81 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record
-from foveal.data.files.folders import SPLIT_FOLDERS
-from foveal.data.files.tables import TABLE_SUFFIXES, column_names, read_records
+from foveal.data.core.hash_split import SPLITS, SplitName
+from foveal.data.files.data_part import SPLIT_FOLDERS, DataPart
+from foveal.data.files.file_bytes import is_decompression_bomb
+from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.decode_limits import is_decompression_bomb
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES, to_uint8, white_level
 
 IDX_NAME = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
 IDX_SPLITS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
 """By a word in the name of an IDX file which part is in it."""
 NPZ_ARRAY_NAMES = (("x_{}", "y_{}"), ("{}_images", "{}_labels"))
-"""What the arrays of a part are called; where there are no parts, `images` and `labels`."""
+"""What the arrays of a split are called."""
+UNSPLIT_IMAGES, UNSPLIT_LABELS = "images", "labels"
+"""What they are called where there are no splits."""
 IMAGE_COLUMNS = ("image", "img")
 """Names of a table's column of pictures: in Parquet `{"bytes": ...}` or the bytes; or names of files."""
 
 
-def array_splits(data: str) -> dict[str, str]:
-    """By part the IDX files of a folder, or places such as `mnist.npz/train`; none without a `train`."""
-    path = Path(data)
-    if path.is_dir():
-        found = [file for file in sorted(path.iterdir()) if IDX_NAME.fullmatch(file.name)]
-        parts = {_idx_split(file): str(file) for file in found}
-        if len(parts) < len(found):
-            raise UserError(
-                f"{data}: {', '.join(file.name for file in found)}: several of one part; keep one"
-            )
-    elif path.suffix.lower() == ".npz" and path.is_file():
-        names = _array_names(path)
-        parts = {
-            part: f"{data}/{name}"
-            for name, part in SPLIT_FOLDERS.items()
+def array_splits(part: DataPart) -> dict[SplitName, str]:
+    """Return where each split is: the IDX files of a folder, or places such as `mnist.npz/train`.
+
+    Without a `train` there are none.
+
+    Raises: UserError: two files are of one split.
+    """
+    if part.is_disk_folder:
+        found = [name for name in part.listing.files if IDX_NAME.fullmatch(name)]
+        places = {_idx_split(name): str(part.listing.file(name)) for name in found}
+        if len(places) < len(found):
+            raise UserError(f"{part}: {', '.join(found)}: several of one part; keep one")
+    elif part.is_file:
+        places = {
+            split: f"{part}/{name}"
+            for name, split in SPLIT_FOLDERS.items()
             for image, _ in NPZ_ARRAY_NAMES
-            if image.format(name) in names
+            if image.format(name) in part.arrays
         }
     else:
         return {}
-    return {part: parts[part] for part in ("train", "valid", "test") if part in parts and "train" in parts}
+    return {split: places[split] for split in SPLITS if split in places and "train" in places}
 
 
-def has_many_images(data: str) -> bool:
-    """Whether there are pictures in the file."""
-    path = Path(data)
-    if image_column(path):
+def has_many_images(part: DataPart) -> bool:
+    """Return whether the part is a file that holds many images, or some arrays of one."""
+    if image_column(part):
         return True
-    if path.suffix.lower() == ".npz" and path.is_file():
-        return "images" in _array_names(path)
-    return path.parent.suffix.lower() == ".npz" or bool(IDX_NAME.fullmatch(path.name))
+    if part.arrays_file == part.path and part.is_file:
+        return UNSPLIT_IMAGES in part.arrays
+    return part.arrays_file is not None or bool(IDX_NAME.fullmatch(part.path.name))
 
 
-def image_column(path: Path) -> str | None:
-    """The column of a table with pictures, or in text with names of their files; None if there is none."""
-    if path.suffix.lower() not in TABLE_SUFFIXES or not path.is_file():
+def image_column(part: DataPart) -> str | None:
+    """Return the column of a table with images, or in text with names of their files; None without one."""
+    if not part.is_table:
         return None
-    try:
-        column = next((name for name in IMAGE_COLUMNS if name in column_names(path)), None)
-        if column is None or path.suffix.lower() == ".parquet":
-            return column
-        rows = (found[column] for _, found in read_records(path, [column]) if isinstance(found, dict))
-        first = next(rows, None)
-    except UserError:
-        return None  # whose reader says what is wrong
+    column = next((name for name in IMAGE_COLUMNS if name in part.columns), None)
+    if column is None or part.suffix == ".parquet":
+        return column
+    first = part.first_row.get(column)
     return column if isinstance(first, str) and first.lower().endswith(IMAGE_SUFFIXES) else None
 
 
-def read_images(data: str, label: str | None) -> Iterator[Record]:
-    """Each picture: where it is, and `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
+def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
+    """Read each image: where it is, and `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
 
-    `label` is its column in a table; labels are left out if it is None. Errors: UserError for what concerns
-    the whole file.
+    `label` is its column in a table. If `label` is None, labels are left out.
+
+    Raises: UserError: the whole file can't be used.
     """
-    path = Path(data)
-    if column := image_column(path):
-        return _table(path, column, label)
-    if IDX_NAME.fullmatch(path.name):
-        images = _idx(path)
-        return _array_rows(path, images, _idx(_labels_beside(path)) if label else None)
-    part = "" if path.suffix.lower() == ".npz" else path.name
-    return _npz(path.parent if part else path, part, label is not None)
+    if column := image_column(part):
+        return _table(part.path, column, label)
+    if part.arrays_file is not None:
+        return _npz(part, label is not None)
+    images = _idx(part.path)
+    return _array_rows(part.path, images, _idx(_labels_beside(part.path)) if label else None)
 
 
 def _array_rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Record]:
@@ -139,17 +137,8 @@ def _labels_beside(path: Path) -> Path:
     return found
 
 
-def _idx_split(path: Path) -> str:
-    return next((part for word, part in IDX_SPLITS.items() if word in path.name), "train")
-
-
-def _array_names(path: Path) -> set[str]:
-    """The names of a file's arrays; none if it is damaged, as its reader will say."""
-    try:
-        with zipfile.ZipFile(path) as arrays:
-            return {name.removesuffix(".npy") for name in arrays.namelist()}
-    except (zipfile.BadZipFile, OSError):
-        return set()
+def _idx_split(name: str) -> SplitName:
+    return next((split for word, split in IDX_SPLITS.items() if word in name), "train")
 
 
 def _check_size(path: Path, size: int) -> None:
@@ -159,11 +148,13 @@ def _check_size(path: Path, size: int) -> None:
         raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
 
 
-def _npz(path: Path, split: str, labeled: bool) -> Iterator[Record]:
-    """`images` and `labels`; those of a part are `x_train` and `y_train`, or `train_images` and so on."""
+def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
+    """Read `images` and `labels`; of a split `x_train` and `y_train`, or `train_images` and so on."""
+    path = part.arrays_file
+    assert path is not None
+    split = "" if path == part.path else part.path.name
     names = [(image.format(split), label.format(split)) for image, label in NPZ_ARRAY_NAMES]
-    known = _array_names(path)
-    image, label = next((pair for pair in names if pair[0] in known), ("images", "labels"))
+    image, label = next((pair for pair in names if pair[0] in part.arrays), (UNSPLIT_IMAGES, UNSPLIT_LABELS))
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
         _check_size(path, sum(array.file_size for array in arrays.infolist()))
     with open_file(path) as file:

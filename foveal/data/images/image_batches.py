@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import torch
 from jaxtyping import Int
-from numpy.typing import NDArray
 from torch import Tensor
 
 from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import RowIndices
 from foveal.data.core.length_buckets import collate_columns
+from foveal.data.core.shuffle import permute_indices
 from foveal.data.images.augmentation import (
     color_jitter,
     crop_with_padding,
@@ -26,9 +27,7 @@ from foveal.data.images.augmentation import (
 )
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.images.test_time_views import VIEW_COUNTS, make_views
-from foveal.data.text.token_batches import permute_indices
 
-RowIndices = NDArray[np.int64]
 PROBABILITY_STEPS = 1 << 52
 """Chances are multiples of 1 / PROBABILITY_STEPS."""
 CROP_TRIES = 10

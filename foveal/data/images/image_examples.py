@@ -13,6 +13,7 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.classes import (
+    LABELS_FILE,
     ClassIds,
     class_names,
     class_names_to_json,
@@ -24,11 +25,11 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics, explain_read_errors
+from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
 from foveal.data.images.image_files import labeled_images, unlabeled_images
 from foveal.data.images.image_rows import load_row_images
 
-LABELS_FILE = "labels.json"
 IMAGE_SIZE_FILE = "images.json"
 
 
@@ -138,9 +139,9 @@ class ImageExamples(Examples):
 class ImageFormat:
     """What forms of images have in common: images that wait for an answer."""
 
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """A picture, or all of a folder or zip; `source` is the name of the file."""
-        for row in load_row_images(unlabeled_images(data), config.image, skipped):
+        for row in load_row_images(unlabeled_images(part), config.image, skipped):
             yield Row(row.location, {"source": row.fields["name"], **row.fields})
 
     def encode_unlabeled(
@@ -152,10 +153,10 @@ class ImageFormat:
 class ImageClassificationFormat(ImageFormat):
     """A `DataFormat`."""
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
         `name` of the file and `label`."""
-        for row in load_row_images(labeled_images(data, config.label), config.image, skipped):
+        for row in load_row_images(labeled_images(part, config.label), config.image, skipped):
             label = row.fields["label"]
             if label.splitlines() != [label]:  # labels are written beside pictures, and in tables
                 skipped.append(

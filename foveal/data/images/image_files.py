@@ -1,10 +1,7 @@
 """Where pictures are: single files, folders and zips of them, labelled or not."""
 
 import os
-import stat
-import zipfile
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,70 +11,73 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.data_part import DataPart, open_part
+from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.folders import (
     FILE_FIELD,
     FILE_NAME_COLUMN,
-    METADATA_FILES,
-    open_folder,
+    first_files,
     read_folder,
-    walk_files,
 )
+from foveal.data.files.listing import Listing
 from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
-from foveal.data.images.decode_limits import is_decompression_bomb
 from foveal.data.images.image_arrays import array_splits, has_many_images, read_images
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES, DecodedImage, decode_image, image_from_array
-from foveal.data.prepare_examples import split_paths
-
-MAX_FILE_BYTES = 1 << 27
-"""Bytes of the largest file that is opened."""
-SNIFFED_FILES = 100
-"""Files of a folder that are looked at to see what it is for."""
 
 
-def labeled_images(data: str, label: str) -> Iterator[Row | SkippedRow]:
-    """Each picture at a path: `image` (a file, its bytes, or an array), its `name` and its `label`.
+def labeled_images(part: DataPart, label: str) -> Iterator[Row | SkippedRow]:
+    """Read each image: `image` (a file, its bytes, or an array), its `name` and its `label`.
 
-    `label` is the column of a folder's table, or of a table of pictures. Errors: UserError for what concerns
-    all of it.
+    `label` is the column of a folder's table, or of a table of images.
+
+    Raises: UserError: nothing of the part can be used.
     """
-    if has_many_images(data):
-        yield from with_names(validate_rows(data, read_images(data, label), _label_as_text))
+    if has_many_images(part):
+        yield from with_names(validate_rows(str(part), read_images(part, label), _label_as_text))
         return
-    folder = open_folder(data)
-    yield from _in_folder(folder, "label" if metadata_table(folder) is None else label)
+    listing = part.listing
+    yield from _in_folder(listing, "label" if part.table is None else label)
 
 
-def captioned_images(data: str, column: str) -> Iterator[Row | SkippedRow]:
-    """The same with a text as `label`; pictures of a folder that its table does not name are set aside."""
-    if has_many_images(data):
-        yield from labeled_images(data, column)
+def captioned_images(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
+    """Read the same with a text as `label`. Images of a folder that its table does not name are skipped."""
+    if has_many_images(part):
+        yield from labeled_images(part, column)
         return
-    folder = open_folder(data)
-    yield from _in_folder(folder, column)
-    yield from unlisted_images(folder)
+    yield from _in_folder(part.listing, column)
+    yield from unlisted_images(part)
 
 
-def unlabeled_images(data: str) -> Iterator[Row | SkippedRow]:
-    """A picture, or all of a folder, a zip or another file that holds many: `image` and `name`."""
-    path, sets = Path(data), array_splits(data)
-    if sets or has_many_images(data):
-        for one in sets.values() or [data]:
-            yield from with_names(validate_rows(one, read_images(one, None), _as_is))
+def unlabeled_images(part: DataPart) -> Iterator[Row | SkippedRow]:
+    """Read an image, or all of a folder, a zip or another file that holds many: `image` and `name`."""
+    places = array_splits(part)
+    if places or has_many_images(part):
+        for one in map(open_part, places.values()) if places else [part]:
+            yield from with_names(validate_rows(str(one), read_images(one, None), _as_is))
         return
-    if path.is_file() and not is_zip(path):
-        files: Iterator[AnyPath] = iter([path])
-    else:
-        folder = open_folder(data)
-        files = (folder / name for name in walk_files(folder) if _is_image(name))
+    files: Iterable[AnyPath] = [part.path]
+    if part.is_folder or not part.is_file:
+        listing = part.listing
+        files = (listing.file(name) for name in listing.walk() if is_image_name(name))
     none = True
     for file in files:
         none = False
         yield Row(str(file), {"image": file, "name": str(file)})
     if none:
         raise UserError(
-            f"{data}: no pictures in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them"
+            f"{part}: no pictures in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them"
         )
+
+
+def are_images(part: DataPart) -> bool:
+    """Return whether the part is an image, a file of many, or a folder whose first files are images."""
+    if has_many_images(part):
+        return True
+    if not part.is_folder:
+        return part.is_file and is_image_name(part.path.name)
+    first = first_files(part.listing)
+    return 2 * sum(map(is_image_name, first)) > len(first)
 
 
 def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) -> DecodedImage | str:
@@ -88,56 +88,26 @@ def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) 
     return content if isinstance(content, str) else decode_image(content, size, channels)
 
 
-def read_file_bytes(image: AnyPath) -> bytes | str:
-    """What is in the file of a picture; or why it is not opened."""
-    try:
-        weight = _file_size(image)
-        if isinstance(weight, str):
-            return weight
-        with image.open("rb") as opened:
-            return opened.read(weight)  # of a zip's member no more is unpacked
-    except Exception as error:  # of the system, and of zipfile and its decompressors, of many kinds
-        return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file anew"
-
-
-def is_image_data(data: str) -> bool:
-    """Whether a path is a picture, a file that holds many, or a folder or zip whose first files are some."""
-    try:
-        if array_splits(data):
-            return True
-        path = Path(split_paths(data)["train"])
-        if path.is_file() and not is_zip(path):
-            return has_many_images(str(path)) or _is_image(path.name)
-        folder = open_folder(str(path))
-        first = [*islice((name for name in walk_files(folder) if name not in METADATA_FILES), SNIFFED_FILES)]
-    except UserError:  # whose reader says what is wrong
-        return False
-    return 2 * sum(map(_is_image, first)) > len(first)
-
-
-def _in_folder(folder: AnyPath, column: str) -> Iterator[Row | SkippedRow]:
-    for row in read_folder(folder, (column,)):
+def _in_folder(listing: Listing, column: str) -> Iterator[Row | SkippedRow]:
+    for row in read_folder(listing, (column,)):
         if isinstance(row, Row):
             file = row.fields[FILE_FIELD]
             row = Row(row.location, {"image": file, "name": str(file), "label": row.fields[column].strip()})
         yield row
 
 
-def unlisted_images(folder: AnyPath) -> Iterator[SkippedRow]:
-    """The pictures that the folder's table does not name."""
-    table = metadata_table(folder)
+def unlisted_images(part: DataPart) -> Iterator[SkippedRow]:
+    """Yield the images of a folder that its table does not name."""
+    table = part.table
     if table is None:
         return
-    names = (
-        found[FILE_NAME_COLUMN]
-        for _, found in read_records(table, [FILE_NAME_COLUMN])
-        if isinstance(found, dict)
-    )
+    rows = (found for _, found in read_records(table, [FILE_NAME_COLUMN]) if isinstance(found, dict))
+    names = (row[FILE_NAME_COLUMN] for row in rows)
     named = {os.path.normpath(name) for name in names if isinstance(name, str)}
-    for name in walk_files(folder):
-        if _is_image(name) and name not in named:
+    for name in part.listing.walk():
+        if is_image_name(name) and name not in named:
             why = f"no row of {table.name} names it; write one, or take the picture away"
-            yield SkippedRow(str(folder / name), why)
+            yield SkippedRow(str(part.listing.file(name)), why)
 
 
 def _label_as_text(fields: Fields) -> Fields | str:
@@ -160,34 +130,5 @@ def with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
         yield row
 
 
-def metadata_table(folder: AnyPath) -> AnyPath | None:
-    """That says what belongs to each file of a folder."""
-    tables: Iterator[AnyPath] = (folder / name for name in METADATA_FILES)
-    return next((table for table in tables if table.is_file()), None)
-
-
-def is_zip(path: Path) -> bool:
-    return path.suffix.lower() == ".zip"
-
-
-def _is_image(name: str) -> bool:
+def is_image_name(name: str) -> bool:
     return name.lower().endswith(IMAGE_SUFFIXES)
-
-
-def _file_size(file: AnyPath) -> int | str:
-    """Bytes in it, or why it is not to be opened."""
-    if isinstance(file, zipfile.Path):
-        member = file.root.getinfo(file.at)
-        size, packed = member.file_size, member.compress_size
-        if is_decompression_bomb(packed, size):
-            return f"{packed:,} bytes that say they are {size:,} unpacked; leave it out"
-    else:
-        status = os.stat(file)
-        size = status.st_size
-        if stat.S_ISDIR(status.st_mode):
-            return "a folder, and one picture is wanted; name one in it"
-        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
-            return "neither a file nor a folder; take it away"
-    return (
-        f"a file of more than {MAX_FILE_BYTES >> 20} MiB; make it smaller" if size > MAX_FILE_BYTES else size
-    )

@@ -1,10 +1,10 @@
 """Series of vectors with labels, from `.ts` files, `.npz` arrays and JSON lines.
 
-A row has `values` (T, C) in float32 and, where the file has any, one `label` or T `labels`.
+A row has `values` (T, C) in float32 and, where the file has any, one `label`, T `labels` or a `text`.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,30 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.utf8 import open_file
 
 MAX_SERIES_LINE_BYTES = 1 << 26
 """Bytes of the longest line that is taken."""
+TARGET_FIELDS = {
+    "label": "one label for the whole series",
+    "labels": "a label for each step",
+    "text": "a text for the whole series",
+}
+"""What a file may say of a series, in words."""
+LABEL_FIELDS = ("label", "labels")
 MAX_HEADER_LINES = 1000
 """Lines in which the header of a `.ts` file ends."""
 
 
-def read_series(path: Path) -> Iterator[Row | SkippedRow]:
-    """Every series in `path`, in order, all with as many channels and the same fields as the first.
+def read_series(path: Path, targets: Sequence[str] = LABEL_FIELDS) -> Iterator[Row | SkippedRow]:
+    """Read every series of a file, in order, all with as many channels and the same fields as the first.
 
-    One that is broken, has no steps, or misses a value, comes as SkippedRow. Errors: UserError for what
-    concerns the whole file.
+    `targets` are the fields that are read beside `values`, where the file has them. A series that is broken,
+    has no steps, or misses a value, is a skipped row.
+
+    Raises: UserError: the whole file can't be used.
     """
     read = SERIES_READERS.get(path.suffix.lower())
     if read is None:
@@ -45,14 +55,23 @@ def read_series(path: Path) -> Iterator[Row | SkippedRow]:
             first.update(fields)
         return _difference(fields, first) or fields
 
-    return validate_rows(str(path), read(path), check)
+    return validate_rows(str(path), _wanted(read(path), targets), check)
 
 
-def is_series(path: Path) -> bool:
-    """Whether a file holds arrays, or is a `.ts` file of series, not of TypeScript."""
-    if path.suffix.lower() != ".ts":
-        return path.suffix.lower() == ".npz"
-    with open_file(path) as file:
+def _wanted(records: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
+    """Yield the records with no other fields than `values` and `targets`."""
+    for place, record in records:
+        if isinstance(record, str):
+            yield place, record
+        else:
+            yield place, {name: record[name] for name in ("values", *targets) if name in record}
+
+
+def are_series(part: DataPart) -> bool:
+    """Return whether a file holds arrays, or is a `.ts` file of series, not of TypeScript."""
+    if part.suffix != ".ts" or not part.is_file:
+        return part.is_file and part.suffix == ARRAYS_SUFFIX
+    with open_file(part.path) as file:
         return any(line.strip().lower() == b"@data" for line in islice(file, MAX_HEADER_LINES))
 
 
@@ -80,16 +99,15 @@ def _difference(fields: Fields, first: Fields) -> str:
 
 
 def _labels(record: Fields, steps: int) -> Fields | str:
-    """`label` or `labels`, if any, as texts; or why they are none."""
-    if "label" in record:
-        return as_texts({"label": record["label"]})
+    """Return the target of a series, if there is any, as texts; or why it can't be used."""
+    whole: Fields = {name: record[name] for name in ("label", "text") if name in record}
     if "labels" not in record:
-        return {}
+        return as_texts(whole)
     labels = record["labels"]
     if not isinstance(labels, list) or len(labels) != steps:
         return f"its labels are not a list of {steps}, as many as it has steps; mend it"
     texts = as_texts({f"labels, {number}": label for number, label in enumerate(labels, 1)})
-    return texts if isinstance(texts, str) else {"labels": [*texts.values()]}
+    return texts if isinstance(texts, str) else whole | {"labels": [*texts.values()]}
 
 
 def _jsonl(path: Path) -> Iterator[Record]:
@@ -104,9 +122,9 @@ def _json_fields(text: str) -> Fields | str:
         return f"not JSON: {error}; mend it"
     if not isinstance(row, dict) or "values" not in row:
         return 'a JSON object is needed: {"values": [[...], ...], "label": "..."}'
-    if "label" in row and "labels" in row:
+    if all(name in row for name in LABEL_FIELDS):
         return 'has "label" and "labels"; leave one of them out'
-    return {name: row[name] for name in ("values", "label", "labels") if name in row}
+    return row
 
 
 def _ts(path: Path) -> Iterator[Record]:

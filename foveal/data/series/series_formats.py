@@ -12,6 +12,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.classes import (
+    LABELS_FILE,
     ClassIds,
     class_names,
     class_names_to_json,
@@ -23,9 +24,9 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics
+from foveal.data.files.data_part import DataPart
 from foveal.data.series.series_files import read_series
 
-LABELS_FILE = "labels.json"
 LABEL_FIELDS = {
     "label": "one label for the whole series (--task series-classification)",
     "labels": "a label for each step (--task series-tagging)",
@@ -69,12 +70,12 @@ class SeriesFormat(ABC):
     """Where a row has what is needed."""
     expected: ClassVar[str]
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The labelled series of a file: fields `source` (the sha256 of the values), `values` and `label`.
 
         Errors: UserError if they are not labelled so.
         """
-        for row in _rows(data, skipped):
+        for row in _rows(part, skipped):
             values: FloatArray = row.fields["values"]
             if self.field not in row.fields:
                 has = next((told for field, told in LABEL_FIELDS.items() if field in row.fields), "no labels")
@@ -122,9 +123,9 @@ class SeriesFormat(ABC):
         """What `SeriesProcessor.files` gave, below `folder`."""
         return SeriesProcessor(Statistics.load(folder), load_class_names(folder / LABELS_FILE))
 
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Series, labelled or not."""
-        for row in _rows(data, skipped):
+        for row in _rows(part, skipped):
             yield Row(row.location, {"source": row.location, "values": row.fields["values"]})
 
     def encode_unlabeled(
@@ -170,9 +171,9 @@ class SeriesTaggingFormat(SeriesFormat):
         return {"source": source, "places": places, **target}
 
 
-def _rows(data: str, skipped: list[SkippedRow]) -> Iterator[Row]:
+def _rows(part: DataPart, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The usable series of a file, the others put into the list."""
-    for row in read_series(Path(data)):
+    for row in read_series(part.path):
         if isinstance(row, SkippedRow):
             skipped.append(row)
         else:

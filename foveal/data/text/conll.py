@@ -18,6 +18,7 @@ from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.tables import TABLE_SUFFIXES, read_records
 from foveal.data.files.utf8 import open_file
 
+CONLL_SUFFIXES = (".conllu", ".conll")
 CONLLU_COLUMNS = {"lemma": 2, "upos": 3, "xpos": 4, "feats": 5, "deprel": 7}
 """Which columns of CoNLL-U they are."""
 NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")

@@ -1,15 +1,15 @@
 """Documents from a user's path: a text file, a folder of text files, or a table with a text column."""
 
 import hashlib
-import os
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.data.files.tables import TABLE_SUFFIXES, read_table
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.listing import Listing
+from foveal.data.files.tables import read_table
 from foveal.data.files.utf8 import NotTextError, read_text
 
 
@@ -68,13 +68,11 @@ class TextFolder:
     """
 
     path: Path
+    listing: Listing
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
-        found = []
-        for folder, inside, names in os.walk(self.path, onerror=_raise_unreadable):
-            inside[:] = [name for name in inside if not name.startswith(".")]
-            found += [Path(folder, name) for name in names if not name.startswith(".")]
+        found = (self.path / name for name in self.listing.walk())
         return tuple(sorted(path for path in found if path.is_file()))
 
     @cached_property
@@ -113,22 +111,18 @@ class TextFolder:
 TextSource = TextFile | TextTable | TextFolder
 
 
-def open_text_source(path: Path, column: str) -> TextSource:
-    """The documents at `path`. Errors: a path that is missing, empty or no file."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file or folder") from None
-    except OSError as error:
-        raise UserError(f"{path}: can't read: {error.strerror}") from None
-    if stat.S_ISDIR(status.st_mode):
-        return TextFolder(path)
-    if not stat.S_ISREG(status.st_mode):
+def open_text_source(part: DataPart, column: str) -> TextSource:
+    """Return the documents of a part.
+
+    Raises: UserError: the path is missing, empty or no file.
+    """
+    path, status = part.path, part.status
+    if status is None:
+        raise UserError(part.missing)
+    if part.is_disk_folder:
+        return TextFolder(path, part.listing)
+    if not part.is_file:
         raise UserError(f"{path}: neither a file nor a folder; write the text to a file first")
     if status.st_size == 0:
         raise UserError(f"{path}: empty; give a file with text in it")
-    return TextTable(path, column) if path.suffix.lower() in TABLE_SUFFIXES else TextFile(path)
-
-
-def _raise_unreadable(error: OSError) -> None:
-    raise UserError(f"{error.filename}: can't read: {error.strerror}")
+    return TextTable(path, column) if part.is_table else TextFile(path)

@@ -18,9 +18,9 @@ from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
-from foveal.data.files.tables import TABLE_SUFFIXES, column_names
+from foveal.data.files.data_part import DataPart
 from foveal.data.text import unlabeled_texts
-from foveal.data.text.conll import read_tagged
+from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -64,28 +64,26 @@ def load_processor(folder: Path) -> TaggingProcessor:
     return TaggingProcessor(load_tokenizer(folder / "text"), load_class_names(folder / TAGS_FILE))
 
 
-def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The sentences of a file as fields `source` (words) and `target` (tags)."""
-    for row in read_tagged(Path(data), config.tags):
+    for row in read_tagged(part.path, config.tags):
         if isinstance(row, SkippedRow):
             skipped.append(row)
         else:
             yield Row(row.location, {"source": row.fields["tokens"], "target": row.fields["tags"]})
 
 
-def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read_unlabeled(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Sentences, words with white space between: a line each, or a column of a table; or those of a file as
     for training, with tags or without."""
-    path = Path(data)
-    suffix = path.suffix.lower()
-    if suffix in (".conllu", ".conll") or (suffix in TABLE_SUFFIXES and "tokens" in column_names(path)):
-        for found in read_tagged(path, None):
+    if part.suffix in CONLL_SUFFIXES or (part.is_table and "tokens" in part.known_columns()):
+        for found in read_tagged(part.path, None):
             if isinstance(found, SkippedRow):
                 skipped.append(found)
             else:
                 yield Row(found.location, {"source": found.fields["tokens"]})
         return
-    for row in unlabeled_texts.read_unlabeled(path, config.text, skipped):
+    for row in unlabeled_texts.read_unlabeled(part, config.text, skipped):
         yield Row(row.location, {"source": row.fields["source"].split()})
 
 

@@ -8,16 +8,22 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.core.classes import class_names, class_names_to_json, load_class_names, make_label_encoder
+from foveal.data.core.classes import (
+    LABELS_FILE,
+    class_names,
+    class_names_to_json,
+    load_class_names,
+    make_label_encoder,
+)
 from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow, encode_or_skip, read_rows
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash, word_counts
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.tables import read_rows
 from foveal.data.text import unlabeled_texts
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
-
-LABELS_FILE = "labels.json"
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,9 @@ def load_processor(folder: Path) -> TextClassificationProcessor:
     )
 
 
-def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The rows of a table as fields `source` and `label`."""
-    for row in read_rows(Path(data), (config.text, config.label)):
+    for row in read_rows(part.path, (config.text, config.label)):
         if isinstance(row, SkippedRow):
             skipped.append(row)
         else:
@@ -56,9 +62,9 @@ def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[R
             yield Row(row.location, {"source": text, "label": label})
 
 
-def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read_unlabeled(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Texts without labels."""
-    return unlabeled_texts.read_unlabeled(Path(data), config.text, skipped)
+    return unlabeled_texts.read_unlabeled(part, config.text, skipped)
 
 
 def encode_unlabeled(

@@ -9,9 +9,11 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow, encode_or_skip, read_rows
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash, word_counts
 from foveal.data.files.aligned import read_aligned
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.tables import read_rows
 from foveal.data.text import unlabeled_texts
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens, add_special_tokens
@@ -64,14 +66,10 @@ def load_processor(folder: Path) -> TextPairProcessor:
     return TextPairProcessor(load_tokenizer(folder / "source"), load_tokenizer(folder / "target"), room)
 
 
-def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The pairs of a table, or of two aligned files `a,b`, as fields `source` and `target`."""
     columns = (config.source, config.target)
-    first, comma, second = data.partition(",")
-    if comma and not Path(data).exists():
-        found = read_aligned(Path(first), Path(second), columns)
-    else:
-        found = read_rows(Path(data), columns)
+    found = read_aligned(*part.aligned, columns) if part.aligned else read_rows(part.path, columns)
     for row in found:
         if isinstance(row, SkippedRow):
             skipped.append(row)
@@ -80,9 +78,9 @@ def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[R
             yield Row(row.location, {"source": source.strip(), "target": target.strip()})
 
 
-def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read_unlabeled(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Sources without targets."""
-    return unlabeled_texts.read_unlabeled(Path(data), config.source, skipped)
+    return unlabeled_texts.read_unlabeled(part, config.source, skipped)
 
 
 def encode_unlabeled(

@@ -1,12 +1,12 @@
 """Sources that wait for an answer: a text file with one a line, or a column of a table."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Row, SkippedRow, read_rows
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.aligned import read_lines
-from foveal.data.files.tables import TABLE_SUFFIXES
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.tables import TABLE_SUFFIXES, read_rows
 from foveal.data.text.tokenizers import TokenIds
 
 
@@ -17,9 +17,10 @@ def check_length(tokens: TokenIds, max_length: int) -> TokenIds | str:
     return f"{len(tokens)} tokens, and the model reads at most {max_length}: cut it"
 
 
-def read_unlabeled(path: Path, column: str, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read_unlabeled(part: DataPart, column: str, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Each source as the field `source`; one that can't be used is put into the list."""
-    if path.suffix.lower() in TABLE_SUFFIXES:
+    path = part.path
+    if part.suffix in TABLE_SUFFIXES:
         for row in read_rows(path, (column,)):
             if isinstance(row, SkippedRow):
                 skipped.append(row)

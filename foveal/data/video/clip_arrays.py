@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Record
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.file_bytes import is_decompression_bomb
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.decode_limits import is_decompression_bomb
 from foveal.data.images.image_decoding import white_level
 
 CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"
@@ -25,20 +26,9 @@ class ClipArray(NamedTuple):
     white: int
 
 
-def has_clip_arrays(data: str) -> bool:
-    """Whether it is such a file."""
-    return CLIPS_ARRAY in array_names(Path(data))
-
-
-def array_names(path: Path) -> set[str]:
-    """The names of a file's arrays; none if it is no such file, or damaged."""
-    if path.suffix.lower() != ".npz" or not path.is_file():
-        return set()
-    try:
-        with zipfile.ZipFile(path) as arrays:
-            return {name.removesuffix(".npy") for name in arrays.namelist()}
-    except (zipfile.BadZipFile, OSError):
-        return set()
+def has_clip_arrays(part: DataPart) -> bool:
+    """Return whether the part is a file with arrays of clips."""
+    return part.is_file and CLIPS_ARRAY in part.arrays
 
 
 def read_clip_arrays(path: Path, column: str | None) -> Iterator[Record]:

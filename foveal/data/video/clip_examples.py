@@ -10,18 +10,15 @@ import numpy as np
 from jaxtyping import UInt8
 
 from foveal.config import DataConfig
-from foveal.data.core.classes import ClassIds, class_names, load_class_names
+from foveal.data.core.classes import LABELS_FILE, ClassIds, class_names, load_class_names
 from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import FloatArray, Statistics
+from foveal.data.files.data_part import DataPart
 from foveal.data.images.captioning import CaptioningProcessor
-from foveal.data.images.image_examples import (
-    LABELS_FILE,
-    ImageClassificationProcessor,
-    load_statistics_and_size,
-)
+from foveal.data.images.image_examples import ImageClassificationProcessor, load_statistics_and_size
 from foveal.data.text.length_limit import LengthLimit, load_length_limit
 from foveal.data.text.tokenizers import load_tokenizer, make_tokenizer
 from foveal.data.video.clip_files import LABELS_COLUMN, labeled_clips, unlabeled_clips
@@ -72,11 +69,11 @@ class ClipFormat(ABC):
     def columns(self, source: RaggedArray, numbers: list[ClassIds]) -> dict[str, Column]:
         """Of the `source`, and of the `numbers` of what belongs to it, where that is known."""
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The clips at a path: fields `source` (the sha256 of the pixels), `frames` (T, H, W, C), the `name`
         and what belongs to the clip. A frame that can't be read is put into the list, and the others are
         used."""
-        for row, clip in _read_clips(labeled_clips(data, self.column(config)), config, skipped):
+        for row, clip in _read_clips(labeled_clips(part, self.column(config)), config, skipped):
             label = row.fields["label"]
             if isinstance(label, list):
                 if len(label) != clip.frames:
@@ -98,8 +95,8 @@ class ClipFormat(ABC):
         sizes, sha256 = {"frames": sum(lengths)}, content_hash(zip(contents, labels, strict=True))
         return SplitData(names, labels, examples, lengths, sizes, sha256, contents)
 
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        for row, clip in _read_clips(unlabeled_clips(data), config, skipped):
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        for row, clip in _read_clips(unlabeled_clips(part), config, skipped):
             yield Row(row.location, {"source": row.fields["name"], "frames": clip.pixels})
 
     def encode_unlabeled(

@@ -3,37 +3,34 @@
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record, as_texts, as_words
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.folders import (
     FILE_NAME_COLUMN,
-    METADATA_FILES,
-    cached_lister,
-    list_visible,
-    open_folder,
-    walk_files,
+    no_table_error,
 )
-from foveal.data.files.tables import column_names, read_records
+from foveal.data.files.listing import Listing
+from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_decoding import ANIMATED_FORMATS, IMAGE_SUFFIXES
-from foveal.data.images.image_files import is_zip, metadata_table, read_file_bytes
-from foveal.data.video.clip_arrays import ClipArray, array_names, has_clip_arrays, read_clip_arrays
+from foveal.data.images.image_files import is_image_name
+from foveal.data.video.clip_arrays import ClipArray, has_clip_arrays, read_clip_arrays
 from foveal.data.video.video_decoding import is_video
 
 ClipFrames = list[AnyPath] | AnyPath | ClipArray
 """Of a clip: the files of its pictures in order, the file of a video or an animation, or an array."""
-FolderLister = Callable[[AnyPath], list[AnyPath]]
-"""What is in a folder, as `list_visible` says it."""
 LABELS_COLUMN = "labels"
 """The column with a label for each frame."""
 
 
-def labeled_clips(data: str, column: str) -> Iterator[Row | SkippedRow]:
+def labeled_clips(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
     """Each clip at a path: `frames`, its `name`, and `label`, what stands in `column`: a text, or of the
     column `labels` a list of them.
 
@@ -50,71 +47,58 @@ def labeled_clips(data: str, column: str) -> Iterator[Row | SkippedRow]:
         texts = as_texts({column: label})
         return texts if isinstance(texts, str) else fields | {"label": texts[column].strip()}
 
-    if has_clip_arrays(data):
-        yield from _with_names(validate_rows(data, read_clip_arrays(Path(data), column), check))
+    if has_clip_arrays(part):
+        yield from _with_names(validate_rows(str(part), read_clip_arrays(part.path, column), check))
         return
-    folder = open_folder(data)
-    table = metadata_table(folder)
-    if table is not None:
-        yield from validate_rows(str(table), _by_table(folder, table, column), check)
-    elif column == "label" and any(inside.is_dir() for inside in list_visible(folder)):
-        yield from validate_rows(str(folder).rstrip("/"), _by_class(folder), check)
+    listing = part.listing
+    if part.table is not None:
+        yield from validate_rows(str(part.table), _by_table(listing, part.table, column), check)
+    elif column == "label" and listing.folders:
+        yield from validate_rows(listing.name, _by_class(listing), check)
     else:
-        classes = ", nor a folder of clips for each label" if column == "label" else ""
-        raise UserError(
-            f"{data}: no {' or '.join(METADATA_FILES)} in it "
-            f"(columns {FILE_NAME_COLUMN}, {column}){classes}; make one"
-        )
+        raise no_table_error(str(part), [column], "clips")
 
 
-def unlabeled_clips(data: str) -> Iterator[Row | SkippedRow]:
-    """A clip, or all of a folder, a zip or a file of arrays: `frames` and `name`."""
-    path = Path(data)
-    if has_clip_arrays(data):
-        yield from _with_names(validate_rows(data, read_clip_arrays(path, None), lambda fields: fields))
+def unlabeled_clips(part: DataPart) -> Iterator[Row | SkippedRow]:
+    """Read a clip, or all of a folder, a zip or a file of arrays: `frames` and `name`."""
+    if has_clip_arrays(part):
+        records = read_clip_arrays(part.path, None)
+        yield from _with_names(validate_rows(str(part), records, lambda fields: fields))
         return
-    if path.is_file() and not is_zip(path):
-        yield Row(data, {"frames": path, "name": data})
+    if part.is_file and not part.is_folder:
+        yield Row(str(part), {"frames": part.path, "name": str(part)})
         return
-    none, folder = True, open_folder(data)
-    for name, frames in _clips(folder):
-        none, place = False, _location(folder, name)
+    none = True
+    for name, frames in _clips(part.listing):
+        none, place = False, _location(part.listing, name)
         yield Row(place, {"frames": frames, "name": place})
     if none:
-        raise UserError(f"{data}: no clips in it (videos, folders of pictures, GIF, PNG and WEBP that move)")
+        raise UserError(f"{part}: no clips in it (videos, folders of pictures, GIF, PNG and WEBP that move)")
 
 
-def is_clip_data(data: str) -> bool:
-    """Whether a path holds clips, and not single pictures: arrays of them; a table with a label for each
-    frame, or that names folders, videos or animations; or in each folder of a label videos, animations, or
-    folders of pictures whose names differ in a number alone."""
-    if has_clip_arrays(data):
+def are_clips(part: DataPart) -> bool:
+    """Return whether a part holds clips, and not single images.
+
+    Clips are arrays of them; a table with a label for each frame, or that names folders, videos or
+    animations; or in each folder of a label videos, animations, or folders of images whose names differ in a
+    number alone.
+    """
+    if has_clip_arrays(part):
         return True
-    if not (Path(data).is_dir() or (Path(data).is_file() and is_zip(Path(data)))):
+    if not part.is_folder:
         return False
-    try:
-        folder = open_folder(data)
-        table = metadata_table(folder)
-        if table is not None:
-            found = (one for _, one in read_records(table, [FILE_NAME_COLUMN]) if isinstance(one, dict))
-            frames = _frames(folder, str(next(found, {FILE_NAME_COLUMN: ""})[FILE_NAME_COLUMN]), list_visible)
-            told = LABELS_COLUMN in column_names(table) and "tokens" not in column_names(table)
-            return told or isinstance(frames, list) or (not isinstance(frames, str) and _is_animated(frames))
-        name, frames = next(_clips(folder), ("", []))
-    except UserError:  # whose reader says what is wrong
-        return False
-    if isinstance(frames, list):
-        numbered = {re.sub(r"\d+", "0", file.name) for file in frames}
-        return len(Path(name).parts) > 1 and len(frames) > 1 == len(numbered)
-    return _is_animated(frames)
-
-
-def clip_columns(data: str) -> set[str]:
-    """What is said of the clips there: the names of the columns, or arrays; a folder's name is a `label`."""
-    if has_clip_arrays(data):
-        return array_names(Path(data))
-    table = metadata_table(open_folder(data))
-    return {"label"} if table is None else set(column_names(table))
+    if part.table is not None:
+        if FILE_NAME_COLUMN not in part.columns:
+            return False  # the reader says what is wrong
+        name = str(part.first_row.get(FILE_NAME_COLUMN, ""))
+        frames = _frames(part.listing, name)
+        labeled = LABELS_COLUMN in part.columns and "tokens" not in part.columns
+        return labeled or isinstance(frames, list) or (not isinstance(frames, str) and _is_animated(frames))
+    name, clip = next(_clips(part.listing), ("", []))
+    if isinstance(clip, list):
+        numbered = {re.sub(r"\d+", "0", file.name) for file in clip}
+        return len(Path(name).parts) > 1 and len(clip) > 1 == len(numbered)
+    return _is_animated(clip)
 
 
 def natural_sort_key(name: str) -> list[Any]:
@@ -122,33 +106,31 @@ def natural_sort_key(name: str) -> list[Any]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
-def _by_table(folder: AnyPath, table: AnyPath, column: str) -> Iterator[Record]:
-    listed = cached_lister(folder)
+def _by_table(listing: Listing, table: AnyPath, column: str) -> Iterator[Record]:
     for place, found in read_records(table, [FILE_NAME_COLUMN, column]):
-        if isinstance(found, dict):
-            texts = as_texts({FILE_NAME_COLUMN: found[FILE_NAME_COLUMN]})
-            frames = texts if isinstance(texts, str) else _frames(folder, texts[FILE_NAME_COLUMN], listed)
-            named = {
-                "frames": frames,
-                "name": _location(folder, found[FILE_NAME_COLUMN]),
-                "label": found[column],
-            }
-            yield place, frames if isinstance(frames, str) else named
-        else:
+        if isinstance(found, str):
             yield place, found
+            continue
+        texts = as_texts({FILE_NAME_COLUMN: found[FILE_NAME_COLUMN]})
+        frames = texts if isinstance(texts, str) else _frames(listing, texts[FILE_NAME_COLUMN])
+        if isinstance(frames, str):
+            yield place, frames
+        else:
+            name = _location(listing, found[FILE_NAME_COLUMN])
+            yield place, {"frames": frames, "name": name, "label": found[column]}
 
 
-def _by_class(folder: AnyPath) -> Iterator[Record]:
-    for name, frames in _clips(folder):
+def _by_class(listing: Listing) -> Iterator[Record]:
+    for name, frames in _clips(listing):
         label, *rest = Path(name).parts or ["pictures beside the folders"]
         if not rest and frames:
             yield label, "stands in no folder of a label, or its frames in no folder of their own; move them"
         else:
-            yield name, {"frames": frames, "name": _location(folder, name), "label": label}
+            yield name, {"frames": frames, "name": _location(listing, name), "label": label}
 
 
-def _location(folder: AnyPath, name: str) -> str:
-    return os.path.normpath(f"{folder}/{name}")
+def _location(listing: Listing, name: str) -> str:
+    return os.path.normpath(f"{listing.root}/{name}")
 
 
 def _with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
@@ -156,50 +138,51 @@ def _with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
         yield row if isinstance(row, SkippedRow) else Row(row.location, row.fields | {"name": row.location})
 
 
-def _clips(folder: AnyPath) -> Iterator[tuple[str, list[AnyPath] | AnyPath]]:
-    """Every clip below a folder by its name: videos, animations, and folders of pictures; then the folders
-    without any, as clips of no frames."""
+def _clips(listing: Listing) -> Iterator[tuple[str, list[AnyPath] | AnyPath]]:
+    """Yield every clip below a folder by its name: videos, animations, and folders of images.
+
+    Then come the folders without any, as clips of no frames.
+    """
     inside: dict[str, list[str]] = {}
     alone = []
-    for name in walk_files(folder):
-        if name.lower().endswith(IMAGE_SUFFIXES):
+    for name in listing.walk():
+        if is_image_name(name):
             inside.setdefault(os.path.dirname(name), []).append(name)
         elif is_video(name):
             alone.append(name)
-            yield name, folder / name
+            yield name, listing.file(name)
     for parent, names in inside.items():
-        if _is_animated(folder / names[0]):
-            yield from ((name, folder / name) for name in names)
+        if _is_animated(listing.file(names[0])):
+            yield from ((name, listing.file(name)) for name in names)
         else:
-            yield parent, [folder / name for name in sorted(names, key=natural_sort_key)]
-    above = {str(one) for name in [*inside, *alone] for one in Path(name).parents}
-    yield from ((name, []) for name in _empty(folder, cached_lister(folder), above, inside.keys()))
+            yield parent, [listing.file(name) for name in sorted(names, key=natural_sort_key)]
+    above = {str(folder) for name in [*inside, *alone] for folder in Path(name).parents}
+    yield from ((name, []) for name in _empty(listing, above, inside.keys()))
 
 
-def _empty(
-    folder: AnyPath, list_folder: FolderLister, above: Set[str], clips: Set[str], at: str = ""
-) -> Iterator[str]:
-    """The folders that neither are `clips` nor lie `above` some."""
-    for path in list_folder(folder):
-        name = f"{at}{path.name}"
+def _empty(listing: Listing, above: Set[str], clips: Set[str], at: str = "") -> Iterator[str]:
+    """Yield the folders that neither are `clips` nor lie `above` some."""
+    for entry in listing.entries:
+        name = f"{at}{entry.name}"
         if name in above:
-            yield from _empty(path, list_folder, above, clips, f"{name}/")
-        elif path.is_dir() and name not in clips:
+            yield from _empty(listing.below(entry.name), above, clips, f"{name}/")
+        elif entry.is_folder and name not in clips:
             yield name
 
 
-def _frames(folder: AnyPath, name: str, list_folder: FolderLister) -> list[AnyPath] | AnyPath | str:
-    """What a table calls by that name: a folder's pictures, or a file; or why there is nothing."""
-    path = folder / os.path.normpath(name)
-    if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(folder)).resolve()):
+def _frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
+    """Return what a table calls by that name: a folder's images, or a file; or why there is nothing."""
+    name_inside = os.path.normpath(name)
+    path = listing.root / name_inside
+    if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(listing.root)).resolve()):
         return f"{name} leads out of the folder; move the clip into it"
     if path.is_file():
         return path
     if not path.is_dir():
         return f"no such file or folder: {name}; mend the name or leave the row out"
-    files = [file for file in list_folder(path) if file.name.lower().endswith(IMAGE_SUFFIXES)]
-    in_order = sorted(files, key=lambda file: natural_sort_key(file.name))
-    return in_order or f"no frames in {name} ({', '.join(IMAGE_SUFFIXES)})"
+    inside = listing if name_inside == "." else listing.below(name_inside)
+    in_order = sorted(filter(is_image_name, inside.files), key=natural_sort_key)
+    return [inside.file(file) for file in in_order] or f"no frames in {name} ({', '.join(IMAGE_SUFFIXES)})"
 
 
 def _is_animated(file: AnyPath) -> bool:

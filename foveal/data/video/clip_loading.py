@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
+from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_decoding import (
     DecodedImage,
@@ -15,7 +16,7 @@ from foveal.data.images.image_decoding import (
     to_uint8,
     upscale,
 )
-from foveal.data.images.image_files import load_image, read_file_bytes
+from foveal.data.images.image_files import load_image
 from foveal.data.video.clip_arrays import ClipArray
 from foveal.data.video.clip_files import ClipFrames
 from foveal.data.video.video_decoding import decode_video, is_video

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foveal.core.errors import UserError
+from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.decode_limits import MAX_VIDEO_PIXELS, frame_count_error, video_size_error
 from foveal.data.images.image_decoding import DecodedImage, image_from_array
-from foveal.data.images.image_files import read_file_bytes
 
 if TYPE_CHECKING:
     from av import Packet, VideoFrame, VideoStream

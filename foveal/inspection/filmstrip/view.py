@@ -5,7 +5,7 @@ from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.labeled_rows import read_labeled_rows
+from foveal.data.prepare_examples import read_labeled_rows
 from foveal.data.video.clip_examples import ClipExamples
 from foveal.inspection.filmstrip.plot import Filmstrip, plot_filmstrips
 from foveal.store.durable import atomic_write

@@ -11,6 +11,7 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.core.standardize import Statistics
+from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_examples import (
     ImageExamples,
     ImageFormat,
@@ -39,10 +40,10 @@ class UnlabeledImageProcessor:
 class UnlabeledImageFormat(ImageFormat):
     """A `DataFormat`; labels, if there are any, are not looked at."""
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """The images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), and
         the `name` of the file."""
-        for row in load_row_images(unlabeled_images(data), config.image, skipped):
+        for row in load_row_images(unlabeled_images(part), config.image, skipped):
             yield Row(row.location, {"source": row.fields["content"], **row.fields})
 
     def make_processor(

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.data_part import DataPart
 from foveal.data.files.tables import read_records
 from foveal.tasks.navigation.grid_world import (
     FLOOR,
@@ -28,15 +28,15 @@ MAX_MAP_SIDE = 64
 ROW_HINT = "a row needs a map, an instruction, a start and a path"
 
 
-def read_episodes(data: str, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
+def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
     """The walks of a file, with a path or as they are `INPUT_COLUMNS`.
 
     The fields are `map`, first, so that rows of one map fall on the same side of a split; `source`, the
     instruction; `cells` and `start`, with the margin; and `path` (moves with their stop) and `goal`.
     """
-    if Path(data).suffix.lower() != ".jsonl":
-        raise UserError(f"{data}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
-    return validate_rows(data, read_records(Path(data), columns, ROW_HINT), episode_fields)
+    if part.suffix != ".jsonl":
+        raise UserError(f"{part}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
+    return validate_rows(str(part), read_records(part.path, columns, ROW_HINT), episode_fields)
 
 
 def episode_fields(record: Fields) -> Fields | str:

@@ -11,6 +11,7 @@ from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
+from foveal.data.files.data_part import DataPart
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
@@ -43,14 +44,14 @@ def load_processor(folder: Path) -> NavigationProcessor:
     return NavigationProcessor(load_tokenizer(folder / "text"), load_length_limit(folder))
 
 
-def read(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The walks of a file, with their paths."""
-    return _usable_rows(read_episodes(data, EPISODE_COLUMNS), skipped)
+    return _usable_rows(read_episodes(part, EPISODE_COLUMNS), skipped)
 
 
-def read_unlabeled(data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read_unlabeled(part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
     """The same without paths."""
-    return _usable_rows(read_episodes(data, INPUT_COLUMNS), skipped)
+    return _usable_rows(read_episodes(part, INPUT_COLUMNS), skipped)
 
 
 def make_processor(

@@ -12,7 +12,8 @@ from foveal.data.core.examples import Examples
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.format import DataFormat
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.objectives.preview import PreviewExamples
 from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings, TaskSummary
@@ -29,7 +30,6 @@ from foveal.tasks.navigation.objective import (
     reached_goal,
 )
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
-from foveal.tasks.traits import DataTraits
 
 NUM_PREVIEWS = 3
 
@@ -59,7 +59,7 @@ class NavigationTask(ExampleTask):
     suggested_view = "walks"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 11 for a table of maps with instructions."""
         return 11 if data.kind == "table" and {"map", "instruction"} <= data.columns else 0
 

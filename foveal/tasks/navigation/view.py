@@ -8,7 +8,7 @@ import numpy as np
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.examples import Examples
-from foveal.data.core.labeled_rows import read_labeled_rows
+from foveal.data.prepare_examples import read_labeled_rows
 from foveal.store.durable import atomic_write
 from foveal.tasks.navigation.grid_world import moves_to_text, parse_moves
 from foveal.tasks.navigation.plot import EpisodePath, plot_episodes

@@ -11,7 +11,7 @@ from foveal.data import prepare_examples
 from foveal.data.core.examples import Examples
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.format import DataFormat
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder

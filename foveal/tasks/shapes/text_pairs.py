@@ -9,7 +9,7 @@ from foveal.core.log import Log
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.format import DataFormat
 from foveal.data.text import text_pairs
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.text_pairs import TextPairProcessor

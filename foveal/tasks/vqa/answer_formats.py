@@ -8,11 +8,10 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.core.classes import class_names, class_names_to_json, load_class_names
+from foveal.data.core.classes import LABELS_FILE, class_names, class_names_to_json, load_class_names
 from foveal.data.core.examples import Column, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row
-from foveal.data.images.image_examples import LABELS_FILE
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer

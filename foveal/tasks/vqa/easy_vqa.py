@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from random import Random
 
-from foveal.data.datasets.published import NamedContents
+from foveal.data.files.archives import NamedContents
 
 VALIDATION_IMAGES = 200
 """Of the 4,000 pictures to train on the last so many are for validation."""

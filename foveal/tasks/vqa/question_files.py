@@ -9,48 +9,50 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
-from foveal.data.files.folders import FILE_FIELD, METADATA_FILES, open_folder, read_folder
-from foveal.data.files.tables import column_names, read_records
+from foveal.data.files.data_part import METADATA_FILES, DataPart
+from foveal.data.files.folders import FILE_FIELD, read_folder
+from foveal.data.files.listing import Listing
+from foveal.data.files.tables import read_records
 from foveal.data.images.image_arrays import image_column, image_fields
-from foveal.data.images.image_files import metadata_table, unlisted_images, with_names
+from foveal.data.images.image_files import unlisted_images, with_names
 from foveal.data.images.image_rows import load_row_images
 
 FieldReader = Callable[[Fields], Fields | str]
 
 
 def read_question_rows(
-    data: str, requested: Sequence[str], config: DataConfig, skipped: list[SkippedRow]
+    part: DataPart, requested: Sequence[str], config: DataConfig, skipped: list[SkippedRow]
 ) -> Iterator[Row]:
-    """The questions at a path with their images; those that can't be used are put into the list.
+    """The questions of a part with their images; those that can't be used are put into the list.
 
     Fields: `picture` (H, W, C), one and the same for equal images; its `content`, a sha256; the `name` of its
     file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it.
     What their columns are called, the config says. Errors: UserError for what concerns all of it.
     """
-    path = Path(data)
-    pictures = image_column(path)
-    table = metadata_table(open_folder(data)) if pictures is None else path
-    if table is None:
-        raise UserError(f"{data}: no {' or '.join(METADATA_FILES)} in it, which say the questions; make one")
-    known, columns = column_names(table), {field: str(getattr(config, field)) for field in requested}
+    pictures = image_column(part)
+    listing = part.listing if pictures is None else None
+    if part.table is None:
+        raise UserError(f"{part}: no {' or '.join(METADATA_FILES)} in it, which say the questions; make one")
+    known, columns = part.known_columns(), {field: str(getattr(config, field)) for field in requested}
     for field, column in columns.items():
         if column not in known:
-            raise UserError(f"{table}: no column '{column}' among {', '.join(known)}; set data.{field}=NAME")
+            raise UserError(
+                f"{part.table}: no column '{column}' among {', '.join(known)}; set data.{field}=NAME"
+            )
     if config.history != "none" and config.history in known:
         columns["history"] = config.history
-    rows = _in_folder(data, columns) if pictures is None else _in_table(path, pictures, columns)
+    rows = _in_folder(part, listing, columns) if listing else _in_table(part.path, str(pictures), columns)
     return load_row_images(rows, config.image, skipped)
 
 
-def _in_folder(data: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
-    folder = open_folder(data)
-    for row in read_folder(folder, [*columns.values()], _field_reader(columns)):
+def _in_folder(part: DataPart, listing: Listing, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
+    for row in read_folder(listing, [*columns.values()], _field_reader(columns)):
         if isinstance(row, Row):
             file = row.fields[FILE_FIELD]
             row = Row(row.location, {**row.fields, "image": file, "name": str(file)})
         yield row
     if "answer" in columns:
-        yield from unlisted_images(folder)
+        yield from unlisted_images(part)
 
 
 def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:

@@ -17,6 +17,7 @@ from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcess
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.joint import JointEncoder
 from foveal.metrics.labels import accuracy
@@ -31,7 +32,6 @@ from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
-from foveal.tasks.traits import DataTraits
 from foveal.tasks.vqa.answer_formats import (
     IGNORE_INDEX,
     VQAClassificationFormat,
@@ -115,7 +115,7 @@ class VQATask(BaseVQATask, ClassificationTask):
     loss_unit = "question"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 22 for a named question or answer, 3 for images with both columns."""
         return _recognize(data, named, cls.columns, 22, ("question", "answer"), 3)
 
@@ -182,7 +182,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     loss_unit = "question"
 
     @classmethod
-    def recognizes(cls, data: DataTraits, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 21 for named choices, 4 for images with questions, answers and choices."""
         return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
 
@@ -219,7 +219,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
 
 
 def _recognize(
-    data: DataTraits,
+    data: OpenedData,
     named: Mapping[str, object],
     deciding: Sequence[str],
     by_name: int,

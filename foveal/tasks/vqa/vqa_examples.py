@@ -17,6 +17,7 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash, word_counts
 from foveal.data.core.standardize import Statistics, explain_read_errors
+from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_examples import (
     ImageExamples,
     image_processor_files,
@@ -105,12 +106,12 @@ class VQAFormat(ABC):
     question_columns: ClassVar[tuple[str, ...]] = ("question",)
     """The columns of a question that waits for an answer."""
 
-    def read(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        for row in read_question_rows(data, (*self.question_columns, "answer"), config, skipped):
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        for row in read_question_rows(part, (*self.question_columns, "answer"), config, skipped):
             yield Row(row.location, {"source": row.fields["content"], **row.fields})
 
-    def read_unlabeled(self, data: str, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        for row in read_question_rows(data, self.question_columns, config, skipped):
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        for row in read_question_rows(part, self.question_columns, config, skipped):
             yield Row(row.location, {"source": _row_title(row), **row.fields})
 
     def encode_unlabeled(

@@ -19,6 +19,7 @@ from foveal.data.audio.audio_features import (
     read_audio,
 )
 from foveal.data.core.standardize import Statistics
+from foveal.data.files.data_part import open_part
 from foveal.ops.audio.log_mel import log_mel
 
 soundfile = pytest.importorskip("soundfile")
@@ -207,7 +208,7 @@ def test_spoken_digits(outside_data, tmp_path):
     from foveal.data.files.folders import FILE_FIELD, read_folder
 
     assert unpack(outside_data / "free_spoken_digits.zip", tmp_path) == {"train": 2700, "test": 300}
-    rows = [*read_folder(tmp_path / "test", ["text"])]
+    rows = [*read_folder(open_part(str(tmp_path / "test")).listing, ["text"])]
     assert len(rows) == 300
     assert {row.fields["text"] for row in rows if row.fields[FILE_FIELD].name.startswith("7_")} == {"seven"}
     settings = LogMelSettings(8000, 40)

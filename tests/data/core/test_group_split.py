@@ -10,6 +10,7 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.group_split import row_groups, split_by_group
 from foveal.data.core.rows import Row
+from foveal.data.files.data_part import open_part
 from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.text import text_pairs
 
@@ -123,7 +124,7 @@ def test_emoji(outside_data: Path) -> None:
     """By their texts, and by the code points that are their names: without persons, tones of skin, genders
     and directions."""
     data = DataConfig.model_validate({"text": "text_en", "image": {"size": 16}})
-    rows = [*CaptioningFormat().read(str(outside_data / "emoji_captions.zip"), data, [])]
+    rows = [*CaptioningFormat().read(open_part(str(outside_data / "emoji_captions.zip")), data, [])]
     groups = row_groups(rows, r"\W*([\w-]+ skin tone)?(facing right)?")
     of = {found.fields["target"]: group for found, group in zip(rows, groups, strict=True)}
     assert of["handshake: dark skin tone, light skin tone"] == of["handshake"]

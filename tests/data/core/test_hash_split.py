@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
-from foveal.data.core.hash_split import assign_splits, split_documents, split_of_text
+from foveal.data.core.hash_split import split_of_text
+from foveal.data.files.data_part import open_part
 from foveal.data.text.corpus import FileContent, open_text_source
+from foveal.data.text.corpus_split import assign_splits, split_documents
 
 SHARES = {"valid": 0.1, "test": 0.2}
 
 
 def parts_of(path: Path, fractions: dict[str, float] = SHARES) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for part, document in split_documents(open_text_source(path, "text"), fractions):
+    for part, document in split_documents(open_text_source(open_part(str(path)), "text"), fractions):
         found.setdefault(part, []).append("".join(document.pieces))
     return found
 

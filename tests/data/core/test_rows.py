@@ -17,9 +17,9 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.data.core.hash_split import count_overlap, split_of_text, split_rows
-from foveal.data.core.rows import Row, SkippedRow, read_rows
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.aligned import read_aligned
-from foveal.data.files.tables import column_names
+from foveal.data.files.tables import column_names, read_rows
 from foveal.data.text.conll import read_tagged
 
 COLUMNS = ("text", "label")

@@ -13,11 +13,13 @@ import pytest
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.core.rows import Row, read_rows
+from foveal.data.core.rows import Row
 from foveal.data.datasets import dataset_cache, package_download, published
 from foveal.data.datasets.dataset_cache import dataset_entry, get_dataset, list_datasets, resolve
 from foveal.data.datasets.dataset_registry import table_files
 from foveal.data.files.archives import read_archive
+from foveal.data.files.tables import read_rows
+from foveal.data.open import open_path
 from foveal.data.text import text_pairs
 from foveal.tasks.infer import infer_task
 
@@ -229,7 +231,7 @@ def test_the_parts_of_the_archive_are_the_parts() -> None:
 
 def test_every_name_has_its_task() -> None:
     named = ("scan", "copy", "reverse", "cmudict", "movie-reviews", "shakespeare", "basic-motions")
-    assert [infer_task(name, {}).name for name in named] == [
+    assert [infer_task(open_path(name), {}).name for name in named] == [
         *["transduction"] * 4,
         "text-classification",
         "language-model",

@@ -8,7 +8,8 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow
-from foveal.data.files.folders import FILE_FIELD, cached_lister, list_visible, open_folder, read_folder
+from foveal.data.files.data_part import open_part
+from foveal.data.files.folders import FILE_FIELD, read_folder
 from foveal.data.video.clip_examples import VideoClassificationFormat
 from tests.data.images.test_image_examples import PLACES, png, write
 from tests.data.video.test_clip_examples import CONFIG, clip, table
@@ -43,7 +44,7 @@ def test_a_table_in_the_folder(form, column, folder):
             {"file_name": name, column: text} for name, text in (("a.wav", "one"), ("inside/b.wav", "two"))
         )
         table.write_text("\n".join(map(json.dumps, rows)))
-    rows = [*read_folder(folder, [column])]
+    rows = [*read_folder(open_part(str(folder)).listing, [column])]
     assert used(rows) == [
         {FILE_FIELD: folder / "a.wav", column: "one"},
         {FILE_FIELD: folder / "inside/b.wav", column: "two"},
@@ -59,7 +60,7 @@ def test_files_that_are_missing_or_outside_are_set_aside(folder):
     names += ["", ".", "x" * 5000]
     table = folder / "metadata.csv"
     table.write_text("file_name,text\n" + "".join(f"{name},x\n" for name in names))
-    rows = [*read_folder(folder, ["text"])]
+    rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
     assert [fields[FILE_FIELD].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
     found = skipped(rows)
     assert found[:5] == [
@@ -76,7 +77,7 @@ def test_files_that_are_missing_or_outside_are_set_aside(folder):
 
 def test_rows_that_the_table_loses_are_set_aside(folder):
     (folder / "metadata.csv").write_text("file_name,text\na.wav,one\na.wav,two,three\na.wav,four\n")
-    rows = [*read_folder(folder, ["text"])]
+    rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
     assert [fields["text"] for fields in used(rows)] == ["one", "four"]
     assert "line 3: 3 fields where the header has 2" in skipped(rows)[0]
 
@@ -89,7 +90,7 @@ def test_a_folder_for_each_class(tmp_path):
     (tmp_path.parent / "outside.wav").write_text("sound")
     (tmp_path / "dog" / "link.wav").symlink_to(tmp_path.parent / "outside.wav")
     (tmp_path / "dog" / "broken.wav").symlink_to("nothing")
-    rows = [*read_folder(tmp_path, ["label"])]
+    rows = [*read_folder(open_part(str(tmp_path)).listing, ["label"])]
     assert [(str(fields[FILE_FIELD].relative_to(tmp_path)), fields["label"]) for fields in used(rows)] == [
         ("cat/1.wav", "cat"),
         ("cat/more/2.wav", "cat"),
@@ -113,7 +114,7 @@ def test_folders_that_are_refused(tables, column, says, folder):
     for name in tables:
         (folder / name).write_text("")
     with pytest.raises(UserError) as caught:
-        [*read_folder(folder, [column])]
+        [*read_folder(open_part(str(folder)).listing, [column])]
     assert says in str(caught.value)
     assert str(folder) in str(caught.value)
 
@@ -122,7 +123,7 @@ def test_a_folder_with_neither_table_nor_classes(tmp_path):
     (tmp_path / "a.wav").write_text("sound")
     (tmp_path / ".git").mkdir()
     with pytest.raises(UserError, match="nor a folder of files for each label; make one"):
-        [*read_folder(tmp_path, ["label"])]
+        [*read_folder(open_part(str(tmp_path)).listing, ["label"])]
 
 
 def test_a_folder_of_which_no_file_can_be_used(folder):
@@ -130,25 +131,36 @@ def test_a_folder_of_which_no_file_can_be_used(folder):
     with pytest.raises(
         UserError, match=r"no row that can be used, the first is line 2: no such file: none.wav"
     ):
-        [*read_folder(folder, ["text"])]
+        [*read_folder(open_part(str(folder)).listing, ["text"])]
 
 
 def test_a_table_without_the_column(folder):
     (folder / "metadata.csv").write_text("file_name,txt\na.wav,one\n")
     with pytest.raises(UserError, match=r"metadata\.csv.*no column 'text' among .*'txt'"):
-        [*read_folder(folder, ["text"])]
+        [*read_folder(open_part(str(folder)).listing, ["text"])]
 
 
 @pytest.mark.parametrize("location", PLACES)
 def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, location: str) -> None:
-    names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "__MACOSX/a/1.png", "d/e.txt", "f.txt"]
-    folder = open_folder(write(tmp_path / location, dict.fromkeys(names, b"")))
-    listed = cached_lister(folder)
-    for inside in ("", "a", "a/b", "a/b/c", "d"):
-        path = folder / inside if inside else folder
-        assert [str(one) for one in listed(path)] == [str(one) for one in list_visible(path)]
-        assert [one.is_dir() for one in listed(path)] == [one.is_dir() for one in list_visible(path)]
-    assert [one.name for one in listed(folder / "a")] == ["1.png", "2.png", "b"]
+    names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "d/e.txt", "f.txt"]
+    names += ["__MACOSX/a/1.png"] if location.endswith(".zip") else []
+    listing = open_part(write(tmp_path / location, dict.fromkeys(names, b""))).listing
+    shown = {
+        "": ["a", "d", "f.txt"],
+        "a": ["1.png", "2.png", "b"],
+        "a/b": ["c"],
+        "a/b/c": ["3.png"],
+        "d": ["e.txt"],
+    }
+    for inside, expected in shown.items():
+        below = listing.below(inside) if inside else listing
+        assert [entry.name for entry in below.entries] == expected
+        for entry in below.entries:
+            path = below.file(entry.name)
+            assert entry.is_folder == path.is_dir()
+            assert entry.is_folder != path.is_file()
+    assert [name for name in listing.walk() if "/" not in name] == ["f.txt"]
+    assert sorted(listing.walk()) == ["a/1.png", "a/2.png", "a/b/c/3.png", "d/e.txt", "f.txt"]
 
 
 @pytest.mark.parametrize("by", ["table", "class"])
@@ -166,6 +178,6 @@ def test_a_zip_is_gone_through_as_often_for_many_clips(
             files["metadata.csv"] = table("label", rows)
         data = write(tmp_path / f"{count}.zip", files)
         called.clear()
-        assert len([*VideoClassificationFormat().read(data, CONFIG, [])]) == count
+        assert len([*VideoClassificationFormat().read(open_part(data), CONFIG, [])]) == count
         counts.add(len(called))
     assert len(counts) == 1

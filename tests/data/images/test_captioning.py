@@ -13,10 +13,12 @@ from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.split_data import SplitData
+from foveal.data.files.data_part import open_part
 from foveal.data.images import image_rows
 from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import open_path
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.tasks.infer import infer_task
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
@@ -157,7 +159,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     data = write(tmp_path / location, files)
     config = CONFIG.model_copy(update={"tokenizer": "character", "max_length": 16})
     skipped: list[Any] = []
-    found = [*FORM.read(data, config, skipped)]
+    found = [*FORM.read(open_part(data), config, skipped)]
     processor = FORM.make_processor(data, found, config)
     train = FORM.encode(found, processor, config, skipped)
     assert len(train) == 30
@@ -232,25 +234,25 @@ def test_parquet_has_texts_too(tmp_path: Path) -> None:
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     """A text and no label; other names are said by the settings."""
     data = write(tmp_path / location, captioned(9))
-    assert infer_task(data, {}).name == "captioning"
-    assert infer_task(data, {"text": "words"}).name == "image-classification"
-    assert infer_task(data, {"label": "text"}).name == "image-classification"
+    assert infer_task(open_path(data), {}).name == "captioning"
+    assert infer_task(open_path(data), {"text": "words"}).name == "image-classification"
+    assert infer_task(open_path(data), {"label": "text"}).name == "image-classification"
     other = write(tmp_path / f"other{location}", captioned(9, "words"))
-    assert infer_task(other, {}).name == "image-classification"
-    assert infer_task(other, {"text": "words"}).name == "captioning"
+    assert infer_task(open_path(other), {}).name == "image-classification"
+    assert infer_task(open_path(other), {"text": "words"}).name == "captioning"
     both = write(tmp_path / f"both{location}", captioned(9, "text,label"))
-    assert infer_task(both, {}).name == "image-classification"
+    assert infer_task(open_path(both), {}).name == "image-classification"
     inside = {
         f"{part}/{name}": content for part in ("train", "test") for name, content in captioned(9).items()
     }
-    assert infer_task(write(tmp_path / f"parts{location}", inside), {}).name == "captioning"
+    assert infer_task(open_path(write(tmp_path / f"parts{location}", inside)), {}).name == "captioning"
 
 
 def test_rows_of_json_lines(tmp_path: Path) -> None:
     files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(12))}
     rows = (json.dumps({"file_name": name, "text": text(n)}) for n, name in enumerate(files))
     data = write(tmp_path / "a", files | {"metadata.jsonl": "\n".join(rows).encode()})
-    assert infer_task(data, {}).name == "captioning"
+    assert infer_task(open_path(data), {}).name == "captioning"
     assert prepared(data, valid=data).train.references == [text(n) for n in range(12)]
 
 
@@ -268,6 +270,6 @@ def test_emoji(outside_data: Path) -> None:
     """Every one of the 3,786 can be used, in any of its languages."""
     config = DataConfig(image=ImageConfig(size=16), text="text_de", tokenizer="byte")
     skipped: list[Any] = []
-    rows = [*FORM.read(str(outside_data / "emoji_captions.zip"), config, skipped)]
+    rows = [*FORM.read(open_part(str(outside_data / "emoji_captions.zip")), config, skipped)]
     assert (len(rows), skipped) == (3786, [])
     assert rows[0].fields["target"] == "Taste: #"

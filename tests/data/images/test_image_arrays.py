@@ -15,7 +15,7 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.images.image_examples import ImageClassificationFormat
-from foveal.data.images.image_files import is_image_data
+from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
 
 Image = pytest.importorskip("PIL.Image")
@@ -68,7 +68,7 @@ def test_idx(tmp_path, end):
             content = idx(values.astype(np.uint8))
             file = tmp_path / f"{name}-{kind}-ubyte{end}"
             file.write_bytes(gzip.compress(content) if end else content)
-    assert is_image_data(str(tmp_path))
+    assert open_path(str(tmp_path)).kind == "images"
     found = prepared(tmp_path)
     check(found, "train", levels(20), [str(n % 3) for n in range(20)])
     check(found, "test", levels(6), [str(n % 3) for n in range(6)])
@@ -111,7 +111,7 @@ def test_arrays_in_parts(tmp_path, names, more):
         arrays[image.format(part)] = levels(count, *more)
         arrays[label.format(part)] = (np.arange(count) % 3)[:, None]
     np.savez(tmp_path / "a.npz", **arrays)
-    assert is_image_data(str(tmp_path / "a.npz"))
+    assert open_path(str(tmp_path / "a.npz")).kind == "images"
     found = prepared(tmp_path / "a.npz", channels=3 if more == (3,) else 1)
     for part, count in (("train", 20), ("valid", 5), ("test", 6)):
         check(found, part, levels(count, *more), [str(n % 3) for n in range(count)])
@@ -163,9 +163,9 @@ def test_arrays_that_are_no_pictures(tmp_path):
     assert "no arrays images and labels that can be read" in refusal(path)
     np.savez(path, images=levels(20), labels=np.arange(20))
     path.write_bytes(path.read_bytes()[:500])
-    assert not is_image_data(str(path))
+    assert open_path(str(path)).kind != "images"
     np.savez(path, x=np.zeros((4, 5, 6)), y=np.arange(4))
-    assert not is_image_data(str(path))  # but series
+    assert open_path(str(path)).kind != "images"  # but series
 
 
 def png(picture: NDArray[np.uint8]) -> bytes:
@@ -192,7 +192,7 @@ def test_parquet(tmp_path, column):
     for part in ("train", "test"):
         values = [{"bytes": png(picture), "path": None} for picture in pictures]
         table(tmp_path / f"{part}.parquet", column, values, [0, 1] * 10, ["cat", "dog"])
-    assert is_image_data(str(tmp_path))
+    assert open_path(str(tmp_path)).kind == "images"
     found = prepared(tmp_path, channels=3)
     check(found, "train", pictures, ["cat", "dog"] * 10)
     check(found, "test", pictures, ["cat", "dog"] * 10)
@@ -233,8 +233,8 @@ def test_a_table_of_files(tmp_path, suffix):
     if suffix != ".jsonl":
         lines = [f"image{between}label", *(between.join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
-    assert is_image_data(str(path))
-    assert infer_task(str(path), {}).name == "image-classification"
+    assert open_path(str(path)).kind == "images"
+    assert infer_task(open_path(str(path)), {}).name == "image-classification"
     found = prepared(path, channels=3)
     assert sum(map(len, (found.train, found.valid, found.test))) == 20
     assert [row.reason.split(";")[0].split(":")[0] for row in found.skipped] == [
@@ -247,8 +247,8 @@ def test_a_table_of_files(tmp_path, suffix):
 def test_a_table_of_texts_with_an_image_somewhere_is_none_of_pictures(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": "a", "image": "https://example.org/"}) + "\n")
-    assert infer_task(str(path), {}).name == "language-model"
+    assert infer_task(open_path(str(path)), {}).name == "language-model"
     path.write_text(json.dumps({"text": "a", "image": "a.png"}) + "\n")
-    assert infer_task(str(path), {}).name == "captioning"
+    assert infer_task(open_path(str(path)), {}).name == "captioning"
     path.write_text(json.dumps({"question": "a", "answer": "b", "image": "a.png"}) + "\n")
-    assert infer_task(str(path), {}).name == "vqa"
+    assert infer_task(open_path(str(path)), {}).name == "vqa"

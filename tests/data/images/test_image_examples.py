@@ -22,7 +22,7 @@ from foveal.data.images.image_examples import (
     ImageClassificationProcessor,
     ImageExamples,
 )
-from foveal.data.images.image_files import is_image_data
+from foveal.data.open import open_path
 from foveal.tasks.config import load_config
 
 Image = pytest.importorskip("PIL.Image")
@@ -116,7 +116,7 @@ def test_a_folder_for_each_part(tmp_path, location, names):
     told = {"val": "valid"}
     assert sizes == {told.get(name, name): 10 + seed for seed, name in enumerate(names)}
     assert np.allclose(found.processor.statistics.mean, scenes(10).reshape(-1, 3).mean(0))
-    assert is_image_data(str(tmp_path / location))
+    assert open_path(str(tmp_path / location)).kind == "images"
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -129,7 +129,7 @@ def test_a_table_says_the_labels(tmp_path, location, form):
     table = "\n".join(lines if form == "csv" else map(json.dumps, rows))
     files = {f"images/{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
     data = write(tmp_path / location, files | {f"metadata.{form}": table.encode()})
-    assert is_image_data(data)
+    assert open_path(data).kind == "images"
     found = prepared(data, valid=data, label="kind")
     assert found.train.references == ["a", "b"] * 10
     assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(scenes(20)))
@@ -151,7 +151,7 @@ def test_a_table_for_each_part(tmp_path, location):
         pictures = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(count))}
         files |= within(part, pictures | {"metadata.csv": f"file_name,label\n{rows}".encode()})
     data = write(tmp_path / location, files)
-    assert is_image_data(data)
+    assert open_path(data).kind == "images"
     found = prepared(data)
     assert (len(found.train), found.valid, len(found.test)) == (12, None, 6)
     assert found.test.references == ["a", "b"] * 3
@@ -190,7 +190,7 @@ def test_a_folder_a_class_needs_no_column(tmp_path):
 
 @pytest.mark.parametrize("location", PLACES)
 def test_a_heavy_file_is_not_opened(tmp_path, location, monkeypatch):
-    monkeypatch.setattr("foveal.data.images.image_files.MAX_FILE_BYTES", 10_000)
+    monkeypatch.setattr("foveal.data.files.file_bytes.MAX_FILE_BYTES", 10_000)
     data = write(tmp_path / location, by_class(9) | {"a/large.png": bytes(10_001)})
     (row,) = [row for row in prepared(data, valid=data).skipped if row.location == f"{data}, a/large.png"][:1]
     assert "a file of more than" in row.reason

@@ -13,6 +13,7 @@ from foveal.data import prepare_examples
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.rows import SkippedRow
 from foveal.data.core.split_data import SplitData
+from foveal.data.open import open_path
 from foveal.data.series.series_formats import SeriesClassificationFormat, SeriesFormat, SeriesTaggingFormat
 from foveal.tasks.infer import infer_task
 
@@ -196,7 +197,7 @@ TS = "@problemName Small\n@classLabel true a b\n@data\n1,2:3,4:a\n"
 
 def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
     for field, task in (("label", "series-classification"), ("labels", "series-tagging")):
-        assert infer_task(write(tmp_path / "a.jsonl", field), {}).name == task
+        assert infer_task(open_path(write(tmp_path / "a.jsonl", field)), {}).name == task
     x = np.arange(12.0).reshape(2, 3, 2)
     for shape, task in (
         ((2,), "series-classification"),
@@ -204,23 +205,23 @@ def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
         (None, "series-classification"),
     ):
         np.savez(tmp_path / "a.npz", x=x, **({"y": np.zeros(shape, int)} if shape else {}))
-        assert infer_task(str(tmp_path / "a.npz"), {}).name == task
+        assert infer_task(open_path(str(tmp_path / "a.npz")), {}).name == task
     for text in (TS, "# a note\n@timestamps true\n@Data\n1:a\n"):
         (tmp_path / "a.ts").write_text(text)
-        assert infer_task(str(tmp_path / "a.ts"), {}).name == "series-classification"
+        assert infer_task(open_path(str(tmp_path / "a.ts")), {}).name == "series-classification"
     (tmp_path / "b.npz").write_text("no array")
-    assert infer_task(str(tmp_path / "b.npz"), {}).name == "series-classification"
+    assert infer_task(open_path(str(tmp_path / "b.npz")), {}).name == "series-classification"
 
 
 def test_typescript_is_text(tmp_path: Path) -> None:
     for text in ("@Component({})\nexport class App {}\n", "", "const data = 1;\n"):
         (tmp_path / "a.ts").write_text(text)
-        assert infer_task(str(tmp_path / "a.ts"), {}).name == "language-model"
+        assert infer_task(open_path(str(tmp_path / "a.ts")), {}).name == "language-model"
 
 
 def test_a_folder_of_parts(tmp_path: Path) -> None:
     (tmp_path / "train.ts").write_text(TS + "1,2:3,4:b\n")
     (tmp_path / "test.ts").write_text(TS)
-    assert infer_task(str(tmp_path), {}).name == "series-classification"
+    assert infer_task(open_path(str(tmp_path)), {}).name == "series-classification"
     found = prepared(SeriesClassificationFormat(), str(tmp_path))
     assert (len(found.train), found.valid, len(found.test)) == (2, None, 1)

@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
 from foveal.data.files import utf8 as module
+from foveal.data.files.data_part import open_part
 from foveal.data.files.tables import read_table
 from foveal.data.files.utf8 import read_text
 from foveal.data.text.corpus import TextFolder, open_text_source
 
 
 def texts(path: Path, column: str = "text") -> list[str]:
-    return ["".join(document.pieces) for document in open_text_source(path, column).documents()]
+    return [
+        "".join(document.pieces) for document in open_text_source(open_part(str(path)), column).documents()
+    ]
 
 
 def refusal(path: Path, column: str = "text") -> str:
@@ -139,7 +142,7 @@ def test_a_folder_is_read_in_order_without_what_is_not_text(tmp_path: Path) -> N
     (tmp_path / "empty.txt").touch()
     (tmp_path / "image.png").write_bytes(b"\x89PNG\0\0")
     (tmp_path / "old.txt").write_bytes(b"caf\xe9 au lait")
-    source = open_text_source(tmp_path, "text")
+    source = open_text_source(open_part(str(tmp_path)), "text")
     assert isinstance(source, TextFolder)
     assert ["".join(document.pieces) for document in source.documents()] == ["a", "b", "sub a"]
     assert [why.split(":")[0] for why in source.skipped] == [

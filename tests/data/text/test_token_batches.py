@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
 from foveal.data.core.batching import TokenBatch
-from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches, permute_indices
+from foveal.data.core.shuffle import permute_indices
+from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches
 
 SMALL = given(
     tokens=st.integers(2, 400),

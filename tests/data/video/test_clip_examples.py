@@ -15,7 +15,9 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.length_buckets import BucketedEvalBatches
-from foveal.data.prepare_examples import DataFormat
+from foveal.data.files.data_part import open_part
+from foveal.data.files.format import DataFormat
+from foveal.data.open import open_path
 from foveal.data.video.clip_batches import ClipBatches
 from foveal.data.video.clip_examples import (
     FrameTaggingFormat,
@@ -73,7 +75,7 @@ def frames_of(split: Any, row: int) -> NDArray[np.uint8]:
 @pytest.mark.parametrize("location", PLACES)
 def test_a_folder_of_frames_for_each_clip(tmp_path: Path, location: str) -> None:
     data = write(tmp_path / location, by_class(12))
-    assert infer_task(data, {}).name == "video-classification"
+    assert infer_task(open_path(data), {}).name == "video-classification"
     train = prepared(VideoClassificationFormat(), data).train
     order = [*range(0, 12, 2), *range(1, 12, 2)]
     assert train.references == ["a"] * 6 + ["b"] * 6
@@ -90,7 +92,7 @@ def test_animations(tmp_path: Path, location: str, form: str) -> None:
     """A GIF has 256 colours for a frame, which are enough for its 64 pixels."""
     files = {f"{'ab'[n % 2]}/{n}.{form.lower()}": moving(clip(n), form) for n in range(6)}
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}).name == "video-classification"
+    assert infer_task(open_path(data), {}).name == "video-classification"
     train = prepared(VideoClassificationFormat(), data).train
     for row, number in enumerate([0, 2, 4, 1, 3, 5]):
         if form == "GIF":
@@ -105,8 +107,8 @@ def test_a_table_names_folders_and_files(tmp_path: Path, location: str) -> None:
     files = folder_of("some/one", clip(3)) | {"two.gif": moving(clip(4), "GIF"), "notes.txt": b"no clip"}
     files["metadata.csv"] = table("text", [("some/one", "it moves"), ("two.gif", "it stands still")])
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}).name == "video-captioning"
-    assert infer_task(data, {"label": "text"}).name == "video-classification"
+    assert infer_task(open_path(data), {}).name == "video-captioning"
+    assert infer_task(open_path(data), {"label": "text"}).name == "video-classification"
     train = prepared(VideoCaptioningFormat(), data).train
     assert train.references == ["it moves", "it stands still"]
     assert train.sources == [f"{data}/some/one", f"{data}/two.gif"]
@@ -123,7 +125,7 @@ def test_a_label_for_each_frame(tmp_path: Path, listed: bool) -> None:
         rows.append({"file_name": f"c{number}", "labels": labels if listed else " ".join(labels)})
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
     data = write(tmp_path / "a", files)
-    assert infer_task(data, {}).name == "frame-tagging"
+    assert infer_task(open_path(data), {}).name == "frame-tagging"
     found = prepared(FrameTaggingFormat(), data)
     assert found.processor.labels == ("x", "y")
     assert found.train.references[1] == ["x", "y", "x"]
@@ -148,8 +150,10 @@ def arrays(path: Path, channels: tuple[int, ...] = (), **more: Any) -> str:
 @pytest.mark.parametrize("channels", [(), (1,), (3,)])
 def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
     data = arrays(tmp_path / "a.npz", channels)
-    assert infer_task(data, {}).name == "frame-tagging"
-    assert infer_task(data, {"text": "text"}).name == "video-classification"  # there is a label too
+    assert infer_task(open_path(data), {}).name == "frame-tagging"
+    assert (
+        infer_task(open_path(data), {"text": "text"}).name == "video-classification"
+    )  # there is a label too
     image = ImageConfig(size=SIDE, channels=3 if channels == (3,) else 1)
     clips = np.load(data)["clips"].reshape(8, 5, SIDE, SIDE, -1)
     for form, first in (
@@ -168,16 +172,16 @@ def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
 
 def test_pictures_by_class_are_no_clips(tmp_path: Path) -> None:
     flat = {f"{'ab'[n % 2]}/{n}.png": png(picture) for n, picture in enumerate(scenes(6))}
-    assert infer_task(write(tmp_path / "flat", flat), {}).name == "image-classification"
+    assert infer_task(open_path(write(tmp_path / "flat", flat)), {}).name == "image-classification"
     deep = {f"{'ab'[n % 2]}/house/{'xyzuvw'[n]}{n}.png": png(picture) for n, picture in enumerate(scenes(6))}
-    assert infer_task(write(tmp_path / "deep", deep), {}).name == "image-classification"
+    assert infer_task(open_path(write(tmp_path / "deep", deep)), {}).name == "image-classification"
     still = {f"{'ab'[n % 2]}/{n}.gif": moving(clip(n, 1), "GIF") for n in range(4)}
-    assert infer_task(write(tmp_path / "still", still), {}).name == "image-classification"
+    assert infer_task(open_path(write(tmp_path / "still", still)), {}).name == "image-classification"
     videos = {f"{'ab'[n % 2]}/{n}.mp4": b"film" for n in range(4)}
-    assert infer_task(write(tmp_path / "videos", videos), {}).name == "video-classification"
-    assert infer_task(write(tmp_path / "text", {"a.txt": b"text"}), {}).name == "language-model"
+    assert infer_task(open_path(write(tmp_path / "videos", videos)), {}).name == "video-classification"
+    assert infer_task(open_path(write(tmp_path / "text", {"a.txt": b"text"})), {}).name == "language-model"
     captioned = flat | {"metadata.csv": table("text", [(name, "a house") for name in flat])}
-    assert infer_task(write(tmp_path / "captioned", captioned), {}).name == "captioning"
+    assert infer_task(open_path(write(tmp_path / "captioned", captioned)), {}).name == "captioning"
 
 
 def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path) -> None:
@@ -226,8 +230,11 @@ def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
     files = {f"{inside}{name}": content for name, content in by_class(4).items()}
     data = write(tmp_path / location, files)
     data = data if location.endswith(".zip") else f"{data}/{inside}"
-    named = [row.fields["name"] for row in VideoClassificationFormat().read(data, CONFIG, [])]
-    asked = [row.fields["source"] for row in VideoClassificationFormat().read_unlabeled(data, CONFIG, [])]
+    named = [row.fields["name"] for row in VideoClassificationFormat().read(open_part(data), CONFIG, [])]
+    asked = [
+        row.fields["source"]
+        for row in VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, [])
+    ]
     assert len(named) == 4
     assert named == asked
 
@@ -236,7 +243,7 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     files = by_class(4) | {"c/d.gif": moving(clip(9), "GIF"), "c/e.avi": b""}
     data = write(tmp_path / "a", files)
     skipped: list[Any] = []
-    rows = [*VideoClassificationFormat().read_unlabeled(data, CONFIG, skipped)]
+    rows = [*VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, skipped)]
     assert [row.fields["source"].removeprefix(f"{data}/") for row in rows] == [
         "a/clip00",
         "a/clip02",
@@ -246,7 +253,7 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     ]
     assert [row.location for row in skipped] == [f"{data}/c/e.avi"]
     for one in (f"{data}/b/clip03", f"{data}/c/d.gif"):
-        (row,) = VideoClassificationFormat().read_unlabeled(one, CONFIG, [])
+        (row,) = VideoClassificationFormat().read_unlabeled(open_part(one), CONFIG, [])
         assert row.fields["source"] == one
     (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="no clips in it"):

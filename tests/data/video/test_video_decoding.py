@@ -11,6 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
+from foveal.data.files.data_part import open_part
+from foveal.data.open import open_path
 from foveal.data.video.clip_examples import FrameTaggingFormat, VideoClassificationFormat
 from foveal.data.video.video_decoding import decode_video
 from foveal.tasks.infer import infer_task
@@ -41,7 +43,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_videos_by_class(tmp_path: Path, location: str, suffix: str) -> None:
     files = {f"{'ab'[n % 2]}/{n}.{suffix.upper()}": film(clip(n), suffix) for n in range(4)}
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}).name == "video-classification"
+    assert infer_task(open_path(data), {}).name == "video-classification"
     train = prepared(VideoClassificationFormat(), data).train
     assert train.references == ["a", "a", "b", "b"]
     for row, number in enumerate([0, 2, 1, 3]):
@@ -53,17 +55,17 @@ def test_a_table_names_videos(tmp_path: Path, location: str) -> None:
     files = folder_of("one", clip(1)) | {"two.mp4": film(clip(2))}
     files["metadata.csv"] = table("labels", [("one", "x y z"), ("two.mp4", "x y z z")])
     data = write(tmp_path / location, files)
-    assert infer_task(data, {}).name == "frame-tagging"
+    assert infer_task(open_path(data), {}).name == "frame-tagging"
     train = prepared(FrameTaggingFormat(), data).train
     assert train.references == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()
-    asked = [*FrameTaggingFormat().read_unlabeled(data, CONFIG, [])]
+    asked = [*FrameTaggingFormat().read_unlabeled(open_part(data), CONFIG, [])]
     assert [row.fields["source"] for row in asked] == [f"{data}/two.mp4", f"{data}/one"]
 
 
 def test_a_single_video_may_be_asked_about() -> None:
     Path("film.mp4").write_bytes(film(clip(3)))
-    (row,) = VideoClassificationFormat().read_unlabeled("film.mp4", CONFIG, [])
+    (row,) = VideoClassificationFormat().read_unlabeled(open_part("film.mp4"), CONFIG, [])
     assert row.fields["source"] == "film.mp4"
     assert (row.fields["frames"] == clip(3)).all()
 
@@ -88,7 +90,7 @@ def test_a_film_is_turned_upright_and_cut_to_its_centre() -> None:
     wide[:, :, 16:32] = 200
     Path("a").mkdir()
     Path("a/wide.mp4").write_bytes(film(wide))
-    (row,) = VideoClassificationFormat().read(".", CONFIG, [])
+    (row,) = VideoClassificationFormat().read(open_part("."), CONFIG, [])
     assert row.fields["frames"].shape == (2, SIDE, SIDE, 3)
     assert (row.fields["frames"][:, :, 1:-1] == 200).all()
 
@@ -122,7 +124,7 @@ def test_labels_stay_with_their_frames() -> None:
     Path("clips/a.mkv").write_bytes(damaged(film(large(5), "mkv"), 1))
     Path("clips/metadata.jsonl").write_text(json.dumps({"file_name": "a.mkv", "labels": [*"vwxyz"]}))
     skipped: list[Any] = []
-    (row,) = FrameTaggingFormat().read("clips", CONFIG, skipped)
+    (row,) = FrameTaggingFormat().read(open_part("clips"), CONFIG, skipped)
     assert row.fields["label"] == [*"vxyz"]
     (told,) = skipped
     assert (told.location, told.reason) == (

@@ -11,6 +11,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.rows import SkippedRow
+from foveal.data.files.data_part import open_part
 from foveal.tasks.navigation import navigation_examples
 from foveal.tasks.navigation.grid_world import FORWARD, MAP_MARGIN, RIGHT, STOP, parse_map
 
@@ -57,7 +58,7 @@ def test_a_row_that_can_not_be_used_is_set_aside_with_the_reason(
 ) -> None:
     path = written(tmp_path / "maps.jsonl", GOOD, GOOD | change)
     skipped: list[SkippedRow] = []
-    assert len([*navigation_examples.read(path, CONFIG, skipped)]) == 1
+    assert len([*navigation_examples.read(open_part(path), CONFIG, skipped)]) == 1
     assert [(one.location, one.reason.startswith(reason) or reason in one.reason) for one in skipped] == [
         (f"{path}, line 2", True)
     ]
@@ -68,10 +69,12 @@ def test_a_map_without_a_path_is_a_line(tmp_path: Path) -> None:
     path = written(tmp_path / "maps.jsonl", asked)
     told = r"maps\.jsonl: no row that can be used, the first is line 1: no column 'path' among 'map'"
     with pytest.raises(UserError, match=told):
-        list(navigation_examples.read(path, CONFIG, []))
-    assert len([*navigation_examples.read_unlabeled(path, CONFIG, [])]) == 1, "to be walked it needs none"
+        list(navigation_examples.read(open_part(path), CONFIG, []))
+    assert len([*navigation_examples.read_unlabeled(open_part(path), CONFIG, [])]) == 1, (
+        "to be walked it needs none"
+    )
     with pytest.raises(UserError, match=r"maps are read from JSON lines; give a \.jsonl"):
-        list(navigation_examples.read("maps.csv", CONFIG, []))
+        list(navigation_examples.read(open_part("maps.csv"), CONFIG, []))
 
 
 def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
@@ -82,7 +85,7 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
         "start": [0, 4, "north"],
         "path": "right right forward left forward left",
     }
-    rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD, wide), CONFIG, [])]
+    rows = [*navigation_examples.read(open_part(written(tmp_path / "maps.jsonl", GOOD, wide)), CONFIG, [])]
     processor = navigation_examples.make_processor("maps", rows, CONFIG)
     part = navigation_examples.encode(rows, processor, CONFIG, [])
     columns = {name: np.asarray(part.examples.columns[name]) for name in ("map", "start", "goal", "shortest")}
@@ -102,7 +105,7 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
 
 
 def test_longer_ones_than_the_model_reads_are_set_aside(tmp_path: Path) -> None:
-    rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
+    rows = [*navigation_examples.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
     processor, short = (
         navigation_examples.make_processor("maps", rows, CONFIG),
         CONFIG.model_copy(update={"max_length": 4}),
@@ -129,7 +132,7 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
 
 
 def test_inputs_come_back_as_they_were_kept(tmp_path: Path) -> None:
-    rows = [*navigation_examples.read(written(tmp_path / "maps.jsonl", GOOD), CONFIG, [])]
+    rows = [*navigation_examples.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
     processor = navigation_examples.make_processor("maps", rows, CONFIG)
     for name, content in processor.files().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.config import Config, OptimizerConfig
+from foveal.config import OptimizerConfig
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.text.length_limit import LengthLimit
-from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.config import from_tables
+from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.grid_world import FORWARD, LEFT, MOVES, moves_to_text, path_poses
 from foveal.tasks.navigation.objective import (
     ROLLOUTS_PER_ROW,

@@ -10,8 +10,10 @@ import torch
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
+from foveal.data.files.data_part import open_part
 from foveal.data.images import image_rows
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
+from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
 from foveal.tasks.vqa.answer_formats import (
     IGNORE_INDEX,
@@ -153,7 +155,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
     files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
     data, skipped, form = write(tmp_path / location, files), list[Any](), VQAMultipleChoiceFormat()
-    rows = [*form.read(data, CONFIG, skipped)]
+    rows = [*form.read(open_part(data), CONFIG, skipped)]
     train = form.encode(rows, form.make_processor(data, rows, CONFIG), CONFIG, skipped)
     assert len(train) == 27
     whys = [row.reason for row in skipped]
@@ -232,7 +234,7 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
     columns = {name: [row[name] for row in rows] for name in ("question", "answer", "choices")}
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"image": images, **columns}), path)
-    assert infer_task(str(path), {}).name == "vqa-multiple-choice"
+    assert infer_task(open_path(str(path)), {}).name == "vqa-multiple-choice"
     train = prepared(VQAMultipleChoiceFormat(), str(path), valid=str(path)).train
     assert len(train.examples.images) == 4
     assert (train.examples.images[3] == scenes(4)[3]).all()
@@ -242,11 +244,11 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("location", PLACES)
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     data = write_asked(tmp_path / location, asked(6), 6)
-    assert infer_task(data, {}).name == "vqa"
-    assert infer_task(data, {"answer": "file_name"}).name == "vqa"
-    assert infer_task(data, {"answer": "reply"}).name == "image-classification"
+    assert infer_task(open_path(data), {}).name == "vqa"
+    assert infer_task(open_path(data), {"answer": "file_name"}).name == "vqa"
+    assert infer_task(open_path(data), {"answer": "reply"}).name == "image-classification"
     other = write_asked(tmp_path / f"other{location}", asked(6, **MORE), 6)
-    assert infer_task(other, {}).name == "vqa-multiple-choice"
+    assert infer_task(open_path(other), {}).name == "vqa-multiple-choice"
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
