@@ -75,7 +75,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     long."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    # The names on x86 (AVX-512, AMX) and on Arm. The dictionary has only the names of this machine's processor.
+    # The names on x86 (AVX-512, AMX) and on Arm. The dictionary has only names of this processor family.
     capabilities = torch.cpu.get_capabilities()
     return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
 

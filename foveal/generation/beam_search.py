@@ -1,8 +1,8 @@
 """Beam search with any head. The head's state follows the hypotheses through `select_rows`.
 
 Hypotheses are compared by log-probability over the length penalty of GNMT (Wu et al. 2016, equation 14),
-((5 + n) / 6)^alpha. An ended hypothesis keeps its slot in the beam, so a beam of 1 is greedy decoding with any
-penalty. The live hypotheses get the other slots.
+((5 + n) / 6)^alpha. An ended hypothesis keeps its slot in the beam, so a beam of 1 is greedy decoding with
+any penalty. The live hypotheses get the other slots.
 """
 
 import math

@@ -27,7 +27,7 @@ FinishReason = Literal["limit", "stop", "end"]
 
 @runtime_checkable
 class CausalDecoder(Protocol):
-    """The interface of a model for generation: a state that starts, continues, and can be selected by rows."""
+    """The interface of a model for generation: a state that starts, continues and is selected by rows."""
 
     def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State: ...
 
@@ -41,7 +41,7 @@ class CausalDecoder(Protocol):
 
 
 class GeneratedToken(NamedTuple):
-    """One token. `row` is prompt * samples + sample. `finish_reason` is set with the last token of the row."""
+    """One token. `row` is prompt * samples + sample. `finish_reason` is set with the row's last token."""
 
     row: int
     token: int

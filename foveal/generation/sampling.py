@@ -78,7 +78,7 @@ def penalize_repetition(
 
 
 def apply_temperature(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
-    """Return the logits over the temperature, shifted so that the highest is 0. So no temperature overflows."""
+    """Return the logits over the temperature, shifted so that the highest is 0: no temperature overflows."""
     return (logits - logits.amax(-1, keepdim=True)) / temperature
 
 

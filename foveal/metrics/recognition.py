@@ -7,7 +7,7 @@ from foveal.metrics.score import MetricResult, check_pairs, error_rate, success_
 
 
 def wer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return the substituted, deleted and inserted words over the words of the references. It can exceed 1."""
+    """Return substituted, deleted and inserted words over the words of the references. It can exceed 1."""
     from jiwer import process_words
 
     return _edits("wer", process_words, references, outputs)

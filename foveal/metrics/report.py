@@ -31,7 +31,7 @@ def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0
 
 @dataclass(frozen=True)
 class LengthBin:
-    """The examples whose source has a length from `shortest` to `longest`. `values` has each metric on them."""
+    """Examples whose source has a length from `shortest` to `longest`. `values` has each metric on them."""
 
     shortest: int
     longest: int

@@ -77,7 +77,7 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         locked = lock(descriptor, wait=False)
-        # Another process may have finished after the folder was opened here. Then the folder has been renamed.
+        # Another process may have finished after the folder was opened. Then the folder was renamed.
         if not locked or not folder.exists() or not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
             raise FileExistsError(errno.EEXIST, "another process is writing it")
         for entry in folder.iterdir():

@@ -62,7 +62,7 @@ def parse_budget(text: str) -> Budget:
 
 
 def lr_at(step: int, plan: Plan | None, schedule: ScheduleConfig, peak_lr: float) -> float:
-    """Return the learning rate of update number `step` (from 0): linear warm-up, then constant, then decay."""
+    """Return the learning rate of update number `step` (from 0): linear warm-up, constant, then decay."""
     if schedule.name == "one-cycle":
         return peak_lr * _one_cycle(step, plan, schedule.final_lr_fraction)
     constant_lr = peak_lr * min(1.0, (step + 1) / max(1, schedule.warmup_steps))

@@ -1,4 +1,4 @@
-"""The interfaces between the trainer and everything else. The trainer knows no task, no model and no screen."""
+"""Interfaces between the trainer and everything else. The trainer knows no task, no model and no screen."""
 
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -62,7 +62,7 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Receives what happens in training, since the trainer itself never prints. Every call gets plain data."""
+    """Receives the events of training, since the trainer never prints. Every call gets plain data."""
 
     def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
         """Training begins at `step`. `damaged` lists the checkpoints that could not be used, and why."""
