@@ -118,7 +118,7 @@ def _dtype_and_shape(tensor: Tensor) -> str:
 
 
 def dataclass_to_dict(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by their keys in files: their names, or the `key` in their metadata."""
+    """Return a dataclass's fields by their keys in files: their names, or the `key` in their metadata."""
     return {key: getattr(value, name) for key, name in _field_names(type(value)).items()}
 
 

@@ -90,7 +90,7 @@ def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.Mon
     [
         (lambda path: (path / "run.json").unlink(), "not a Foveal run"),
         (lambda path: (path / "run.json").write_text("{}"), "damaged or edited"),
-        (lambda path: (path / "run.json").write_bytes(seal_json({"format": "x"})), "of something else"),
+        (lambda path: (path / "run.json").write_bytes(seal_json({"format": "x"})), "has other content"),
         (lambda path: append(path / "config.toml", b"# mine\n"), "config.toml: edited since"),
         (lambda path: append(path / "inputs/text/tokenizer.json", b" "), "tokenizer.json: edited since"),
         (lambda path: (path / "inputs/text/tokenizer.json").unlink(), "tokenizer.json: missing"),

@@ -90,7 +90,7 @@ def _accumulate(
     load_old, loop, done = (builder.append_basic_block(name) for name in ("old", "loop", "done"))
     builder.cbranch(builder.icmp_signed("!=", more, word(0)), load_old, loop)
     builder.position_at_end(load_old)
-    initial = [builder.load(place, align=4) for place in pointers]
+    initial = [builder.load(pointer, align=4) for pointer in pointers]
     builder.branch(loop)
     builder.position_at_end(loop)
     s = builder.phi(WORD)
@@ -117,5 +117,5 @@ def _accumulate(
         total.add_incoming(new, builder.block)
     builder.cbranch(builder.icmp_signed("<", next_s, steps), loop, done)
     builder.position_at_end(done)
-    for place, new in zip(pointers, added, strict=True):
-        builder.store(new, place, align=4)
+    for pointer, new in zip(pointers, added, strict=True):
+        builder.store(new, pointer, align=4)
