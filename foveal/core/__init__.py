@@ -1,1 +1,1 @@
-"""What everything else stands on: state trees, Memory, Result, taps, runtime, errors."""
+"""Foundations used by every other package: state trees, memory, results, taps, runtime and errors."""

@@ -1,4 +1,4 @@
-"""How much memory there is still to be had."""
+"""The memory that the machine and its container have left."""
 
 from pathlib import Path
 
@@ -12,31 +12,39 @@ CGROUPS = (
         "sys/fs/cgroup/memory/memory.stat",
     ),
 )
-"""Of a container, by cgroups version 2 and 1: its limit, its use, and what that is made of."""
+"""Files with a container's limit, its usage and the statistics of that usage, for cgroups version 2 and 1."""
 
 
 def free_memory(root: Path = ROOT) -> int | None:
-    """Bytes that a process may still take, of the machine's and of its container's; None where nothing says
-    so, as on other systems than Linux."""
-    found = [
+    """Return the bytes that a process can still allocate, from the limits of the machine and of its
+    container.
+
+    Return None where neither is known, as on systems other than Linux.
+    """
+    available = [
         _machine_available(root),
         *(_cgroup_available(*(root / name for name in names)) for names in CGROUPS),
     ]
-    return min((left for left in found if left is not None), default=None)
+    return min((size for size in available if size is not None), default=None)
 
 
 def _machine_available(root: Path) -> int | None:
+    """Return the available bytes of the machine, or None if unknown."""
     words = _read(root / MEMINFO).split()
     return 1024 * int(words[words.index("MemAvailable:") + 1]) if "MemAvailable:" in words else None
 
 
 def _cgroup_available(limit: Path, use: Path, stat: Path) -> int | None:
-    """Files that were read count as use, and make room when it is needed."""
-    most, used, words = _read(limit), _read(use), _read(stat).split()
-    if not (most.isdecimal() and used.isdecimal()):  # the limit may be "max"
+    """Return the available bytes of a container, or None if it has no limit.
+
+    The page cache of files counts as usage, but the kernel frees it when memory is needed. So it is added
+    back.
+    """
+    maximum, used, words = _read(limit), _read(use), _read(stat).split()
+    if not (maximum.isdecimal() and used.isdecimal()):  # the limit may be "max"
         return None
     files = int(words[words.index("inactive_file") + 1]) if "inactive_file" in words else 0
-    return max(0, int(most) - int(used) + files)
+    return max(0, int(maximum) - int(used) + files)
 
 
 def _read(path: Path) -> str:

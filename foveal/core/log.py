@@ -1,4 +1,4 @@
-"""What a work says of itself, line by line."""
+"""Log lines that tell a user about the progress of long work."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -6,19 +6,21 @@ from typing import TypeVar
 
 T = TypeVar("T")
 Log = Callable[[str], None]
-"""What tells a person one line."""
+"""A function that shows one line to the user."""
 SECONDS_PER_LINE = 10.0
-"""Seconds from one line to the next."""
+"""Seconds between two lines."""
 
 
-def log_progress(rows: Iterable[T], count: int, what: str, log: Log) -> Iterator[T]:
-    """The rows; now and then `log` tells how many of `count` there are, as in "4,000 of 20,000 maps", and
-    when the rest will be."""
+def log_progress(rows: Iterable[T], count: int, noun: str, log: Log) -> Iterator[T]:
+    """Yield the rows, and log from time to time how many of `count` are done and the time left.
+
+    A line looks like "4,000 of 20,000 maps, about 12 s left".
+    """
     began = last = time.monotonic()
     for number, row in enumerate(rows):
         now = time.monotonic()
         if number and now > last + SECONDS_PER_LINE:
             last = now
-            left = (now - began) / number * (count - number)
-            log(f"{number:,} of {count:,} {what}, about {left:.0f} s left")
+            seconds_left = (now - began) / number * (count - number)
+            log(f"{number:,} of {count:,} {noun}, about {seconds_left:.0f} s left")
         yield row

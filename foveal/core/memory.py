@@ -1,4 +1,4 @@
-"""Memory: what an encoder hands to a head, a set of vectors and what is known about them."""
+"""Memory, the vectors that an encoder hands to a head, with their mask, summary and segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Segment:
-    """One part of a memory, so that a picture can be drawn over its source."""
+    """A part of a memory that comes from one source, so that attention can be drawn over that source."""
 
     start: int
     length: int
@@ -21,7 +21,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Memory:
-    """A set of vectors. `vectors` is zero where `mask` is False; `summary` is made without parameters."""
+    """A set of vectors.
+
+    `vectors` is zero where `mask` is False. `summary` is computed without parameters.
+    """
 
     vectors: Float[Tensor, "B S D"]
     mask: Bool[Tensor, "B S"]
@@ -29,14 +32,14 @@ class Memory:
     segments: tuple[Segment, ...] = ()
 
     def select_rows(self, which: Int[Tensor, " R"]) -> "Memory":
-        """Row `which[r]` as row r, as often as it is asked for."""
+        """Return a memory whose row r is row `which[r]` of this one. Rows may repeat."""
         return replace(self, vectors=self.vectors[which], mask=self.mask[which], summary=self.summary[which])
 
 
 def concat_memories(memories: Sequence[Memory]) -> Memory:
-    """Memories of the same rows and width, side by side along S; the summary is the mean of theirs.
+    """Concatenate memories of the same rows and width along S. The summary is the mean of their summaries.
 
-    Rows shorter than others leave holes in the mask behind each part.
+    Where a row is shorter than others, the mask is False behind that row's vectors in each part.
     """
     segments, start = [], 0
     for memory in memories:

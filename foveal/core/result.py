@@ -1,4 +1,4 @@
-"""Result: what a task makes of a batch, in sums and weights, so that parts of a batch add up exactly."""
+"""The output of an objective on a batch, as sums and weights, so that parts of a batch add up exactly."""
 
 from dataclasses import dataclass, field
 
@@ -10,8 +10,8 @@ from torch import Tensor
 class Term:
     """One term of the objective: `coefficient * sum / (total weight of the step)`.
 
-    `weight` depends on the batch alone, never on the model, so that its total over micro-batches and
-    ranks is known before the first backward pass, and K micro-batches equal one big batch.
+    `weight` depends on the batch alone, never on the model. So its total over micro-batches and ranks is
+    known before the first backward pass, and K micro-batches equal one large batch.
     """
 
     sum: Float[Tensor, ""]
@@ -21,10 +21,10 @@ class Term:
 
 @dataclass(frozen=True)
 class ObjectiveOutput:
-    """The terms that are trained on, and the metrics that are reported: name -> (sum, weight).
+    """The terms to train on, and the metrics to report as name -> (sum, weight).
 
-    A task that chooses among labels says in evaluation which: `predicted_ids[row]` are the numbers of a
-    row's.
+    In evaluation, an objective that predicts labels fills `predicted_ids`: it maps a row to the ids of its
+    labels.
     """
 
     terms: dict[str, Term]
@@ -34,15 +34,17 @@ class ObjectiveOutput:
 
 @dataclass
 class Totals:
-    """Running sums of metrics; `means()` divides once, at the end."""
+    """Running sums of metrics. `means()` divides once, at the end."""
 
     sums: dict[str, float] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
 
     def add(self, metrics: dict[str, tuple[float, float]]) -> None:
+        """Add the (sum, weight) of each metric."""
         for name, (total, weight) in metrics.items():
             self.sums[name] = self.sums.get(name, 0.0) + total
             self.weights[name] = self.weights.get(name, 0.0) + weight
 
     def means(self) -> dict[str, float]:
+        """Return the mean of each metric whose weight is not 0."""
         return {name: total / self.weights[name] for name, total in self.sums.items() if self.weights[name]}

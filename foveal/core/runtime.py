@@ -1,4 +1,4 @@
-"""Seeds, devices, precision: the facts of the machine, in one place."""
+"""Seeds, devices and numeric precision."""
 
 import ctypes
 import hashlib
@@ -16,32 +16,32 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 
 def derived_seed(*parts: object) -> int:
-    """A 63-bit seed that depends on all `parts` and on nothing else."""
+    """Return a 63-bit seed that depends on all `parts` and on nothing else."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 def seed_everything(*parts: object) -> None:
-    """Set every global generator from `parts`.
+    """Seed every global random generator from `parts`.
 
-    The trainer calls it before each step with (seed, step): noise such as dropout's is then a function of
-    the step, and there is no generator state to save, restore or disturb.
+    The trainer calls this before each step with (seed, step). Noise such as dropout's is then a function of
+    the step, and there is no generator state to save and restore.
     """
     seed = derived_seed(*parts)
     random.seed(seed)
     np.random.seed(seed % 2**32)
-    # Not torch.manual_seed, which asks after every kind of device: a hundred times as slow.
+    # torch.manual_seed queries every type of device and is a hundred times as slow.
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep freed memory for the next step instead of giving it back and faulting it in again.
+    """Make glibc keep freed memory for the next step instead of returning it to the system.
 
-    A training step on a CPU allocates and frees the same large tensors each time: this makes small models
-    a fifth faster. Before data are prepared it would keep what is needed once. Elsewhere than on glibc it
-    does nothing.
+    A training step on a CPU allocates and frees the same large tensors each time. Keeping them makes small
+    models a fifth faster. Call this only after data are prepared: otherwise memory that is needed once would
+    be kept too. Without glibc this does nothing.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
@@ -51,7 +51,10 @@ def keep_freed_memory() -> None:
 
 
 def resolve_device(name: str = "auto") -> torch.device:
-    """`auto` is CUDA where present, else the CPU."""
+    """Return the device called `name`. `auto` is CUDA if available, else the CPU.
+
+    Raises: UserError: the device is unknown or not available.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -62,34 +65,35 @@ def resolve_device(name: str = "auto") -> torch.device:
         raise UserError(f"--device {name}: models run on cpu or cuda; use one of them")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"--device {name}: this machine's PyTorch sees no CUDA device; use --device cpu")
-    if device.type == "cuda" and (device.index or 0) >= (there := torch.cuda.device_count()):
-        raise UserError(f"--device {name}: CUDA devices here are 0 to {there - 1}; use one of them")
+    if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
+        raise UserError(f"--device {name}: CUDA devices here are 0 to {count - 1}; use one of them")
     return device
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether `device` multiplies bfloat16 in hardware; a CPU without takes several times as long."""
+    """Return whether `device` multiplies bfloat16 in hardware. A CPU without this takes several times as
+    long."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    # x86 (AVX-512, AMX) and Arm name it so; absent from a dictionary that has only this machine's kind.
-    found = torch.cpu.get_capabilities()
-    return any(found.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+    # The names on x86 (AVX-512, AMX) and on Arm. The dictionary has only names of this processor family.
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Literal["float32", "bfloat16"]:
-    """What `auto` means on `device`: bfloat16 where the hardware multiplies it."""
+    """Return the precision that `auto` selects on `device`: bfloat16 if the hardware multiplies it."""
     if precision != "auto":
         return precision
     return "bfloat16" if has_fast_bfloat16(device) else "float32"
 
 
 def at_least_float32(x: torch.Tensor) -> torch.Tensor:
-    """`x` in float32 if it is of lower precision: sums over a vocabulary need the digits."""
+    """Convert `x` to float32 if its precision is lower. Sums over a vocabulary need the digits."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
-    """Run the matrix products in `precision`; parameters and sums stay in float32."""
+    """Return a context that runs matrix products in `precision`. Parameters and sums stay in float32."""
     if resolve_precision(precision, device) == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)

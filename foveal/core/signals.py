@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: outside the training loop they end the command, inside it they first save."""
+"""Handling of SIGINT and SIGTERM: they end a command at once, but training saves first."""
 
 import signal
 from collections.abc import Iterator
@@ -8,7 +8,10 @@ from typing import Any
 
 
 class Interrupted(BaseException):
-    """The user, or the system, asked to stop. Not an `Exception`, so that no library swallows it."""
+    """Raised when the user or the system asks to stop.
+
+    This is not an `Exception`, so that no library swallows it.
+    """
 
     def __init__(self, number: int, where: str = "; nothing was saved"):
         super().__init__(f"stopped by {signal.Signals(number).name}{where}")
@@ -17,14 +20,16 @@ class Interrupted(BaseException):
 
 
 class SignalHandler:
-    """While open, SIGINT and SIGTERM raise `Interrupted` at once; inside `deferred` the first one waits
-    for the next `poll`. The handlers that were there before come back at the end. Main thread only.
+    """A context in which SIGINT and SIGTERM raise `Interrupted` at once.
+
+    Inside `deferred`, the first signal waits for the next `poll`. The previous handlers are restored at the
+    end. Use this in the main thread only.
     """
 
     def __init__(self) -> None:
         self.pending: int | None = None
         self.urgent = False
-        """A second signal came: end at once, save nothing."""
+        """A second signal came: end at once and save nothing."""
         self._deferring = False
         self._previous: dict[int, Any] = {}
 
@@ -39,7 +44,10 @@ class SignalHandler:
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Inside, a signal only sets a flag, and `poll` raises; one still waiting at the end is raised."""
+        """Return a context in which a signal only sets a flag, and `poll` raises.
+
+        A signal that is still pending at the end of the context is raised then.
+        """
         self._deferring = True
         try:
             yield
@@ -48,7 +56,7 @@ class SignalHandler:
         self.poll()
 
     def poll(self) -> None:
-        """Raise `Interrupted` if a signal came; called between steps and between evaluation batches."""
+        """Raise `Interrupted` if a signal came. Called between steps and between evaluation batches."""
         if self.pending is not None:
             raise Interrupted(self.pending)
 

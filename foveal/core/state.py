@@ -1,9 +1,9 @@
-"""State trees: what a mixer carries along the sequence, and the four things done to any of them.
+"""State trees, which mixers carry along the sequence, and the functions that apply to every state tree.
 
-A state is a tree (dict, tuple or list) whose leaves are tensors with the batch as first axis, Python
-numbers that hold for every row alike (an upper bound on a cache's fill, say), or None (no state).
-A recurrent cell's hidden vector and attention's keys and values are the same kind of thing, so beam
-search, streaming and truncated backpropagation need just these functions.
+A state is a tree (dict, tuple or list). Its leaves are tensors with the batch as first axis, Python numbers
+that hold for every row alike (such as an upper bound on the fill of a cache), or None (no state). The hidden
+vector of a recurrent cell and the keys and values of attention have the same form. So beam search, streaming
+and truncated backpropagation need only these functions.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from torch import Tensor
 State = Any
 """A tree of tensors (B, ...), numbers and None."""
 MEMORY_PREFIX = "memory_"
-"""How names begin of what is made of a memory once, and stays."""
+"""Prefix of the names of entries that are computed from a memory once and stay the same."""
 
 
 def map_state(leaf: Callable[..., Any], state: State, *others: State) -> State:
-    """Rebuild `state` with `leaf` applied to every leaf (and to the same leaves of `others`)."""
+    """Return `state` with `leaf` applied to every leaf, and to the corresponding leaves of `others`."""
     if isinstance(state, dict):
         return {name: map_state(leaf, state[name], *(o[name] for o in others)) for name in state}
     if isinstance(state, (tuple, list)):
@@ -30,13 +30,18 @@ def map_state(leaf: Callable[..., Any], state: State, *others: State) -> State:
 
 
 def select_rows(state: State, rows: Int[Tensor, " R"]) -> State:
-    """The state of `rows`, in their order, repeats allowed, in fresh storage (beam search, dropping rows)."""
+    """Return the state of `rows`, in their order, in fresh storage. Rows may repeat.
+
+    Beam search uses this, and generation to drop rows.
+    """
     return map_state(lambda leaf: leaf.index_select(0, rows) if isinstance(leaf, Tensor) else leaf, state)
 
 
 def reorder(state: State, rows: Int[Tensor, " R"]) -> State:
-    """`select_rows`, where each place goes on from a row of the same source: what is kept of a memory, under
-    names that begin with `memory_`, is alike there and stays as it is."""
+    """Return `select_rows`, for rows that each continue a row of the same source.
+
+    Entries whose names begin with `memory_` are equal in such rows, so they stay as they are.
+    """
     if isinstance(state, dict):
         return {
             name: part if name.startswith(MEMORY_PREFIX) else reorder(part, rows)
@@ -48,15 +53,15 @@ def reorder(state: State, rows: Int[Tensor, " R"]) -> State:
 
 
 def detach_state(state: State) -> State:
-    """The same state with its history cut off: the boundary of truncated backpropagation."""
+    """Return the state detached from its history, as at the boundary of truncated backpropagation."""
     return map_state(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, state)
 
 
 def reset_rows(state: State, rows: Bool[Tensor, " B"], start: State) -> State:
-    """`state` with the rows that are True in `rows` put back to `start` (a start state of the same batch).
+    """Return `state` with the rows that are True in `rows` reset to `start`, a start state of the same batch.
 
-    Gradients flow into `start`, so a learned first state goes on learning.
-    A leaf with a capacity (axis 1 of a cache) may be shorter in `start`: it is extended by zeros.
+    Gradients flow into `start`, so a learned start state goes on learning. A leaf with a capacity (axis 1 of
+    a cache) may be shorter in `start`. It is then padded with zeros.
     """
 
     def leaf(now: Any, first: Any) -> Any:
@@ -65,23 +70,23 @@ def reset_rows(state: State, rows: Bool[Tensor, " B"], start: State) -> State:
         missing = now.shape[1] - first.shape[1] if now.dim() > 1 else 0
         if missing > 0:
             first = F.pad(first, (0, 0) * (now.dim() - 2) + (0, missing))
-        chosen = rows.to(now.device).view(-1, *(1,) * (now.dim() - 1))
-        return torch.where(chosen, first.to(now.dtype), now)
+        reset = rows.to(now.device).view(-1, *(1,) * (now.dim() - 1))
+        return torch.where(reset, first.to(now.dtype), now)
 
     return map_state(leaf, state, start)
 
 
 def finite_rows(state: State, batch: int) -> Bool[Tensor, " B"]:
-    """True for the rows whose every number is finite."""
-    good = torch.ones(batch, dtype=torch.bool)
+    """Return True for the rows in which every number is finite."""
+    finite = torch.ones(batch, dtype=torch.bool)
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Tensor) and value.is_floating_point():
-            good.logical_and_(value.detach().isfinite()[:, None].flatten(1).all(1).cpu())
+            finite.logical_and_(value.detach().isfinite()[:, None].flatten(1).all(1).cpu())
         return value
 
     map_state(leaf, state)
-    return good
+    return finite
 
 
 def pack(state: State) -> tuple[dict[str, Tensor], Any]:
@@ -103,7 +108,7 @@ def pack(state: State) -> tuple[dict[str, Tensor], Any]:
 
 
 def unpack(tensors: dict[str, Tensor], skeleton: Any) -> State:
-    """The inverse of `pack`."""
+    """Return the tree that `pack` split."""
     ((kind, content),) = skeleton.items()
     if kind == "dict":
         return {name: unpack(tensors, part) for name, part in content.items()}

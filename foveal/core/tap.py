@@ -1,7 +1,7 @@
-"""Taps: named values inside layers, made only while somebody looks.
+"""Taps: named values inside layers, computed only while they are captured.
 
-A layer says `self.tap("weights", lambda: ...)`. Unless a `capture` is open that is one look-up and no
-work at all, so fused kernels stay on. The name of a value is `<module path>/<site>`.
+A layer calls `self.tap("weights", lambda: ...)`. Unless a `capture` is open, that costs one look-up and
+nothing is computed, so fused kernels stay in use. The name of a value is `<module path>/<site>`.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,20 +12,20 @@ from fnmatch import fnmatch
 from torch import Tensor, nn
 
 TAP_SITES = {
-    "weights": "attention's weights after the softmax (B, H, T, S), recomputed from queries and keys; "
-    "hard attention's are 1 at the place it looked at; of a classifier's pooling T = H = 1",
-    "hidden": "a recurrent mixer's outputs (B, T, D)",
-    "delta": "Mamba's time steps (B, T, E)",
+    "weights": "attention weights after the softmax (B, H, T, S), recomputed from queries and keys; "
+    "hard attention has 1 at the sampled position; a classifier's pooling has T = H = 1",
+    "hidden": "outputs of a recurrent mixer (B, T, D)",
+    "delta": "Mamba's step sizes (B, T, E)",
     "receptance": "RWKV's gate after the sigmoid (B, T, D)",
-    "features": "a block's output (B, T, D)",
+    "features": "output of a block (B, T, D)",
     "counts": "tokens sent to each expert (E,)",
     "gates": "gates of the experts (B, T, E), 0 where a token is not sent",
 }
-"""Every site that a layer of Foveal offers."""
+"""Every site that the layers of Foveal offer."""
 
 
 class Capture(dict[str, list[Tensor]]):
-    """The values seen while open: name -> one tensor a call, detached."""
+    """The captured values: name -> one detached tensor for each call."""
 
     def __init__(self, model: nn.Module, patterns: tuple[str, ...]):
         super().__init__()
@@ -33,6 +33,7 @@ class Capture(dict[str, list[Tensor]]):
         self._patterns = patterns
 
     def record(self, module: nn.Module, site: str, compute: Callable[[], Tensor]) -> None:
+        """Compute and keep a value if its name matches a pattern."""
         path = self._paths.get(id(module))
         name = f"{path}/{site}"
         if path is not None and any(fnmatch(name, pattern) for pattern in self._patterns):
@@ -44,24 +45,25 @@ _open: ContextVar[Capture | None] = ContextVar("capture", default=None)
 
 @contextmanager
 def capture(model: nn.Module, *patterns: str) -> Iterator[Capture]:
-    """Record the taps of `model` whose name matches one of `patterns` (shell patterns; none means all)."""
-    seen = Capture(model, patterns or ("*",))
-    token = _open.set(seen)
+    """Record the taps of `model` whose names match one of `patterns` (shell patterns; none means all)."""
+    captured = Capture(model, patterns or ("*",))
+    token = _open.set(captured)
     try:
-        yield seen
+        yield captured
     finally:
         _open.reset(token)
 
 
 def is_capturing() -> bool:
-    """Whether anybody looks, so that layers may not be computed in one piece."""
+    """Return whether a capture is open, so that layers must not be fused."""
     return _open.get() is not None
 
 
 class TappedModule(nn.Module):
-    """A module that offers taps."""
+    """A module with taps."""
 
     def tap(self, site: str, compute: Callable[[], Tensor]) -> None:
-        seen = _open.get()
-        if seen is not None:
-            seen.record(self, site, compute)
+        """Record a value if a capture is open."""
+        captured = _open.get()
+        if captured is not None:
+            captured.record(self, site, compute)

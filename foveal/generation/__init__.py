@@ -1,1 +1,1 @@
-"""Writing with any head: sampling, the step loop, beam search, and text as it streams."""
+"""Text generation with any head: sampling, the decoding loop, beam search and streaming."""

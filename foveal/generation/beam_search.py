@@ -1,8 +1,8 @@
-"""Beam search over any head: its state follows the hypotheses through `select_rows`.
+"""Beam search with any head. The head's state follows the hypotheses through `select_rows`.
 
 Hypotheses are compared by log-probability over the length penalty of GNMT (Wu et al. 2016, equation 14),
-((5 + n) / 6)^alpha. One that has ended keeps its place in the beam, so a beam of 1 is greedy decoding at any
-penalty, and the live ones get the places that are left.
+((5 + n) / 6)^alpha. An ended hypothesis keeps its slot in the beam, so a beam of 1 is greedy decoding with
+any penalty. The live hypotheses get the other slots.
 """
 
 import math
@@ -22,7 +22,7 @@ from foveal.generation.decoding_loop import CausalDecoder, Prompt, limits_per_pr
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A continuation. `tokens` and `log_probability` (nats) include the end token, if it has one."""
+    """A continuation. `tokens` and `log_probability` (nats) include the end token, if there is one."""
 
     tokens: tuple[int, ...]
     log_probability: float
@@ -32,7 +32,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class _Path:
-    """A hypothesis in the making. Its past is shared, so that a step costs the same at any length."""
+    """A partial hypothesis. Paths share their past, so a step costs the same at any length."""
 
     parent: "_Path | None" = None
     token: int = -1
@@ -41,6 +41,7 @@ class _Path:
     ended: bool = False
 
     def tokens(self) -> tuple[int, ...]:
+        """Return all tokens of the path, the first one first."""
         backwards, path = [], self
         while path.parent is not None:
             backwards.append(path.token)
@@ -49,6 +50,7 @@ class _Path:
 
 
 def length_penalty(length: int, alpha: float) -> float:
+    """Return the length penalty ((5 + n) / 6)^alpha."""
     return math.pow((5 + length) / 6, alpha)
 
 
@@ -65,14 +67,14 @@ def beam_search(
     end_tokens: Collection[int] = (),
     chunk: int = 512,
 ) -> list[list[Hypothesis]]:
-    """The `best` hypotheses of each prompt, highest score first, of at most `max_new_tokens` tokens, one
-    for all or one for each.
+    """Return the `best` hypotheses of each prompt, the highest score first.
 
-    At each step the best `beam` continuations by log-probability stay, less the places of those that ended.
-    Hypotheses still open at the limit are scored at that length. A prompt is done early only if no open
-    hypothesis can come among the best any more. Fewer than `best` come back only if no more exist.
+    `max_new_tokens` is one limit for all prompts, or one for each. At each step, the best `beam`
+    continuations by log-probability stay, minus the slots of ended hypotheses. Hypotheses still open at the
+    limit are scored at that length. A prompt is finished early only if no open hypothesis can still be among
+    the best. Fewer than `best` are returned only if no more exist.
 
-    Raises `UserError` for numbers out of range.
+    Raises: UserError: a number is out of range.
     """
     limits = limits_per_prompt(max_new_tokens, len(prompts))
     if min(limits) < 1 or not 1 <= best <= beam:
@@ -84,38 +86,40 @@ def beam_search(
         raise UserError(f"length penalty {alpha}: must be a number from 0 (none) upwards")
     features, state = prefill(head, prompts, memory, chunk)
     device = features.device
-    places = torch.arange(len(prompts), device=device).repeat_interleave(beam)
-    features, state = features[places], select_rows(state, places)
-    # All places of a prompt start alike: only the first counts.
-    nothing = _Path(log_probability=-math.inf)
-    beams = {prompt: [_Path()] + [nothing] * (beam - 1) for prompt in range(len(prompts))}
+    prompt_ids = torch.arange(len(prompts), device=device).repeat_interleave(beam)
+    features, state = features[prompt_ids], select_rows(state, prompt_ids)
+    # All slots of a prompt start alike, so only the first counts.
+    empty_slot = _Path(log_probability=-math.inf)
+    beams = {prompt: [_Path()] + [empty_slot] * (beam - 1) for prompt in range(len(prompts))}
     results: dict[int, list[Hypothesis]] = {}
 
     while True:
-        chances, tokens = _top_log_probabilities(next_logits(head, features), beam)
-        totals, parents, chosen = _best_continuations(chances, tokens, list(beams.values()))
-        going_on, rows = {}, []
-        for place, (prompt, paths) in enumerate(beams.items()):
-            grown = []
-            for total, parent, token in zip(totals[place], parents[place], chosen[place], strict=True):
+        log_probs, tokens = _top_log_probabilities(next_logits(head, features), beam)
+        totals, parents, last_tokens = _best_continuations(log_probs, tokens, list(beams.values()))
+        unfinished, rows = {}, []
+        for position, (prompt, paths) in enumerate(beams.items()):
+            extended = []
+            for total, parent, token in zip(
+                totals[position], parents[position], last_tokens[position], strict=True
+            ):
                 path = paths[parent]
-                if total < math.inf:  # else it has ended, and keeps its place
+                if total < math.inf:  # else the path has ended, and keeps its slot
                     path = _Path(
                         path, token, path.length + 1, total, token in end_tokens and total > -math.inf
                     )
-                grown.append(path)
-            if _is_finished(grown, limits[prompt], best, alpha):
-                results[prompt] = _ranked(grown, alpha)[:best]
+                extended.append(path)
+            if _is_finished(extended, limits[prompt], best, alpha):
+                results[prompt] = _ranked(extended, alpha)[:best]
             else:
-                going_on[prompt] = grown
-                rows += [place * beam + parent for parent in parents[place]]
-        beams = going_on
+                unfinished[prompt] = extended
+                rows += [position * beam + parent for parent in parents[position]]
+        beams = unfinished
         if not beams:
             return [results[prompt] for prompt in range(len(prompts))]
         last = torch.tensor([[path.token] for paths in beams.values() for path in paths], device=device)
-        if rows != list(range(len(totals) * beam)):  # else all go on as they stand: nothing to copy
-            move = reorder if len(beams) == len(totals) else select_rows
-            state = move(state, torch.tensor(rows, device=device))
+        if rows != list(range(len(totals) * beam)):  # else every row continues itself: nothing to copy
+            select = reorder if len(beams) == len(totals) else select_rows
+            state = select(state, torch.tensor(rows, device=device))
         features, state, _ = head(last, state)
         features = features[:, 0]
 
@@ -123,14 +127,14 @@ def beam_search(
 def _top_log_probabilities(
     logits: Float[Tensor, "R V"], count: int
 ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
-    """Log-probabilities and tokens of the `count` likeliest, or of all if there are fewer. They are as exact
-    as the logits, and float64 so that their sums stay it.
+    """Return log-probabilities and tokens of the `count` most likely tokens, or of all if there are fewer.
 
-    Of equal ones the first, as in greedy decoding. Top-k promises nothing about equal ones, so where there
-    are some all are sorted, which takes as long as a decoder's step.
+    The log-probabilities are as exact as the logits. They are float64, so that their sums stay exact too. Of
+    equal ones the first wins, as in greedy decoding. Top-k does not guarantee this, so rows with equal ones
+    are sorted completely, which takes as long as a decoder's step.
     """
-    more = min(count + 1, logits.shape[1])
-    ordered, tokens = logits.topk(more, -1)
+    size = min(count + 1, logits.shape[1])
+    ordered, tokens = logits.topk(size, -1)
     if (ordered[:, 1:] == ordered[:, :-1]).any():
         ordered, tokens = logits.sort(dim=-1, descending=True, stable=True)
     ordered, tokens = ordered[:, :count], tokens[:, :count]
@@ -138,17 +142,17 @@ def _top_log_probabilities(
 
 
 def _best_continuations(
-    chances: Float[Tensor, "R N"], tokens: Int[Tensor, "R N"], beams: list[list[_Path]]
+    log_probs: Float[Tensor, "R N"], tokens: Int[Tensor, "R N"], beams: list[list[_Path]]
 ) -> tuple[list[list[float]], list[list[int]], list[list[int]]]:
-    """Of each prompt, the best `beam` (total, parent, token), three times (P, beam).
+    """Return the best `beam` (total, parent, token) of each prompt, as three lists (P, beam).
 
-    Only the likeliest tokens of each path can be among them. A path that has ended has one continuation,
-    itself, of total inf. -inf marks a place left empty.
+    Only the most likely tokens of each path can be among them. An ended path has one continuation, itself,
+    with total inf. -inf marks an empty slot.
     """
-    beam, N = len(beams[0]), chances.shape[1]
+    beam, N = len(beams[0]), log_probs.shape[1]
     past = [[path.log_probability] for paths in beams for path in paths]
-    ended = torch.tensor([path.ended for paths in beams for path in paths], device=chances.device)
-    totals = chances + chances.new_tensor(past)
+    ended = torch.tensor([path.ended for paths in beams for path in paths], device=log_probs.device)
+    totals = log_probs + log_probs.new_tensor(past)
     totals[ended] = -math.inf
     totals[:, 0].masked_fill_(ended, math.inf)
     ordered, index = totals.reshape(-1, beam * N).sort(dim=-1, descending=True, stable=True)
@@ -158,9 +162,10 @@ def _best_continuations(
 
 
 def _is_finished(paths: list[_Path], max_new_tokens: int, best: int, alpha: float) -> bool:
-    """True if going on can't change the best.
+    """Return True if more steps can't change the best hypotheses.
 
-    Log-probabilities only fall, and the limit's penalty is the kindest: that bounds what a live path can get.
+    Log-probabilities only fall, and the penalty at the limit is the mildest. Together they bound the score of
+    a live path.
     """
     live = [path for path in paths if not path.ended and path.log_probability > -math.inf]
     if not live or live[0].length == max_new_tokens:
@@ -171,7 +176,8 @@ def _is_finished(paths: list[_Path], max_new_tokens: int, best: int, alpha: floa
 
 
 def _ranked(paths: list[_Path], alpha: float) -> list[Hypothesis]:
-    found = [
+    """Return the hypotheses of the paths, the highest score first."""
+    hypotheses = [
         Hypothesis(
             path.tokens(),
             path.log_probability,
@@ -181,4 +187,4 @@ def _ranked(paths: list[_Path], alpha: float) -> list[Hypothesis]:
         for path in paths
         if path.log_probability > -math.inf
     ]
-    return sorted(found, key=lambda hypothesis: -hypothesis.score)
+    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

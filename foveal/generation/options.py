@@ -1,4 +1,4 @@
-"""The options of `foveal generate`: how text is drawn, and how it is searched for."""
+"""The options of `foveal generate` for sampling, beam search and attention maps."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,26 +15,29 @@ DEFAULT_TEMPERATURE = 0.8
 @Parameter(name="*")
 @dataclass(frozen=True)
 class SamplingOptions:
-    """Token by token, by chance."""
+    """Options to sample token by token."""
 
     temperature: float | None = None
-    """Below 1 likelier tokens are preferred; 0 always takes the likeliest (greedy); 0.8 if not given."""
+    """Below 1, likelier tokens are preferred; 0 always takes the likeliest (greedy). Default 0.8."""
     top_k: int = 0
-    """Draw from this many likeliest tokens; 0 means all."""
+    """Sample from this many likeliest tokens; 0 means all."""
     top_p: float = 1.0
-    """Draw from the smallest set of likeliest tokens with this probability."""
+    """Sample from the smallest set of likeliest tokens with this probability."""
     repetition_penalty: float = 1.0
-    """Above 1 tokens that were there before become less likely."""
+    """Above 1, tokens that occurred before become less likely."""
     stop: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    """End before this text; may be given several times."""
+    """Stop before this text; may be given several times."""
     seed: int = 0
-    """Another seed gives other samples; the same gives the same."""
+    """Different seeds give different samples; the same seed gives the same samples."""
     samples: int = 1
-    """How many texts to write for each prompt."""
+    """Number of texts to generate for each prompt."""
 
     @property
     def sampling(self) -> Sampling:
-        """Errors: UserError for a number out of range."""
+        """Return the sampling settings.
+
+        Raises: UserError: a number is out of range.
+        """
         temperature = DEFAULT_TEMPERATURE if self.temperature is None else self.temperature
         return Sampling(temperature, self.top_k, self.top_p, self.repetition_penalty, self.seed)
 
@@ -42,26 +45,27 @@ class SamplingOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class BeamSearchOptions:
-    """The likeliest texts, by beam search."""
+    """Options to search for the likeliest texts by beam search."""
 
     beam: int = 0
     """Search with this many hypotheses instead of sampling."""
     best: int = 1
-    """How many of the beam's hypotheses to show, or of a gap's tokens."""
+    """Number of hypotheses of the beam to show, or of tokens for a gap."""
     length_penalty: float | None = None
-    """The beam's preference for longer texts (alpha of Wu et al. 2016); 0 if not given, 1 for targets."""
+    """Preference of the beam for longer texts (alpha of Wu et al. 2016). Default 0, or 1 for targets."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class AttentionMapOptions:
-    """A picture of what was read."""
+    """Options to draw attention maps."""
 
     attention: Path | None = None
-    """Write what was read of the source at each word: a .png, .html or .json; of pictures a .png; of drawings
-    the canvas after each step, a .png."""
+    """Write the attention to the source at each word as .png, .html or .json; attention to images as .png.
+    For image generation, write the canvas after each step as .png."""
     head: str | None = None
-    """Of --attention: one head, as 2.1 for the first of the second layer that reads, not the mean of all."""
+    """With --attention: show one head, such as 2.1 for the first head of the second layer with attention,
+    instead of the mean of all."""
 
 
 DEFAULT_SAMPLING, DEFAULT_BEAM_SEARCH, NO_ATTENTION_MAP = (
@@ -69,7 +73,7 @@ DEFAULT_SAMPLING, DEFAULT_BEAM_SEARCH, NO_ATTENTION_MAP = (
     BeamSearchOptions(),
     AttentionMapOptions(),
 )
-"""What is done if nothing is said."""
+"""The options if none are given."""
 
 
 def check_generation_options(
@@ -78,17 +82,20 @@ def check_generation_options(
     beam_options: BeamSearchOptions,
     attention_options: AttentionMapOptions,
 ) -> None:
-    """Raise UserError for options that are out of range, or contradict each other with any run."""
+    """Check that the options are in range and do not contradict each other.
+
+    Raises: UserError: an option is out of range or contradicts another, whatever the run.
+    """
     if attention_options.head is not None and attention_options.attention is None:
-        raise UserError("--head belongs to --attention: give a file for it, or leave it out")
+        raise UserError("--head needs --attention: add --attention FILE, or leave out --head")
     greedy = sampling_options.sampling.greedy
     if beam_options.beam and sampling_options != DEFAULT_SAMPLING:
         raise UserError(
-            "--beam searches for the likeliest texts and draws nothing: with it leave out --temperature, "
+            "--beam searches for the likeliest texts and does not sample: leave out --temperature, "
             "--top-k, --top-p, --repetition-penalty, --seed, --stop and --samples (--best N shows several)"
         )
     if greedy and sampling_options.samples > 1:
         raise UserError("--temperature 0 always writes the same text: leave out --samples, or raise it")
-    least = min(1 if tokens is None else tokens, sampling_options.samples, beam_options.best)
-    if least < 1 or beam_options.beam < 0:
+    smallest = min(1 if tokens is None else tokens, sampling_options.samples, beam_options.best)
+    if smallest < 1 or beam_options.beam < 0:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")

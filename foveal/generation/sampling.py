@@ -1,8 +1,8 @@
-"""Choosing the next token: what is done to the logits, and the noise of the draw.
+"""Sampling of the next token: transformations of the logits, and the random numbers.
 
-Everything here is a function of logits (R, V), one row a text. The order is that of the field: repetition
-penalty, temperature, top-k, top-p, draw. The draw's noise is a hash of (seed, prompt, sample, step), so a
-text depends neither on the batch it was written in nor on the other rows.
+Everything here is a function of logits (R, V), one row a text. The order is the usual one: repetition
+penalty, temperature, top-k, top-p, sampling. The random numbers are a hash of (seed, prompt, sample, step),
+so a text depends neither on its batch nor on other rows.
 """
 
 import hashlib
@@ -20,10 +20,12 @@ from foveal.core.errors import UserError
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is chosen. Raises `UserError` for a value outside its range.
+    """The sampling settings.
 
-    `temperature` 0 is greedy, the likeliest token; `top_k` 0 and `top_p` 1 keep every token;
-    `repetition_penalty` 1 leaves the tokens already seen alone.
+    `temperature` 0 is greedy: the likeliest token. `top_k` 0 and `top_p` 1 keep every token.
+    `repetition_penalty` 1 does not penalize.
+
+    Raises: UserError: a value is out of range.
     """
 
     temperature: float = 1.0
@@ -51,9 +53,9 @@ GREEDY = Sampling(temperature=0.0)
 
 
 class Noise:
-    """The uniform numbers in [0, 1) of one sample: `noise(step)`; they depend on nothing but the arguments.
+    """The uniform numbers in [0, 1) of one sample: `noise(step)`. They depend on nothing but the arguments.
 
-    Two rows with the same prompt and sample number therefore get the same text.
+    So two rows with the same prompt and sample number get the same text.
     """
 
     def __init__(self, seed: int, prompt: str, sample: int):
@@ -70,18 +72,18 @@ def penalize_repetition(
 ) -> Float[Tensor, "R V"]:
     """Make the `previous_tokens` of a row less likely (CTRL, Keskar et al. 2019, section 4.1).
 
-    Their positive logits are divided by the penalty and their negative ones multiplied.
+    Positive logits are divided by the penalty, and negative ones multiplied.
     """
     return torch.where(previous_tokens, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
 
 
 def apply_temperature(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
-    """The logits over the temperature, shifted so that the highest is 0: no temperature overflows."""
+    """Return the logits over the temperature, shifted so that the highest is 0: no temperature overflows."""
     return (logits - logits.amax(-1, keepdim=True)) / temperature
 
 
 def keep_top_k(logits: Float[Tensor, "R V"], k: int) -> Float[Tensor, "R V"]:
-    """Keep the k highest logits, of equal ones the first; the others become -inf."""
+    """Keep the k highest logits, the first ones of equal ones. Set the others to -inf."""
     ordered, index = logits.sort(dim=-1, descending=True, stable=True)
     ordered[:, k:] = -math.inf
     return torch.empty_like(logits).scatter_(-1, index, ordered)
@@ -98,8 +100,8 @@ def keep_top_p(logits: Float[Tensor, "R V"], p: float) -> Float[Tensor, "R V"]:
 def sample_tokens(logits: Float[Tensor, "R V"], uniform: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
     """Invert the cumulative distribution of softmax(logits) at `uniform` in [0, 1).
 
-    To be called in float64: float32 sums of a large vocabulary would never reach its last tokens.
-    A token of probability 0 is never drawn.
+    Call this in float64: float32 sums of a large vocabulary would never reach the last tokens. A token of
+    probability 0 is never sampled.
     """
     cumulative = logits.softmax(-1).cumsum(-1)
     target = uniform[:, None] * cumulative[:, -1:]
@@ -112,8 +114,10 @@ def choose_tokens(
     previous_tokens: Bool[Tensor, "R V"] | None,
     uniform: Sequence[float],
 ) -> Int[Tensor, " R"]:
-    """The next token of each row. `previous_tokens` is needed for a repetition penalty; `uniform`, one number
-    a row."""
+    """Return the next token of each row.
+
+    `previous_tokens` is needed for a repetition penalty. `uniform` has one number a row.
+    """
     if previous_tokens is not None:
         logits = penalize_repetition(logits, previous_tokens, sampling.repetition_penalty)
     if sampling.greedy:

@@ -1,4 +1,4 @@
-"""From prompts to text as it streams: a tokenizer, the step loop, and scissors for stop strings."""
+"""Text generation from prompts, streamed through a tokenizer, with stop strings."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from foveal.generation.sampling import Sampling
 
 @runtime_checkable
 class TokenStreamDecoder(Protocol):
-    """Tokens to text as they come; what is not yet a whole character is held back until `flush`."""
+    """Decodes tokens as they arrive. An incomplete character is held back until `flush`."""
 
     def push(self, token: int, /) -> str: ...
 
@@ -25,6 +25,8 @@ class TokenStreamDecoder(Protocol):
 
 @runtime_checkable
 class StreamingTokenizer(Protocol):
+    """The interface of a tokenizer for streaming."""
+
     def encode(self, text: str, /) -> npt.NDArray[np.integer[Any]]: ...
 
     def decode(self, tokens: Sequence[int], /) -> str: ...
@@ -36,8 +38,8 @@ class StreamingTokenizer(Protocol):
 class GeneratedText:
     """A finished continuation.
 
-    `tokens` is every token drawn and `log_probability` their sum in nats under the model; `text` leaves out
-    an end token and is cut before a stop string.
+    `tokens` has every generated token, and `log_probability` is their sum in nats under the model. `text`
+    excludes an end token, and is cut before a stop string.
     """
 
     text: str
@@ -47,7 +49,7 @@ class GeneratedText:
 
 
 class TextChunk(NamedTuple):
-    """Text of `row` = prompt * samples + sample that will not change any more; the last brings the whole."""
+    """Final text of `row` = prompt * samples + sample. The last chunk has the complete text in `finished`."""
 
     row: int
     text: str
@@ -55,9 +57,9 @@ class TextChunk(NamedTuple):
 
 
 class StopStringFilter:
-    """Text in, text out, cut before the first stop string; what might be the start of one is `pending`.
+    """Passes text through, cut before the first stop string. `pending` may be the start of a stop string.
 
-    Which string ends first decides, so the cut does not depend on how the text is split into tokens.
+    The stop string that ends first decides. So the cut does not depend on how the text is split into tokens.
     """
 
     def __init__(self, stops: Sequence[str]):
@@ -67,14 +69,16 @@ class StopStringFilter:
         self.pending = ""
 
     def push(self, text: str) -> tuple[str, bool]:
-        """The text that is sure to stay, and whether a stop string was found after it."""
+        """Return the text that is final, and whether a stop string follows it."""
         self.pending += text
-        found = [(at + len(stop), at) for stop in self.stops if (at := self.pending.find(stop)) >= 0]
-        if found:
-            return self.pending[: min(found)[1]], True
+        matches = [
+            (start + len(stop), start) for stop in self.stops if (start := self.pending.find(stop)) >= 0
+        ]
+        if matches:
+            return self.pending[: min(matches)[1]], True
         starts = (n for stop in self.stops for n in range(len(stop)) if self.pending.endswith(stop[:n]))
-        sure = len(self.pending) - max(starts, default=0)
-        text, self.pending = self.pending[:sure], self.pending[sure:]
+        final_length = len(self.pending) - max(starts, default=0)
+        text, self.pending = self.pending[:final_length], self.pending[final_length:]
         return text, False
 
 
@@ -82,27 +86,28 @@ class _RowText:
     """The text of one row so far."""
 
     def __init__(self, tokenizer: StreamingTokenizer, stops: Sequence[str]):
-        self.decoder, self.scissors = tokenizer.decoder(), StopStringFilter(stops)
+        self.decoder, self.stop_filter = tokenizer.decoder(), StopStringFilter(stops)
         self.new_text = ""
         self.pieces: list[str] = []
         self.tokens: list[int] = []
         self.log_probability = 0.0
 
     def push(self, token: int) -> bool:
-        """Add a token's text; True if that completes a stop string."""
-        self.new_text, stopped = self.scissors.push(self.decoder.push(token))
+        """Add the text of a token. Return True if that completes a stop string."""
+        self.new_text, stopped = self.stop_filter.push(self.decoder.push(token))
         return stopped
 
     def close(self) -> bool:
-        """Add what was held back; True if that completes a stop string."""
-        rest, stopped = self.scissors.push(self.decoder.flush())
-        self.new_text += rest if stopped else rest + self.scissors.pending
+        """Add the text that was held back. Return True if that completes a stop string."""
+        rest, stopped = self.stop_filter.push(self.decoder.flush())
+        self.new_text += rest if stopped else rest + self.stop_filter.pending
         return stopped
 
     def take_new_text(self) -> str:
-        fresh, self.new_text = self.new_text, ""
-        self.pieces.append(fresh)
-        return fresh
+        """Return the text since the last call."""
+        text, self.new_text = self.new_text, ""
+        self.pieces.append(text)
+        return text
 
 
 def generate_text(
@@ -118,13 +123,15 @@ def generate_text(
     stops: Sequence[str] = (),
     chunk: int = 512,
 ) -> Iterator[TextChunk]:
-    """Continue each prompt `samples` times by at most `max_new_tokens` tokens, in pieces as they come.
+    """Continue each prompt `samples` times by at most `max_new_tokens` tokens, and yield the text in chunks.
 
-    An empty prompt starts from `first_tokens`. Joined, a row's pieces are its `GeneratedText.text`.
-    Raises `UserError` as `generate` does, for an empty stop string, and for what the tokenizer refuses.
+    An empty prompt starts from the first tokens of `encode_prompt`. Joined, the chunks of a row are its
+    `GeneratedText.text`.
+
+    Raises: UserError: as in `generate`; a stop string is empty; or the tokenizer rejects a prompt.
     """
     rows = [_RowText(tokenizer, stops) for _ in range(len(prompts) * samples)]
-    written = generate(
+    generated = generate(
         head,
         [encode_prompt(tokenizer, prompt) for prompt in prompts],
         prompts,
@@ -136,23 +143,23 @@ def generate_text(
         stop=lambda row, token: rows[row].push(token),
         chunk=chunk,
     )
-    for number, token, log_probability, reason in written:
+    for number, token, log_probability, reason in generated:
         row = rows[number]
         row.tokens.append(token)
         row.log_probability += log_probability
-        whole = None
+        finished = None
         if reason in ("limit", "end") and row.close():
             reason = "stop"
         text = row.take_new_text()
         if reason is not None:
-            whole = GeneratedText("".join(row.pieces), tuple(row.tokens), row.log_probability, reason)
-        if text or whole:
-            yield TextChunk(number, text, whole)
+            finished = GeneratedText("".join(row.pieces), tuple(row.tokens), row.log_probability, reason)
+        if text or finished:
+            yield TextChunk(number, text, finished)
 
 
-def collect_texts(pieces: Iterable[TextChunk]) -> list[GeneratedText]:
-    """All of `generate_text`, in the order of its rows."""
-    finished = {piece.row: piece.finished for piece in pieces if piece.finished is not None}
+def collect_texts(chunks: Iterable[TextChunk]) -> list[GeneratedText]:
+    """Return all texts of `generate_text`, in the order of the rows."""
+    finished = {chunk.row: chunk.finished for chunk in chunks if chunk.finished is not None}
     return [finished[row] for row in sorted(finished)]
 
 
@@ -169,9 +176,9 @@ def beam_text(
     end_tokens: Collection[int] = (),
     chunk: int = 512,
 ) -> list[list[GeneratedText]]:
-    """`beam_search` from prompts to text: the `best` continuations of each prompt."""
+    """Run `beam_search` from prompts to text. Return the `best` continuations of each prompt."""
     tokens = [encode_prompt(tokenizer, prompt) for prompt in prompts]
-    found = beam_search(
+    results = beam_search(
         head,
         tokens,
         max_new_tokens,
@@ -192,16 +199,17 @@ def beam_text(
             )
             for hypothesis in hypotheses
         ]
-        for hypotheses in found
+        for hypotheses in results
     ]
 
 
 def encode_prompt(tokenizer: StreamingTokenizer, prompt: str) -> Sequence[int] | npt.NDArray[np.integer[Any]]:
-    """The prompt's tokens; an empty one starts from a newline, or from token 0 if there is no newline."""
+    """Return the tokens of the prompt. An empty prompt starts from a newline, or from token 0 without a
+    newline."""
     if prompt:
         return tokenizer.encode(prompt)
     try:
-        found = tokenizer.encode("\n")
+        newline = tokenizer.encode("\n")
     except UserError:
         return [0]
-    return found if len(found) else [0]  # words know no line ends
+    return newline if len(newline) else [0]  # tokenizers of words have no newline

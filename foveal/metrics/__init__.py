@@ -1,1 +1,1 @@
-"""Metrics as published, with intervals, by length, and the worst examples."""
+"""Metrics as published, with confidence intervals, scores by length, and the worst examples."""

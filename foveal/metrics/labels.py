@@ -1,4 +1,4 @@
-"""Scores of one label an example: accuracy, F1, and who is taken for whom."""
+"""Scores of one label an example: accuracy, F1 and the confusion matrix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,34 +11,39 @@ from foveal.metrics.score import MetricResult, RowIndices, check_pairs, success_
 
 
 def accuracy(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """The share of examples with the right label."""
+    """Return the fraction of examples with the correct label."""
     check_pairs(references, outputs)
     errors = [output != reference for output, reference in zip(outputs, references, strict=True)]
     return success_rate("accuracy", errors, [1] * len(errors))
 
 
 def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """The mean of the classes' F1, each class counting alike. `per_example`: 1 for the right label, 0 else.
+    """Return the mean F1 of the classes, all with equal weight. `per_example` is 1 for a correct label, else
+    0.
 
-    The classes of a selection are those that it has, or that its outputs name.
+    The classes of a selection are those that occur in its references or outputs.
     """
     check_pairs(references, outputs)
     classes, gold, predicted = _label_ids(references, outputs)
 
-    def of(rows: RowIndices) -> float:
-        """The mean over the classes that occur of 2 TP / (2 TP + FP + FN)."""
-        actual, given = gold[rows], predicted[rows]
-        sides = actual[actual == given], actual, given
-        right, had, named = (np.bincount(side, minlength=len(classes)) for side in sides)
-        both = had + named
-        return float((2 * right[both > 0] / both[both > 0]).mean())
+    def mean_f1(rows: RowIndices) -> float:
+        """Return the mean of 2 TP / (2 TP + FP + FN) over the classes that occur."""
+        actual, chosen = gold[rows], predicted[rows]
+        sides = actual[actual == chosen], actual, chosen
+        true_positives, actual_counts, predicted_counts = (
+            np.bincount(side, minlength=len(classes)) for side in sides
+        )
+        total_counts = actual_counts + predicted_counts
+        return float((2 * true_positives[total_counts > 0] / total_counts[total_counts > 0]).mean())
 
-    return MetricResult("macro_f1", of(np.arange(len(gold))), (gold == predicted).astype(np.float64), of)
+    return MetricResult(
+        "macro_f1", mean_f1(np.arange(len(gold))), (gold == predicted).astype(np.float64), mean_f1
+    )
 
 
 @dataclass(frozen=True)
 class ClassMetrics:
-    """`support` is how many examples are of this class. A share of nothing is 0."""
+    """The scores of one class. `support` is the number of its examples. A ratio with denominator 0 is 0."""
 
     label: str
     precision: float
@@ -49,44 +54,48 @@ class ClassMetrics:
 
 @dataclass(frozen=True)
 class ConfusionMatrix:
-    """`counts[i, j]`: how many examples of class `labels[i]` were given `labels[j]`."""
+    """`counts[i, j]` is the number of examples of class `labels[i]` with the predicted label `labels[j]`."""
 
     labels: tuple[str, ...]
     counts: Int[np.ndarray, "C C"]
 
     def per_class(self) -> list[ClassMetrics]:
-        right, actual, given = np.diag(self.counts), self.counts.sum(1), self.counts.sum(0)
+        """Return precision, recall and F1 of each class."""
+        correct, actual, predicted = np.diag(self.counts), self.counts.sum(1), self.counts.sum(0)
         columns = (
-            _safe_divide(right, given),
-            _safe_divide(right, actual),
-            _safe_divide(2 * right, actual + given),
+            _safe_divide(correct, predicted),
+            _safe_divide(correct, actual),
+            _safe_divide(2 * correct, actual + predicted),
             actual,
         )
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [ClassMetrics(label, *row) for label, row in zip(self.labels, rows, strict=True)]
 
     def most_confused(self, k: int) -> list[tuple[str, str, int, float]]:
-        """Pairs of classes most often confused, the worst first: what is right, what was given, how often,
-        and of what share of the class."""
-        wrong = self.counts * (1 - np.eye(len(self.labels), dtype=np.int64))
-        order = np.argsort(-wrong, axis=None, kind="stable")[:k]
-        pairs = [divmod(place, len(self.labels)) for place in order.tolist()]
+        """Return the k pairs of classes confused most often, the worst first.
+
+        A pair is the correct class, the predicted class, their count, and the fraction of the correct class.
+        """
+        errors = self.counts * (1 - np.eye(len(self.labels), dtype=np.int64))
+        order = np.argsort(-errors, axis=None, kind="stable")[:k]
+        pairs = [divmod(index, len(self.labels)) for index in order.tolist()]
         support = self.counts.sum(1)
         return [
-            (self.labels[i], self.labels[j], int(wrong[i, j]), float(wrong[i, j] / support[i]))
+            (self.labels[i], self.labels[j], int(errors[i, j]), float(errors[i, j] / support[i]))
             for i, j in pairs
-            if wrong[i, j]
+            if errors[i, j]
         ]
 
     def most_mistaken(self, k: int) -> list[int]:
-        """The numbers of the classes that have most mistakes, made of them or for them, in their order."""
-        mistakes = self.counts.sum(0) + self.counts.sum(1) - 2 * np.diag(self.counts)
-        numbers: list[int] = np.sort(np.argsort(-mistakes, kind="stable")[:k]).tolist()
-        return numbers
+        """Return the ids of the k classes with most errors, false negatives or false positives, in ascending
+        order."""
+        errors = self.counts.sum(0) + self.counts.sum(1) - 2 * np.diag(self.counts)
+        class_ids: list[int] = np.sort(np.argsort(-errors, kind="stable")[:k]).tolist()
+        return class_ids
 
 
 def confusion_matrix(references: Sequence[str], outputs: Sequence[str]) -> ConfusionMatrix:
-    """Over every label that occurs on either side, in the order of their names."""
+    """Return the confusion matrix over every label in references or outputs, sorted by name."""
     check_pairs(references, outputs)
     classes, gold, predicted = _label_ids(references, outputs)
     size = len(classes)
@@ -97,11 +106,13 @@ def confusion_matrix(references: Sequence[str], outputs: Sequence[str]) -> Confu
 def _label_ids(
     references: Sequence[str], outputs: Sequence[str]
 ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sorted labels, and the label ids of references and outputs."""
     classes = tuple(sorted({*references, *outputs}))
-    number = {label: i for i, label in enumerate(classes)}
-    gold, predicted = ([number[label] for label in side] for side in (references, outputs))
+    ids = {label: i for i, label in enumerate(classes)}
+    gold, predicted = ([ids[label] for label in side] for side in (references, outputs))
     return classes, np.array(gold), np.array(predicted)
 
 
-def _safe_divide(part: Int[np.ndarray, " C"], whole: Int[np.ndarray, " C"]) -> NDArray[np.float64]:
-    return part / np.maximum(whole, 1)
+def _safe_divide(numerator: Int[np.ndarray, " C"], denominator: Int[np.ndarray, " C"]) -> NDArray[np.float64]:
+    """Divide, with 0 / 0 = 0."""
+    return numerator / np.maximum(denominator, 1)

@@ -7,21 +7,21 @@ from foveal.metrics.score import MetricResult, check_pairs, error_rate, success_
 
 
 def wer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Substituted, left out and added words over the words of the references; it can exceed 1."""
+    """Return substituted, deleted and inserted words over the words of the references. It can exceed 1."""
     from jiwer import process_words
 
     return _edits("wer", process_words, references, outputs)
 
 
 def cer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """The same in characters, those between words too."""
+    """Return the same rate in characters, including the spaces between words."""
     from jiwer import process_characters
 
     return _edits("cer", process_characters, references, outputs)
 
 
 def exact_match(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """The share of outputs that equal their reference in every character."""
+    """Return the fraction of outputs that equal their reference in every character."""
     check_pairs(references, outputs)
     errors = [output != reference for output, reference in zip(outputs, references, strict=True)]
     return success_rate("exact", errors, [1] * len(errors))
@@ -30,6 +30,7 @@ def exact_match(references: Sequence[str], outputs: Sequence[str]) -> MetricResu
 def _edits(
     name: str, process: Callable[[str, str], Any], references: Sequence[str], outputs: Sequence[str]
 ) -> MetricResult:
+    """Return the error rate with edits counted by `process`."""
     check_pairs(references, outputs)
     counts = [_count(process, *pair) for pair in zip(references, outputs, strict=True)]
     errors, totals = zip(*counts, strict=True)
@@ -37,13 +38,13 @@ def _edits(
 
 
 def _count(process: Callable[[str, str], Any], reference: str, output: str) -> tuple[int, int]:
-    """How many edits, and how many units the reference has.
+    """Return the number of edits, and the number of units in the reference.
 
-    Some versions of jiwer refuse an empty reference. What it takes to write the output from nothing is
-    what it takes to leave all of it out.
+    Some versions of jiwer reject an empty reference. Then the number of insertions from nothing is computed
+    as the number of deletions to nothing.
     """
     if not reference.strip():
         return (process(output, "").deletions, 0) if output.strip() else (0, 0)
-    found = process(reference, output)
-    kept = found.hits + found.substitutions + found.deletions
-    return found.substitutions + found.deletions + found.insertions, kept
+    alignment = process(reference, output)
+    reference_units = alignment.hits + alignment.substitutions + alignment.deletions
+    return alignment.substitutions + alignment.deletions + alignment.insertions, reference_units

@@ -1,4 +1,4 @@
-"""How sure a score is, where it is good and bad, and the examples it is worst on."""
+"""Reports: scores with confidence intervals, scores by length, and the worst examples."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,19 +9,19 @@ import numpy as np
 from foveal.metrics.score import MetricResult
 
 MAX_LENGTH_BINS = 6
-"""Into at most this many ranges of length are examples parted."""
+"""Maximum number of length ranges."""
 COLLAPSE_RATIO = 10
-"""So many times as many different answers are right as were found, where that is told."""
+"""Warn if the references have more than this many times as many distinct texts as the outputs."""
 MAX_UNBINNED_LENGTHS = 8
-"""So many different lengths are not parted into ranges."""
+"""Maximum number of distinct lengths that each have a bin of their own."""
 ConfidenceInterval = tuple[float, float]
 
 
 def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0) -> ConfidenceInterval:
-    """The 95 % percentile interval over resampled examples (Efron 1979; for BLEU: Koehn 2004).
+    """Return the 95 % percentile interval over resampled examples (Efron 1979; for BLEU: Koehn 2004).
 
-    What is drawn depends on `seed` and the number of examples alone: metrics, and models on the same
-    examples, are compared on the same draws.
+    The resamples depend on `seed` and the number of examples alone. So metrics, and models on the same
+    examples, are compared on the same resamples.
     """
     generator, count = np.random.default_rng(seed), len(score.per_example)
     values = [score.on_rows(generator.integers(count, size=count)) for _ in range(resamples)]
@@ -31,7 +31,7 @@ def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0
 
 @dataclass(frozen=True)
 class LengthBin:
-    """The examples whose source is `shortest` to `longest` long; `values` has each metric on them."""
+    """Examples whose source has a length from `shortest` to `longest`. `values` has each metric on them."""
 
     shortest: int
     longest: int
@@ -40,24 +40,28 @@ class LengthBin:
 
 
 def scores_by_length(scores: Sequence[MetricResult], lengths: Sequence[int]) -> list[LengthBin]:
-    """The scores in ranges of length that hold about as many examples each; few lengths have one each.
+    """Return the scores in length ranges with about equally many examples. A few lengths have one range each.
 
-    A score whose examples are fewer, since each is several rows with a length, is left out.
+    A score with fewer examples than lengths (an example may have several rows) is left out.
     """
-    sizes = np.asarray(lengths)
-    ends = np.unique(sizes)
+    lengths_array = np.asarray(lengths)
+    ends = np.unique(lengths_array)
     if len(ends) > MAX_UNBINNED_LENGTHS:
         ends = np.unique(
-            np.quantile(sizes, np.arange(1, MAX_LENGTH_BINS) / MAX_LENGTH_BINS, method="inverted_cdf")
+            np.quantile(lengths_array, np.arange(1, MAX_LENGTH_BINS) / MAX_LENGTH_BINS, method="inverted_cdf")
         )
-    numbers = np.searchsorted(ends, sizes)
-    bins = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
+    bin_ids = np.searchsorted(ends, lengths_array)
+    bins = [np.flatnonzero(bin_ids == bin_id) for bin_id in np.unique(bin_ids)]
     return [
         LengthBin(
-            int(sizes[rows].min()),
-            int(sizes[rows].max()),
+            int(lengths_array[rows].min()),
+            int(lengths_array[rows].max()),
             len(rows),
-            {score.name: score.on_rows(rows) for score in scores if len(score.per_example) == len(sizes)},
+            {
+                score.name: score.on_rows(rows)
+                for score in scores
+                if len(score.per_example) == len(lengths_array)
+            },
         )
         for rows in bins
     ]
@@ -65,7 +69,7 @@ def scores_by_length(scores: Sequence[MetricResult], lengths: Sequence[int]) -> 
 
 @dataclass(frozen=True)
 class ScoredExample:
-    """`row` counts from 0 in the order in which examples were scored."""
+    """An example with its score. `row` counts from 0 in the order in which examples were scored."""
 
     row: int
     score: float
@@ -81,8 +85,10 @@ def worst_examples(
     outputs: Sequence[str],
     n: int = 20,
 ) -> list[ScoredExample]:
-    """The n examples with the worst score, worst first, equal ones in their order; those that are right are
-    not among them."""
+    """Return the n examples with the worst score, the worst first, and equal ones in their order.
+
+    Correct outputs are excluded.
+    """
     badness = -score.per_example if score.higher_is_better else score.per_example
     ordered = np.argsort(-badness, kind="stable").tolist()
     rows = [row for row in ordered if outputs[row] != references[row]][:n]
@@ -94,7 +100,8 @@ def worst_examples(
 
 @dataclass(frozen=True)
 class Report:
-    """Scores, by their names the intervals, by length, and the worst examples by the first score.
+    """Scores, their confidence intervals by name, scores by length, and the worst examples by the first
+    score.
 
     A single example has no intervals.
     """
@@ -104,10 +111,11 @@ class Report:
     by_length: list[LengthBin]
     worst: list[ScoredExample]
     warning: str = ""
-    """What the scores hide."""
+    """A warning about a problem that the scores hide."""
 
     def to_json(self) -> dict[str, Any]:
-        """{"bleu": 31.2, "bleu_interval": [30.1, 32.3], "bleu_signature": "...", "by_length": [...], ...}"""
+        """Return {"bleu": 31.2, "bleu_interval": [30.1, 32.3], "bleu_signature": "...", "by_length": [...],
+        ...}."""
         content: dict[str, Any] = {}
         for score in self.scores:
             content[score.name] = score.value
@@ -116,27 +124,35 @@ class Report:
             if score.signature:
                 content[f"{score.name}_signature"] = score.signature
         content["by_length"] = [
-            {"shortest": part.shortest, "longest": part.longest, "examples": part.examples, **part.values}
-            for part in self.by_length
+            {
+                "shortest": length_bin.shortest,
+                "longest": length_bin.longest,
+                "examples": length_bin.examples,
+                **length_bin.values,
+            }
+            for length_bin in self.by_length
         ]
         content["worst"] = [asdict(example) for example in self.worst]
         return content | ({"alarm": self.warning} if self.warning else {})
 
     def table(self, length: str = "length") -> str:
-        """For people: a line a score, then a line a range of `length`, which may say its unit."""
+        """Return a text table with a line for each score, then a line for each range of `length`, which may
+        include a unit."""
         names = [*self.by_length[0].values] if self.by_length else []
-        head = ["score", "value", *(["95 % interval"] if self.intervals else [])]
-        between = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
-        scores = [[score.name, f"{score.value:.4g}", *between.get(score.name, [])] for score in self.scores]
+        header = ["score", "value", *(["95 % interval"] if self.intervals else [])]
+        intervals = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
+        scores = [[score.name, f"{score.value:.4g}", *intervals.get(score.name, [])] for score in self.scores]
         lengths = [
             [
-                f"{part.shortest} to {part.longest}" if part.shortest < part.longest else f"{part.longest}",
-                str(part.examples),
-                *(f"{part.values[name]:.4g}" for name in names),
+                f"{length_bin.shortest} to {length_bin.longest}"
+                if length_bin.shortest < length_bin.longest
+                else f"{length_bin.longest}",
+                str(length_bin.examples),
+                *(f"{length_bin.values[name]:.4g}" for name in names),
             ]
-            for part in self.by_length
+            for length_bin in self.by_length
         ]
-        tables = [[head, *scores], *([[[length, "examples", *names], *lengths]] if lengths else [])]
+        tables = [[header, *scores], *([[[length, "examples", *names], *lengths]] if lengths else [])]
         return "\n\n".join(map(format_table, tables))
 
 
@@ -148,8 +164,11 @@ def make_report(
     outputs: Sequence[str],
     seed: int = 0,
 ) -> Report:
-    """`lengths` (N,) are those of the sources, in their own units: words, characters, frames; or there are
-    none, where all sources are alike."""
+    """Return the report of some scores.
+
+    `lengths` (N,) are the lengths of the sources, in units such as words, characters or frames. `lengths` is
+    empty if all sources are alike.
+    """
     return Report(
         tuple(scores),
         {score.name: bootstrap_interval(score, seed=seed) for score in scores if len(sources) > 1},
@@ -160,15 +179,16 @@ def make_report(
 
 
 def collapse_warning(references: Sequence[str], outputs: Sequence[str]) -> str:
-    """A line that says so if a model writes less than a tenth as many different texts as are right."""
-    found, right = len(set(outputs)), len(set(references))
-    if COLLAPSE_RATIO * found >= right:
+    """Return a warning if the outputs have less than a tenth as many distinct texts as the references, else
+    ""."""
+    output_count, reference_count = len(set(outputs)), len(set(references))
+    if COLLAPSE_RATIO * output_count >= reference_count:
         return ""
-    return f"collapsed: only {found:,} different outputs, where {right:,} different ones are right"
+    return f"collapsed: only {output_count:,} different outputs, but {reference_count:,} different references"
 
 
 def format_table(rows: Sequence[Sequence[str]]) -> str:
-    """The first column to the left, the others to the right."""
+    """Return a text table with the first column left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows)
     return "\n".join("  ".join(line) for line in lines)

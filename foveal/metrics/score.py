@@ -1,4 +1,4 @@
-"""What a metric says about examples: all of them, each one, and any selection."""
+"""The result of a metric on all examples, on each example, and on any selection."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 
 RowIndices = NDArray[np.int64]
-"""Numbers of examples, which may repeat."""
+"""Indices of examples, which may repeat."""
 
 
 @dataclass(frozen=True)
 class MetricResult:
-    """`value` is the metric on all N examples, `per_example` (N,) on every one alone, `on_rows` on a
-    selection."""
+    """The result of a metric.
+
+    `value` is the metric on all N examples, `per_example` (N,) on each example alone, and `on_rows` on a
+    selection.
+    """
 
     name: str
     value: float
@@ -23,16 +26,16 @@ class MetricResult:
     on_rows: Callable[[RowIndices], float]
     higher_is_better: bool = True
     signature: str = ""
-    """How it was computed, in the words of the library that publishes it."""
+    """How the metric was computed, in the form of the library that computes it."""
 
 
 def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
-    """Errors over totals (N,), both summed first. Where the total is 0, errors are counted over 1."""
+    """Return errors / totals (N,), both summed first. Where the total is 0, the denominator is 1."""
     return _ratio(name, errors, totals, lambda error, total: error / total, higher_is_better=False)
 
 
 def success_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
-    """1 - errors / totals (N,), both summed first; 1 where the total is 0."""
+    """Return 1 - errors / totals (N,), both summed first. The rate is 1 where the total is 0."""
     return _ratio(name, errors, totals, lambda error, total: (total - error) / total, higher_is_better=True)
 
 
@@ -43,17 +46,24 @@ def _ratio(
     rate: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
     higher_is_better: bool,
 ) -> MetricResult:
-    wrong, whole = np.asarray(errors, np.float64), np.asarray(totals, np.float64)
+    """Return a rate of summed errors and totals."""
+    error_counts, total_counts = np.asarray(errors, np.float64), np.asarray(totals, np.float64)
 
-    def of(rows: RowIndices) -> float:
-        return float(rate(wrong[rows].sum(), whole[rows].sum().clip(1)))
+    def rate_of(rows: RowIndices) -> float:
+        return float(rate(error_counts[rows].sum(), total_counts[rows].sum().clip(1)))
 
-    every = np.arange(len(wrong))
-    return MetricResult(name, of(every), rate(wrong, whole.clip(1)), of, higher_is_better)
+    all_rows = np.arange(len(error_counts))
+    return MetricResult(
+        name, rate_of(all_rows), rate(error_counts, total_counts.clip(1)), rate_of, higher_is_better
+    )
 
 
 def check_pairs(references: Sequence[object], outputs: Sequence[object]) -> None:
-    """Errors: UserError where there is nothing to score, ValueError for unequal numbers."""
+    """Check that there are examples, and as many outputs as references.
+
+    Raises: UserError: there is nothing to score.
+    Raises: ValueError: the numbers differ.
+    """
     if len(references) != len(outputs):
         raise ValueError(f"{len(outputs)} outputs for {len(references)} references")
     if not references:

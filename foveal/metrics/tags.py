@@ -1,4 +1,5 @@
-"""Scores of a tag a word: accuracy and macro F1 over words, F1 over entities (nervaluate's strict counts)."""
+"""Scores of one tag a word: accuracy and macro F1 over words, and F1 over entities (nervaluate's strict
+counts)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,46 +10,48 @@ from foveal.core.errors import UserError
 from foveal.metrics.score import MetricResult, RowIndices, check_pairs, success_rate
 
 EntitySpan = tuple[str, int, int]
-"""An entity: its type, its first word and its last."""
+"""An entity: its type, its first word and its last word."""
 ENTITY_TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
 
 
 def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
-    """The share of words with the right tag. An example is a sentence."""
+    """Return the fraction of words with the correct tag. An example is a sentence."""
     _check_sentences(references, outputs)
     pairs = list(zip(references, outputs, strict=True))
-    errors = [sum(a != b for a, b in zip(gold, found, strict=True)) for gold, found in pairs]
+    errors = [sum(a != b for a, b in zip(gold, predicted, strict=True)) for gold, predicted in pairs]
     return success_rate("accuracy", errors, [len(gold) for gold in references])
 
 
 def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
-    """The mean of the tags' F1 over words, each tag counting alike. `per_example`: the share of right words.
+    """Return the mean F1 of the tags over words, all tags with equal weight. `per_example` is the fraction of
+    correct words.
 
-    The tags of a selection are those that it has, or that its outputs name.
+    The tags of a selection are those that occur in its references or outputs.
     """
     _check_sentences(references, outputs)
     names = sorted({tag for side in (references, outputs) for tags in side for tag in tags})
-    number = {name: i for i, name in enumerate(names)}
-    right, both = np.zeros((2, len(references), len(names)), np.int64)
+    ids = {name: i for i, name in enumerate(names)}
+    correct_counts, total_counts = np.zeros((2, len(references), len(names)), np.int64)
     for row, sides in enumerate(zip(references, outputs, strict=True)):
-        gold, found = (np.array([number[tag] for tag in tags], np.int64) for tags in sides)
-        right[row] = np.bincount(gold[gold == found], minlength=len(names))
-        both[row] = np.bincount(np.concatenate([gold, found]), minlength=len(names))
+        gold, predicted = (np.array([ids[tag] for tag in tags], np.int64) for tags in sides)
+        correct_counts[row] = np.bincount(gold[gold == predicted], minlength=len(names))
+        total_counts[row] = np.bincount(np.concatenate([gold, predicted]), minlength=len(names))
 
-    def of(rows: RowIndices) -> float:
-        shared, there = right[rows].sum(0), both[rows].sum(0)
-        f1 = 2 * shared[there > 0] / there[there > 0]
+    def mean_f1(rows: RowIndices) -> float:
+        correct, total = correct_counts[rows].sum(0), total_counts[rows].sum(0)
+        f1 = 2 * correct[total > 0] / total[total > 0]
         return float(f1.mean()) if len(f1) else 1.0
 
-    every = np.arange(len(references))
-    each = 2 * right.sum(1) / both.sum(1).clip(1)
-    return MetricResult("macro_f1", of(every), each, of)
+    all_rows = np.arange(len(references))
+    per_sentence = 2 * correct_counts.sum(1) / total_counts.sum(1).clip(1)
+    return MetricResult("macro_f1", mean_f1(all_rows), per_sentence, mean_f1)
 
 
 def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
-    """F1 over entities in BIO or BIOES tags; one is found if its type, first and last word are right.
+    """Return F1 over entities in BIO or BIOES tags. An entity is correct if its type, first and last word
+    are.
 
-    `per_example`: a sentence's F1, 1 where there is nothing to find and nothing was found.
+    `per_example` is a sentence's F1, and 1 for a sentence with neither reference nor predicted entities.
     """
     from nervaluate.entities import Entity
     from nervaluate.strategies import StrictEvaluation
@@ -56,8 +59,8 @@ def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[st
     _check_sentences(references, outputs)
     strict = StrictEvaluation()
     errors, totals = [], []
-    for gold, found in zip(references, outputs, strict=True):
-        sides = [[Entity(*span) for span in entity_spans(tags)] for tags in (gold, found)]
+    for gold, predicted in zip(references, outputs, strict=True):
+        sides = [[Entity(*span) for span in entity_spans(tags)] for tags in (gold, predicted)]
         result, _ = strict.evaluate(*sides, tags=[])
         totals.append(result.possible + result.actual)
         errors.append(result.possible + result.actual - 2 * result.correct)
@@ -65,35 +68,38 @@ def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[st
 
 
 def are_entity_tags(tags: Iterable[str]) -> bool:
-    """Whether these tags mark entities: all are O, B-, I-, E- or S- and a type, and one is not O."""
-    kinds = set(tags)
-    return kinds - {"O"} != set() and all(ENTITY_TAG.fullmatch(tag) for tag in kinds)
+    """Return whether the tags mark entities: each is O, or B-, I-, E- or S- with a type, and one is not O."""
+    distinct_tags = set(tags)
+    return distinct_tags - {"O"} != set() and all(ENTITY_TAG.fullmatch(tag) for tag in distinct_tags)
 
 
 def entity_spans(tags: Sequence[str]) -> list[EntitySpan]:
-    """The entities of a sentence, in order.
+    """Return the entities of a sentence, in order.
 
-    Malformed tags are read as conlleval reads them (Tjong Kim Sang and Buchholz 2000): an I- or E- that
-    doesn't continue an entity of its type begins one; an entity without E- ends where it isn't continued.
-    Errors: UserError for a tag of another form.
+    Malformed tags are read as conlleval reads them (Tjong Kim Sang and Buchholz 2000). An I- or E- that
+    doesn't continue an entity of its type begins an entity. An entity without E- ends where it isn't
+    continued.
+
+    Raises: UserError: a tag has another form.
     """
-    found: list[EntitySpan] = []
-    before = "O"
-    for place, tag in enumerate(tags):
+    spans: list[EntitySpan] = []
+    previous = "O"
+    for index, tag in enumerate(tags):
         if not ENTITY_TAG.fullmatch(tag):
             raise UserError(f"the tag {tag!r} marks no entity: use O, or B-, I-, E- or S- and a type")
-        kind, _, label = tag.partition("-")
-        continued = kind in "IE" and before[0] in "BI" and before[2:] == label
+        prefix, _, label = tag.partition("-")
+        continued = prefix in "IE" and previous[0] in "BI" and previous[2:] == label
         if continued:
-            found[-1] = (label, found[-1][1], place)
-        elif kind != "O":
-            found.append((label, place, place))
-        before = tag
-    return found
+            spans[-1] = (label, spans[-1][1], index)
+        elif prefix != "O":
+            spans.append((label, index, index))
+        previous = tag
+    return spans
 
 
 def _check_sentences(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> None:
+    """Check that references and outputs have the same sentences and words."""
     check_pairs(references, outputs)
-    for number, (gold, found) in enumerate(zip(references, outputs, strict=True), 1):
-        if len(gold) != len(found):
-            raise ValueError(f"sentence {number} has {len(gold)} words and {len(found)} tags")
+    for number, (gold, predicted) in enumerate(zip(references, outputs, strict=True), 1):
+        if len(gold) != len(predicted):
+            raise ValueError(f"sentence {number} has {len(gold)} words and {len(predicted)} tags")

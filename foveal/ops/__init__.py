@@ -1,1 +1,1 @@
-"""The mathematics of the layers as plain functions: the reference first, fast paths beside it."""
+"""Operations of the layers as plain functions: a reference for each, and fast paths beside it."""

@@ -23,6 +23,6 @@ ACTIVATIONS: dict[Activation, ActivationFunction] = {
     "gelu-tanh": gelu_tanh,
     "silu": F.silu,
 }
-"""`1 / (1 + e^-x)`; `tanh x`; `max(x, 0)` (Nair and Hinton 2010); below zero `0.01 x` (Maas et al. 2013), or
-`e^x - 1` (Clevert et al. 2016); `ops.gelu` and its
-approximation; `x sigmoid(x)` (Elfwing et al. 2018)."""
+"""The functions, in this order: `1 / (1 + e^-x)`; `tanh x`; `max(x, 0)` (Nair and Hinton 2010); below zero
+`0.01 x` (Maas et al. 2013); below zero `e^x - 1` (Clevert et al. 2016); `ops.gelu` and its approximation; `x
+sigmoid(x)` (Elfwing et al. 2018)."""

@@ -1,7 +1,8 @@
-"""Causal convolutions along the sequence: an output sees its own input and some before it.
+"""Causal convolutions along the sequence: an output depends on its own input and some inputs before it.
 
-What came before `x` is passed as `history`, the last R inputs (zeros at the start of a sequence), so that
-a sequence in pieces is the sequence whole. `K` is the kernel's size, its last tap the present input's.
+The inputs before `x` are passed as `history`, the last R inputs (zeros at the start of a sequence). So the
+outputs are the same whether a sequence is passed in parts or at once. `K` is the kernel size. Its last tap is
+for the present input.
 """
 
 import torch
@@ -19,14 +20,15 @@ def causal_conv1d(
     bias: Float[Tensor, " E"] | None = None,
     dilation: int = 1,
 ) -> Float[Tensor, "B T E"]:
-    """`y_t = b + sum_j W_j x_(t - (K-1-j) dilation)` with R = (K-1) dilation (van den Oord et al. 2016, 2.1).
+    """Compute `y_t = b + sum_j W_j x_(t - (K-1-j) dilation)` with R = (K-1) dilation (van den Oord et al.
+    2016, 2.1).
 
-    The fast path is one product with the K inputs side by side. On a CPU it is as fast as torch's
-    convolution on long sequences and faster on one vector, and under autocast the sum is in float32.
+    The fast path is one product with the K inputs side by side. On a CPU it is as fast as torch's convolution
+    on long sequences, and faster on one vector. Under autocast the sum is in float32.
     """
     T, K = x.shape[1], weight.shape[2]
-    every = torch.cat([history, x], 1)
-    shifted = [every[:, j * dilation : j * dilation + T] for j in range(K)]
+    padded = torch.cat([history, x], 1)
+    shifted = [padded[:, j * dilation : j * dilation + T] for j in range(K)]
     if use_fast_path("causal_conv1d", "one_product", True):
         return F.linear(torch.cat(shifted, 2), weight.transpose(1, 2).flatten(1), bias)
     y = torch.stack([part @ tap.T for part, tap in zip(shifted, weight.unbind(2), strict=True)]).sum(0)
@@ -36,11 +38,11 @@ def causal_conv1d(
 def updated_history(
     history: Float[Tensor, "B R D"], x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None
 ) -> Float[Tensor, "B R D"]:
-    """The history of what comes next: the last R inputs up to each row's own length."""
+    """Return the history for the next inputs: the last R inputs up to each row's length."""
     R, T = history.shape[1], x.shape[1]
     if lengths is None:
-        new = min(R, T)
-        return torch.cat([history[:, new:], x[:, T - new :].to(history.dtype)], 1)
-    every = torch.cat([history, x.to(history.dtype)], 1)
+        count = min(R, T)
+        return torch.cat([history[:, count:], x[:, T - count :].to(history.dtype)], 1)
+    inputs = torch.cat([history, x.to(history.dtype)], 1)
     last = lengths[:, None] + torch.arange(R, device=x.device)
-    return every.gather(1, last[:, :, None].expand(-1, -1, x.shape[2]))
+    return inputs.gather(1, last[:, :, None].expand(-1, -1, x.shape[2]))

@@ -1,4 +1,4 @@
-"""Cross-entropy behind a projection: `-log softmax(W h + b)` of the targets."""
+"""Cross-entropy after a projection: `-log softmax(W h + b)` of the targets."""
 
 from typing import Any, NamedTuple
 
@@ -12,24 +12,24 @@ from foveal.core.runtime import at_least_float32
 from foveal.ops.jit.dispatch import use_fast_path
 
 MIN_CHUNKED_CLASSES = 1024
-"""With fewer outcomes all logits fit in the cache, and nothing is won by making them piece by piece."""
+"""With fewer classes all logits fit in the cache, and computing them in chunks is not faster."""
 LOGITS_PER_CHUNK = 1 << 21
-"""Logits in a piece."""
+"""Logits in a chunk."""
 
 
 class CrossEntropySums(NamedTuple):
     """Sums over all rows."""
 
     label_smoothed: Float[Tensor, ""]
-    """What is trained on: `-sum_v q_v log p_v`, `q = (1 - label_smoothing) onehot + label_smoothing / V`."""
+    """The training loss: `-sum_v q_v log p_v`, `q = (1 - label_smoothing) onehot + label_smoothing / V`."""
     nll: Float[Tensor, ""]
-    """`-log p` of the targets; no gradient goes through it."""
+    """`-log p` of the targets, without gradient."""
 
 
 def cross_entropy_reference(
     logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], label_smoothing: float = 0.0
 ) -> CrossEntropySums:
-    """Label smoothing as in Szegedy et al. 2016, section 7."""
+    """Return the sums, with label smoothing as in Szegedy et al. 2016, section 7."""
     logits = at_least_float32(logits)
     total = logits.logsumexp(-1)
     nats = total - logits.gather(-1, targets[:, None]).squeeze(-1)
@@ -48,7 +48,8 @@ def linear_cross_entropy(
     targets: Int[Tensor, " N"],
     label_smoothing: float = 0.0,
 ) -> CrossEntropySums:
-    """`cross_entropy_reference` of `W h + b`; of many outcomes the logits are never there all at once."""
+    """Return `cross_entropy_reference` of `W h + b`. With many classes, not all logits exist at the same
+    time."""
     if not use_fast_path(
         "cross_entropy",
         "pieces",
@@ -59,15 +60,16 @@ def linear_cross_entropy(
     if torch.is_autocast_enabled(device):
         low = torch.get_autocast_dtype(device)
         h, weight, bias = h.to(low), weight.to(low), None if bias is None else bias.to(low)
-    found = _ChunkedCrossEntropy.apply(h, weight, bias, targets, label_smoothing, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
-    return CrossEntropySums(*found)
+    sums = _ChunkedCrossEntropy.apply(h, weight, bias, targets, label_smoothing, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
+    return CrossEntropySums(*sums)
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Rows piece by piece: logits, loss, and, while they are in the cache, their gradients.
+    """Computes chunks of rows: logits, loss, and, while they are in the cache, their gradients.
 
-    `d label_smoothed / d logits = softmax - q`: nothing about it waits for the way back but one factor, so it
-    goes into the gradients of h, W and b at once, and nothing of size N x V is kept or made a second time.
+    `d label_smoothed / d logits = softmax - q`. Only a scalar factor of the gradient is unknown before the
+    backward pass. So the gradients of h, W and b are computed at once, and nothing of size N x V is stored or
+    computed twice.
     """
 
     @staticmethod
@@ -88,32 +90,32 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         dw = torch.zeros_like(weight, dtype=exact) if needed[1] else None
         db = torch.zeros_like(bias, dtype=exact) if bias is not None and needed[2] else None
         with torch.autocast(h.device.type, enabled=False):
-            for part in (slice(first, first + size) for first in range(0, N, size)):
-                logits = F.linear(h[part], weight, bias).to(exact)
-                places = targets[part, None]
-                right = logits.gather(1, places).squeeze(1)
-                mean = logits.mean(1) if label_smoothing else right
+            for rows in (slice(first, first + size) for first in range(0, N, size)):
+                logits = F.linear(h[rows], weight, bias).to(exact)
+                labels = targets[rows, None]
+                target_logits = logits.gather(1, labels).squeeze(1)
+                mean = logits.mean(1) if label_smoothing else target_logits
                 top = logits.amax(1, keepdim=True)
                 powers = logits.sub_(top).exp_()
                 sums = powers.sum(1, keepdim=True)
                 total = (sums.log() + top).squeeze(1)
-                nats += (total - right).sum()
-                smoothed += (total - (1 - label_smoothing) * right - label_smoothing * mean).sum()
+                nats += (total - target_logits).sum()
+                smoothed += (total - (1 - label_smoothing) * target_logits - label_smoothing * mean).sum()
                 if not any(needed):
                     continue
                 dlogits = powers.div_(sums)
                 if label_smoothing:
                     dlogits.sub_(label_smoothing / V)
-                dlogits.scatter_add_(1, places, dlogits.new_full((), label_smoothing - 1).expand_as(places))
+                dlogits.scatter_add_(1, labels, dlogits.new_full((), label_smoothing - 1).expand_as(labels))
                 if db is not None:
                     db += dlogits.sum(0)
                 dlogits = dlogits.to(h.dtype)
                 if dh is not None:
-                    torch.mm(dlogits, weight, out=dh[part])
+                    torch.mm(dlogits, weight, out=dh[rows])
                 if dw is not None and dw.dtype == h.dtype:
-                    dw.addmm_(dlogits.mT, h[part])
+                    dw.addmm_(dlogits.mT, h[rows])
                 elif dw is not None:
-                    dw += dlogits.mT @ h[part]
+                    dw += dlogits.mT @ h[rows]
         ctx.mark_non_differentiable(nats)
         ctx.save_for_backward(dh, dw, db)
         ctx.dtypes = [None if x is None else x.dtype for x in (h, weight, bias)]
@@ -121,9 +123,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, given: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        found = (
-            None if x is None else (x * given).to(dtype)
+    def backward(ctx: Any, d_smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = (
+            None if x is None else (x * d_smoothed).to(dtype)
             for x, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
         )
-        return (*found, None, None, None)
+        return (*gradients, None, None, None)

@@ -1,4 +1,4 @@
-"""Dropout: some outputs are zeroed at random while training, the others scaled up."""
+"""Dropout: in training, some elements are zeroed at random and the others are scaled up."""
 
 from typing import Any
 
@@ -14,16 +14,18 @@ from foveal.ops.jit.launch import Kernel
 
 _kernel = Kernel("dropout", "forward")
 PROBABILITY_STEPS = 1 << 24
-"""The kernel drops a whole number of so many."""
+"""The kernel's probability is a multiple of 1 / PROBABILITY_STEPS."""
 NUMBERS_PER_TASK = 1 << 14
-"""Numbers in a kernel's task."""
+"""Elements in a task of the kernel."""
 
 
 def dropout(x: Float[Tensor, "*B D"], share: float) -> Float[Tensor, "*B D"]:
-    """`x m / (1 - share)` with m = 0 for a `share` of the elements, else 1 (Srivastava et al. 2014).
+    """Return `x m / (1 - share)` with m = 0 for a fraction `share` of the elements, else 1 (Srivastava et al.
+    2014).
 
-    The kernel's noise is a function of one number drawn from torch's generator and of the place; torch draws
-    on one thread, number by number, which takes a tenth of a training step of small Transformers.
+    The kernel's noise is a function of the element's index and of one number from torch's generator. Torch
+    generates the noise on one thread, element by element, which takes a tenth of a training step of small
+    Transformers.
     """
     if not use_fast_path("dropout", "kernel", x.numel() % LANES == 0 and _kernel.usable(x)):
         return F.dropout(x, share)

@@ -1,4 +1,4 @@
-"""One new position of each row through the blocks of a Transformer: what writing a text asks for, at once."""
+"""One fused decoding step: one new position of each row through all blocks of a Transformer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel, pack_arguments
 
 WEIGHTS_PER_TASK = 1 << 16
-"""Weights, or numbers of keys, that are worth a task of their own.
+"""Weights, or elements of keys, that justify a task of their own.
 
-Milliseconds of a step, layer by layer and in one piece, on an AMD EPYC (AVX2, two threads):
+Milliseconds of a step, layer by layer and fused, on an AMD EPYC (AVX2, two threads):
 
 | layers, width | 1 row | 4 rows | 8 rows |
 |---|---|---|---|
@@ -31,7 +31,7 @@ _forward = Kernel("fused_decode_step", "forward")
 
 
 class NormWeights(NamedTuple):
-    """Layer normalisation, or without a bias that by the root mean square."""
+    """Weights of layer normalization, or of RMS normalization if there is no bias."""
 
     gain: Float[Tensor, " D"]
     bias: Float[Tensor, " D"] | None
@@ -47,8 +47,10 @@ class LinearWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockWeights:
-    """A block `x + output(attention(norm(x)))`, then `x + contract(act(expand(norm(x))))`; with a `gate` the
-    hidden units are `silu(gate(x)) * expand(x)`."""
+    """Weights of a block `x + output(attention(norm(x)))`, then `x + contract(act(expand(norm(x))))`.
+
+    With a `gate` the hidden units are `silu(gate(x)) * expand(x)`.
+    """
 
     attention_norm: NormWeights
     query: LinearWeights
@@ -65,16 +67,17 @@ class BlockWeights:
 
     @cached_property
     def tensors(self) -> list[Tensor]:
+        """All tensors of the block."""
         return [value for part in self._layers() for value in part if isinstance(value, Tensor)]
 
     @cached_property
     def packed_arguments(self) -> list[int]:
-        """The kernel's arguments, for as long as the tensors lie where they are."""
+        """The kernel's arguments, valid as long as the tensors stay at their addresses."""
         return pack_arguments(value for part in self._layers() for value in part)
 
     @cached_property
     def signature(self) -> tuple[object, ...]:
-        """What all blocks of a call have to have in common."""
+        """The properties that all blocks of a call must have in common."""
         sizes = (self.query.weight.shape, self.expand.weight.shape, self.heads)
         return (*sizes, self.attention_norm.bias is None, self.rotary, self.gate is None, self.activation)
 
@@ -84,7 +87,7 @@ class BlockWeights:
 
 
 class KVCache(NamedTuple):
-    """What self-attention has seen, in slots, and of how many positions of each row."""
+    """The keys and values of self-attention in slots, and the number of filled slots of each row."""
 
     keys: Float[Tensor, "R C H K"]
     values: Float[Tensor, "R C H K"]
@@ -92,7 +95,7 @@ class KVCache(NamedTuple):
 
 
 def block_supported(block: BlockWeights) -> bool:
-    """Whether the kernel can compute a block with these weights, as they are and lie now."""
+    """Return whether the kernel can compute a block with these weights, in their present memory layout."""
     sizes = (block.query.weight.shape[1], block.expand.weight.shape[0])
     return (
         all(size % LANES == 0 for size in sizes)
@@ -105,45 +108,49 @@ def block_supported(block: BlockWeights) -> bool:
 def fused_decode_usable(
     x: Float[Tensor, "R 1 D"], blocks: Sequence[BlockWeights], caches: Sequence[KVCache]
 ) -> bool:
-    """Whether `fused_decode_step` can compute with these and `block_supported` blocks, and is to."""
+    """Return whether `fused_decode_step` should compute with these inputs and `block_supported` blocks."""
     R, _, D = x.shape
-    first, slots, numbers = blocks[0], caches[0].keys.shape, [part for cache in caches for part in cache[:2]]
-    fits = (
-        all(block.signature == first.signature for block in blocks)
-        and all(part.shape == slots for part in numbers)
-        and (slots[0], *slots[2:]) == (R, first.heads, D // first.heads)
-        and all(seen.shape == (R,) and seen.dtype == torch.int64 for _, _, seen in caches)
-        and all(part.is_contiguous() for cache in caches for part in cache)
+    first, slots, tensors = (
+        blocks[0],
+        caches[0].keys.shape,
+        [tensor for cache in caches for tensor in cache[:2]],
     )
-    return use_fast_path("fused_decode", "step", fits and _forward.usable(x, *numbers))
+    shapes_match = (
+        all(block.signature == first.signature for block in blocks)
+        and all(tensor.shape == slots for tensor in tensors)
+        and (slots[0], *slots[2:]) == (R, first.heads, D // first.heads)
+        and all(lengths.shape == (R,) and lengths.dtype == torch.int64 for _, _, lengths in caches)
+        and all(tensor.is_contiguous() for cache in caches for tensor in cache)
+    )
+    return use_fast_path("fused_decode", "step", shapes_match and _forward.usable(x, *tensors))
 
 
 def fused_decode_step(
     x: Float[Tensor, "R 1 D"], blocks: Sequence[BlockWeights], caches: Sequence[KVCache], filled: int
 ) -> Float[Tensor, "R 1 D"]:
-    """The last block's output.
+    """Return the output of the last block.
 
-    Row r's new key and value are written into slot `lengths[r]` of each cache, which must have room for them,
-    and `lengths` goes up; then none is more than `filled`.
+    The new key and value of row r are written into slot `lengths[r]` of each cache, which must have a free
+    slot. Then `lengths` is incremented, and none may exceed `filled`.
     """
     y, first = x.clone(memory_format=torch.contiguous_format), blocks[0]
     R, _, D = x.shape
-    E, H, room = first.expand.weight.shape[0], first.heads, caches[0].keys.shape[1]
-    scratch = x.new_empty(R * (7 * D + 2 * E + H * -(-room // LANES) * LANES))
+    E, H, capacity = first.expand.weight.shape[0], first.heads, caches[0].keys.shape[1]
+    scratch = x.new_empty(R * (7 * D + 2 * E + H * -(-capacity // LANES) * LANES))
     products, heads = max(1, D * D // WEIGHTS_PER_TASK), min(H, max(1, D * filled // WEIGHTS_PER_TASK))
     expand, contract = min(E // LANES, max(1, D * E // WEIGHTS_PER_TASK)), max(1, D * E // WEIGHTS_PER_TASK)
     tasks = (R, 3 * products, R * heads, products, R, expand, contract)
-    centred = first.attention_norm.bias is not None
-    words: list[Tensor | int] = []
+    centered = first.attention_norm.bias is not None
+    cache_arguments: list[Tensor | int] = []
     for block, cache in zip(blocks, caches, strict=True):
-        words += [*cache, *block.packed_arguments]
+        cache_arguments += [*cache, *block.packed_arguments]
     _forward(
         len(blocks) * sum(tasks),
         0,
         *tasks,
-        *(R, D, H, E, room),
-        *(centred, first.rotary, SUPPORTED_ACTIVATIONS.index(first.activation), first.gate is not None),
+        *(R, D, H, E, capacity),
+        *(centered, first.rotary, SUPPORTED_ACTIVATIONS.index(first.activation), first.gate is not None),
         *(y, scratch),
-        *words,
+        *cache_arguments,
     )
     return y

@@ -1,4 +1,5 @@
-"""GELU, `x Phi(x)` with Phi the normal distribution's, and its approximation (Hendrycks and Gimpel 2016)."""
+"""GELU, `x Phi(x)` with Phi the normal distribution function, and its approximation (Hendrycks and Gimpel
+2016)."""
 
 from typing import Any
 
@@ -15,30 +16,30 @@ from foveal.ops.jit.launch import Kernel
 _forward = Kernel("gelu", "forward")
 _backward = Kernel("gelu", "backward")
 NUMBERS_PER_TASK = 1 << 14
-"""Numbers in a kernel's task; for fewer torch's function is as fast."""
+"""Elements in a task of the kernel. For fewer elements torch's function is as fast."""
 
 
 def gelu(x: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    """`x Phi(x) = x/2 (1 + erf(x / sqrt(2)))`.
+    """Return `x Phi(x) = x/2 (1 + erf(x / sqrt(2)))`.
 
-    Torch's takes a tenth of a training step of small Transformers, where processors have no AVX-512; the
-    kernel's error function is right to 1.5e-7 (Abramowitz and Stegun, 7.1.26).
+    Torch's function takes a tenth of a training step of small Transformers on processors without AVX-512. The
+    kernel's error function is accurate to 1.5e-7 (Abramowitz and Stegun, 7.1.26).
     """
-    return _Gelu.apply(x, False) if _kernel(x) else F.gelu(x)  # type: ignore[no-untyped-call]
+    return _Gelu.apply(x, False) if _use_kernel(x) else F.gelu(x)  # type: ignore[no-untyped-call]
 
 
 def gelu_tanh(x: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    """`x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`, GPT-2's."""
-    return _Gelu.apply(x, True) if _kernel(x) else F.gelu(x, approximate="tanh")  # type: ignore[no-untyped-call]
+    """Return GPT-2's approximation, `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`."""
+    return _Gelu.apply(x, True) if _use_kernel(x) else F.gelu(x, approximate="tanh")  # type: ignore[no-untyped-call]
 
 
-def _kernel(x: Tensor) -> bool:
+def _use_kernel(x: Tensor) -> bool:
     fits = x.numel() >= NUMBERS_PER_TASK and x.numel() % LANES == 0 and _is_dense(x)
     return use_fast_path("gelu", "kernel", fits and _forward.usable(x) and _backward.usable(x))
 
 
 def _is_dense(x: Tensor) -> bool:
-    """Whether its numbers lie one behind the other, in whatever order."""
+    """Return whether the elements are contiguous in memory, in any order."""
     return x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last))
 
 
@@ -53,10 +54,10 @@ class _Gelu(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, given: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None]:
         (x,) = ctx.saved_tensors
         dx = torch.empty_like(x)
-        if given.stride() != dx.stride():
-            given = torch.empty_like(x).copy_(given)
-        _backward(x.numel() // NUMBERS_PER_TASK, x, given, dx, x.numel() // LANES, ctx.tanh)
+        if dy.stride() != dx.stride():
+            dy = torch.empty_like(x).copy_(dy)
+        _backward(x.numel() // NUMBERS_PER_TASK, x, dy, dx, x.numel() // LANES, ctx.tanh)
         return dx, None

@@ -1,43 +1,47 @@
-"""Clusters: centres such that points lie near one of them."""
+"""K-means clustering."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 POINTS_PER_CHUNK = 1 << 12
-"""Points whose products with all centres are held at a time."""
+"""Points whose products with all centers are stored at a time."""
 
 
 def kmeans(points: Float[Tensor, "N D"], count: int, rounds: int) -> Float[Tensor, "K D"]:
-    """K = `count` centres that make `sum_n min_k |x_n - c_k|^2` small (Lloyd 1982), from a k-means++ start.
+    """Return K = `count` centers that make `sum_n min_k |x_n - c_k|^2` small (Lloyd 1982), from a k-means++
+    start.
 
-    In each round every centre goes to the mean of the points nearest to it; one that has none stays. Random
-    choices are torch's. N must be at least K.
+    In each round every center moves to the mean of its nearest points. A center without points stays. Random
+    choices use torch's generator. N must be at least K.
     """
-    centres = kmeans_plus_plus(points, count)
+    centers = kmeans_plus_plus(points, count)
     for _ in range(rounds):
-        labels = nearest_center(points, centres)
-        sums = torch.zeros_like(centres).index_add_(0, labels, points)
+        labels = nearest_center(points, centers)
+        sums = torch.zeros_like(centers).index_add_(0, labels, points)
         sizes = labels.bincount(minlength=count)[:, None]
-        centres = torch.where(sizes > 0, sums / sizes.clamp(min=1), centres)
-    return centres
+        centers = torch.where(sizes > 0, sums / sizes.clamp(min=1), centers)
+    return centers
 
 
 def kmeans_plus_plus(points: Float[Tensor, "N D"], count: int) -> Float[Tensor, "K D"]:
-    """`count` of the points: each next one with a chance in proportion to its squared distance from the
-    nearest before (Arthur and Vassilvitskii 2007, k-means++)."""
+    """Return `count` of the points as initial centers (Arthur and Vassilvitskii 2007, k-means++).
+
+    Each next point is chosen with a probability proportional to its squared distance from the nearest chosen
+    point.
+    """
     chosen = [int(torch.randint(len(points), ()))]
-    away = (points - points[chosen[0]]).square().sum(1)
+    distances = (points - points[chosen[0]]).square().sum(1)
     for _ in range(count - 1):
-        reach = away.cumsum(0, dtype=torch.float64)
-        place = torch.rand((), dtype=torch.float64).item() * reach[-1]
-        chosen.append(min(int(torch.searchsorted(reach, place, right=True)), len(points) - 1))
-        away = torch.minimum(away, (points - points[chosen[-1]]).square().sum(1))
+        cumulative = distances.cumsum(0, dtype=torch.float64)
+        target = torch.rand((), dtype=torch.float64).item() * cumulative[-1]
+        chosen.append(min(int(torch.searchsorted(cumulative, target, right=True)), len(points) - 1))
+        distances = torch.minimum(distances, (points - points[chosen[-1]]).square().sum(1))
     return points[chosen]
 
 
 def nearest_center(points: Float[Tensor, "N D"], centers: Float[Tensor, "K D"]) -> Int[Tensor, " N"]:
-    """The number of the centre nearest to each point: `|x - c|^2 = |x|^2 - 2 (x c - |c|^2 / 2)`."""
+    """Return the index of the center nearest to each point: `|x - c|^2 = |x|^2 - 2 (x c - |c|^2 / 2)`."""
     half = centers.square().sum(1) / 2
-    found = [(some @ centers.T).sub_(half).argmax(1) for some in torch.split(points, POINTS_PER_CHUNK)]
-    return torch.cat(found)
+    indices = [(chunk @ centers.T).sub_(half).argmax(1) for chunk in torch.split(points, POINTS_PER_CHUNK)]
+    return torch.cat(indices)

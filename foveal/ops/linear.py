@@ -1,4 +1,4 @@
-"""`y = W x + b`, and a path for a few vectors, where reading the weights is all there is to do."""
+"""`y = W x + b`, with a fast path for few vectors, where reading the weights takes nearly all the time."""
 
 from functools import cache
 
@@ -11,10 +11,11 @@ from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel
 
 MAX_KERNEL_VECTORS = 8
-"""Up to so many vectors the kernel beats torch's product, where that reads at half the memory's speed.
+"""Maximum number of vectors for which the kernel beats torch's product where that reads at half the memory's
+speed.
 
-Torch's product of few vectors is MKL's, which knows Intel's processors. Time of torch's over the kernel's,
-two threads, weights from memory if they are large:
+Torch's product of few vectors is MKL's, which is optimized for Intel's processors. Torch's time over the
+kernel's, two threads, large weights from memory:
 
 | vectors, matrix | AMD EPYC | Intel Xeon (AVX-512) |
 |---|---|---|
@@ -24,11 +25,12 @@ two threads, weights from memory if they are large:
 | 8, 768 x 3072 | | 1.3 |
 | 8, 256 x 256 | | 0.5 |
 
-So on Intel's processors it is for several vectors and large matrices only.
+So on Intel's processors the kernel is used for several vectors and large matrices only.
 """
 MIN_INTEL_VECTORS, LARGE_WEIGHT = 4, 1 << 20
 WEIGHTS_PER_TASK = 1 << 17
-"""Weights that are worth a task of their own: 512 KiB, read in about the time it takes to wake a thread."""
+"""Weights that justify a task of their own: 512 KiB, which takes about as long to read as to wake a thread.
+"""
 
 _forward = Kernel("linear", "forward")
 
@@ -36,12 +38,12 @@ _forward = Kernel("linear", "forward")
 def linear(
     x: Float[Tensor, "*B K"], weight: Float[Tensor, "M K"], bias: Float[Tensor, " M"] | None = None
 ) -> Float[Tensor, "*B M"]:
-    """`x W^T + bias`."""
-    fits = x.shape[-1] == weight.shape[1]  # else torch says so
-    few = x.numel() <= MAX_KERNEL_VECTORS * x.shape[-1] and not torch.is_grad_enabled()
+    """Return `x W^T + bias`."""
+    fits = x.shape[-1] == weight.shape[1]  # else torch raises the error
+    few_vectors = x.numel() <= MAX_KERNEL_VECTORS * x.shape[-1] and not torch.is_grad_enabled()
     if (
         fits
-        and few
+        and few_vectors
         and _kernel_is_faster(x, weight)
         and use_fast_path("linear", "few", _forward.usable(x, weight))
     ):
@@ -65,6 +67,6 @@ def _few_vectors(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     M, K = weight.shape
     y = x.new_empty(*x.shape[:-1], M)
     tasks = min(64, max(1, M * K // WEIGHTS_PER_TASK))
-    given = weight if bias is None else bias
-    _forward(tasks, x, weight, given, y, x.numel() // K, K, M, int(bias is not None))
+    bias_argument = weight if bias is None else bias
+    _forward(tasks, x, weight, bias_argument, y, x.numel() // K, K, M, int(bias is not None))
     return y

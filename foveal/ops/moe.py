@@ -1,7 +1,7 @@
-"""Mixture of experts: which experts a vector is sent to, how evenly they are used, and their sum.
+"""Mixture of experts: routing of vectors, load balancing, and the weighted sum of the experts.
 
-Vectors are numbered along the batch (`N`), `E` experts, `A` of them active for each vector. Expert `E`, one
-past the last, is nowhere: padding is sent there, and costs and counts nothing.
+`N` numbers the vectors along the batch. There are `E` experts, and `A` of them are active for each vector.
+Expert id `E`, one past the last, stands for no expert: padding is routed there, and neither costs nor counts.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,12 @@ from foveal.ops.jit.dispatch import use_fast_path
 def top_k_routing(
     probs: Float[Tensor, "*N E"], active: int, valid: Bool[Tensor, "*N"] | None = None
 ) -> tuple[Int[Tensor, "*N A"], Float[Tensor, "*N A"]]:
-    """The `active` likeliest experts of each vector and their gates; nowhere, where `valid` is False.
+    """Return the `active` most likely experts of each vector and their gates. Where `valid` is False, return
+    no expert.
 
-    The gates are the chances divided by their sum (Shazeer et al. 2017, equations 3 to 5). A single one would
-    then be 1 and teach the router nothing, so it stays the chance itself (Fedus et al. 2021, equation 2).
+    The gates are the probabilities divided by their sum (Shazeer et al. 2017, equations 3 to 5). A single
+    gate would then be 1 and give the router no gradient, so a single gate is the probability itself (Fedus et
+    al. 2021, equation 2).
     """
     best, chosen = probs.topk(active, -1)
     gates = best if active == 1 else best / best.sum(-1, keepdim=True)
@@ -32,14 +34,15 @@ def top_k_routing(
 def load_balancing_loss(
     probs: Float[Tensor, "B T E"], expert_ids: Int[Tensor, "B T A"]
 ) -> Float[Tensor, " B"]:
-    """`E sum_e f_e P_e` of each row (Fedus et al. 2021, equation 4): 1 if all experts are used alike.
+    """Return `E sum_e f_e P_e` of each row (Fedus et al. 2021, equation 4): 1 if all experts are used
+    equally.
 
-    f_e is the share of the row's vectors that is sent to expert e, P_e the mean chance of it. Vectors that
-    are sent nowhere don't count; a row without any gives 0.
+    f_e is the fraction of the row's vectors that are routed to expert e, P_e the mean probability of e.
+    Vectors without an expert don't count. A row without any other vectors gives 0.
     """
     E, A = probs.shape[-1], expert_ids.shape[-1]
-    one = probs.new_ones(()).expand_as(expert_ids.flatten(1))
-    sent = probs.new_zeros(len(expert_ids), E + 1).scatter_add(1, expert_ids.flatten(1), one)[:, :E]
+    ones = probs.new_ones(()).expand_as(expert_ids.flatten(1))
+    sent = probs.new_zeros(len(expert_ids), E + 1).scatter_add(1, expert_ids.flatten(1), ones)[:, :E]
     count = sent.sum(1, keepdim=True).clamp(min=1)  # A for each vector
     mean = A * torch.where(expert_ids[..., :1] < E, probs, 0.0).sum(1) / count
     return E * (sent / count * mean).sum(1)
@@ -53,7 +56,7 @@ def apply_experts_reference(
     contract: Float[Tensor, "E D H"],
     activate: Callable[[Tensor], Tensor],
 ) -> Float[Tensor, "N D"]:
-    """`y = sum_e g_e(x) W_2e activate(W_1e x)`, the gate 0 of an expert that is not chosen."""
+    """Return `y = sum_e g_e(x) W_2e activate(W_1e x)`, with gate 0 for experts that are not chosen."""
     y = torch.zeros_like(x)
     for e, (W_1, W_2) in enumerate(zip(expand.unbind(), contract.unbind(), strict=True)):
         gate = torch.where(expert_ids == e, gates, 0.0).sum(1, keepdim=True)
@@ -69,14 +72,16 @@ def apply_experts(
     contract: Float[Tensor, "E D H"],
     activate: Callable[[Tensor], Tensor],
 ) -> Float[Tensor, "N D"]:
-    """`apply_experts_reference`, each expert for its own vectors only: sorted by expert, computed, added up.
+    """Return `apply_experts_reference`, computing each expert only for its own vectors, sorted by expert.
 
-    None is dropped, however many choose the same expert (Gale et al. 2022).
+    No vector is dropped, however many choose the same expert (Gale et al. 2022).
     """
     if not use_fast_path("moe", "sorted", True):
         return apply_experts_reference(x, expert_ids, gates, expand, contract, activate)
     sizes = expert_ids.flatten().bincount(minlength=len(expand) + 1)[: len(expand)].tolist()
-    order = expert_ids.flatten().argsort(stable=True)[: sum(sizes)]  # nowhere comes last, and is cut off
+    order = expert_ids.flatten().argsort(stable=True)[
+        : sum(sizes)
+    ]  # vectors without an expert come last, and are cut off
     source = order // expert_ids.shape[1]
     hidden = activate(grouped_linear(x.index_select(0, source), expand, sizes))
     y = gates.flatten().index_select(0, order)[:, None] * grouped_linear(hidden, contract, sizes)
@@ -86,7 +91,7 @@ def apply_experts(
 def grouped_linear(
     x: Float[Tensor, "N D"], weight: Float[Tensor, "E O D"], sizes: list[int]
 ) -> Float[Tensor, "N O"]:
-    """`W_e x` for the first `sizes[0]` vectors with W_0, the next `sizes[1]` with W_1 and so on."""
+    """Return `W_e x`: the first `sizes[0]` vectors use W_0, the next `sizes[1]` use W_1 and so on."""
     device = x.device.type
     if torch.is_autocast_enabled(device):
         lower = torch.get_autocast_dtype(device)
@@ -95,10 +100,10 @@ def grouped_linear(
 
 
 class _GroupedLinear(torch.autograd.Function):
-    """One product a group, each written to its place.
+    """One product for each group, written into its rows of the result.
 
-    Autograd's own way would stack every expert's gradient anew. On a CPU this is as fast as
-    `torch._grouped_mm`, which knows no float64 and only widths that are multiples of 16 bytes.
+    Plain autograd would stack the gradients of all experts again. On a CPU this is as fast as
+    `torch._grouped_mm`, which supports no float64 and only widths that are multiples of 16 bytes.
     """
 
     @staticmethod

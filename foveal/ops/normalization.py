@@ -1,4 +1,4 @@
-"""Layer normalisation and its root-mean-square form."""
+"""Layer normalization and RMS normalization."""
 
 from typing import Any
 
@@ -12,24 +12,27 @@ from torch.nn import functional as F
 def layer_norm(
     x: Float[Tensor, "*B D"], gain: Float[Tensor, " D"], bias: Float[Tensor, " D"], epsilon: float
 ) -> Float[Tensor, "*B D"]:
-    """`(x - mu) / sqrt(sigma^2 + epsilon) * gain + bias`, of each vector over its D (Ba et al. 2016).
+    """Return `(x - mu) / sqrt(sigma^2 + epsilon) * gain + bias` of each vector over its D (Ba et al. 2016).
 
     The variance is the biased one (divided by D).
     """
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + epsilon).sqrt() * gain + bias
+    centered = x - x.mean(-1, keepdim=True)
+    return centered / (centered.square().mean(-1, keepdim=True) + epsilon).sqrt() * gain + bias
 
 
 def rms_norm(x: Float[Tensor, "*B D"], gain: Float[Tensor, " D"], epsilon: float) -> Float[Tensor, "*B D"]:
-    """`x / sqrt(epsilon + mean(x^2)) * gain` over D (Zhang and Sennrich 2019)."""
+    """Return `x / sqrt(epsilon + mean(x^2)) * gain` over D (Zhang and Sennrich 2019)."""
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon) * gain
 
 
 def fused_rms_norm(
     x: Float[Tensor, "*B D"], gain: Float[Tensor, " D"], epsilon: float
 ) -> Float[Tensor, "*B D"]:
-    """`rms_norm` in few passes. Torch's own is made of many on a CPU: forward and backward over 4,096 vectors
-    of 192 numbers it takes 3.8 ms, this 1.6."""
+    """Compute `rms_norm` in few passes over memory.
+
+    On a CPU torch's own needs many passes: forward and backward over 4,096 vectors of width 192 take 3.8 ms,
+    and here 1.6.
+    """
     if x.device.type == "cpu" and x.dtype == gain.dtype == torch.float32 and torch.is_grad_enabled():
         return _RMSNorm.apply(x, gain, epsilon)  # type: ignore[no-untyped-call]
     return F.rms_norm(x, gain.shape, gain, epsilon)
@@ -50,10 +53,10 @@ class _RMSNorm(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None]:
         normal, scale, gain = ctx.saved_tensors
-        both = dy * normal
-        mean = (both @ gain)[..., None].div_(len(gain))
+        product = dy * normal
+        mean = (product @ gain)[..., None].div_(len(gain))
         return (
             (dy * gain).addcmul_(normal, mean, value=-1).mul_(scale),
-            both.reshape(-1, len(gain)).sum(0),
+            product.reshape(-1, len(gain)).sum(0),
             None,
         )

@@ -1,4 +1,4 @@
-"""Right padding: zeros put in with `where`, because multiplying by zero keeps NaN."""
+"""Right padding. Zeros are inserted with `where`, because multiplying by zero keeps NaN."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -6,12 +6,12 @@ from torch import Tensor
 
 
 def sequence_mask(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B T"]:
-    """True at the positions before each row's length."""
+    """Return True at the positions before each row's length."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
 def zero_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B T D"]:
-    """`x` with zeros from each row's length on; unchanged when every row is whole."""
+    """Return `x` with zeros from each row's length on. Without `lengths`, return `x`."""
     if lengths is None:
         return x
     return torch.where(sequence_mask(lengths, x.shape[1])[:, :, None], x, x.new_zeros(()))
@@ -20,18 +20,19 @@ def zero_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -
 def last_valid(
     initial: Float[Tensor, "B D"], y: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"]
 ) -> Float[Tensor, "B D"]:
-    """The value after each row's own length: `y[b, lengths[b] - 1]`, or `initial[b]` where that is 0."""
-    every = torch.cat([initial[:, None], y.to(initial.dtype)], 1)
-    return every.gather(1, lengths.view(-1, 1, 1).expand(-1, 1, every.shape[2])).squeeze(1)
+    """Return the value after each row's length: `y[b, lengths[b] - 1]`, or `initial[b]` where the length is
+    0."""
+    values = torch.cat([initial[:, None], y.to(initial.dtype)], 1)
+    return values.gather(1, lengths.view(-1, 1, 1).expand(-1, 1, values.shape[2])).squeeze(1)
 
 
 def reverse_by_length(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B T D"]:
-    """Each row reversed within its own length; the padding stays where it is.
+    """Reverse each row within its length. The padding stays in place.
 
-    A bidirectional mixer is two forward ones, one of them between two of these.
+    A bidirectional mixer consists of two forward ones, one of them between two such reversals.
     """
     if lengths is None:
         return x.flip(1)
-    place = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
-    source = torch.where(sequence_mask(lengths, x.shape[1]), lengths[:, None] - 1 - place, place)
+    position = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
+    source = torch.where(sequence_mask(lengths, x.shape[1]), lengths[:, None] - 1 - position, position)
     return x.gather(1, source[:, :, None].expand_as(x))

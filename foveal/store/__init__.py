@@ -1,1 +1,1 @@
-"""What is on disk: runs, checkpoints, logs, the cache; durable and sealed."""
+"""Files on disk: runs, checkpoints, logs and the cache, written durably and sealed with hashes."""

@@ -1,4 +1,4 @@
-"""The user's cache: what can be made again at any time, so that it is made only once."""
+"""The user's cache folder, for files that can be made again at any time."""
 
 import os
 from collections.abc import Iterator
@@ -10,16 +10,21 @@ from foveal.store.locks import lock
 
 
 def cache_folder() -> Path:
-    """`FOVEAL_CACHE`, else `foveal` in the user's cache (`XDG_CACHE_HOME`, `~/.cache`)."""
-    chosen = os.environ.get("FOVEAL_CACHE")
-    if chosen:
-        return Path(chosen).absolute()
+    """Return `FOVEAL_CACHE`, else the folder `foveal` in the user's cache (`XDG_CACHE_HOME`, `~/.cache`)."""
+    folder = os.environ.get("FOVEAL_CACHE")
+    if folder:
+        return Path(folder).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foveal"
 
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Only one process at a time is inside for each `path`, whose folder is made; a killed one lets go."""
+    """Return a context that only one process at a time can enter for each `path`.
+
+    The folder of `path` is created. A killed process releases the lock.
+
+    Raises: UserError: the cache can't be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.with_name(f".{path.name}.lock").open("w")

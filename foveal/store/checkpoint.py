@@ -1,7 +1,7 @@
-"""Checkpoints: a folder of files and a manifest, which is there whole or not at all, and found if damaged.
+"""Checkpoints: folders of files with a manifest, which exist completely or not at all, and detect damage.
 
-`<folder>/<step>/` is filled under another name, brought through to the disk and renamed. It is never
-written again. Only when it is durable are older ones removed; the last two stay.
+`<folder>/<step>/` is filled under another name, synced to the disk and renamed. It is never written again.
+Older checkpoints are removed only when the new one is durable. The last two stay.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ FORMAT_VERSION = 1
 
 
 class NewerFormatError(UserError):
-    """A checkpoint of a version to come."""
+    """A checkpoint that a newer version of Foveal wrote."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,10 @@ class Checkpoint:
 def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None) -> Path:
     """Write `files` as the newest checkpoint, then remove all others except `previous`.
 
-    What a process that was killed had begun is removed too. A second checkpoint of the same step becomes
-    `<step>-2`. Raises RunFailed if the disk is full (say); the checkpoints that were there stay.
+    Unfinished folders of killed processes are removed too. A second checkpoint of the same step becomes
+    `<step>-2`. If writing fails, the existing checkpoints stay.
+
+    Raises: RunFailed: writing failed, for instance because the disk is full.
     """
     path, count = folder / str(step), 1
     while path.exists():
@@ -48,23 +50,25 @@ def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None
             for name, content in files.items()
         }
         durable.write_synced(part / MANIFEST, seal_json({"format": FORMAT_VERSION, "files": listed}))
-    for other in (*_oldest_first(folder), *_unfinished(folder)):  # what else is there is not ours
+    for other in (*_oldest_first(folder), *_unfinished(folder)):  # other files are not Foveal's
         if other not in (path, previous):
             shutil.rmtree(other, ignore_errors=True)
     return path
 
 
 def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest checkpoint whose every byte verifies, and one line for each newer one that does not.
+    """Return the newest checkpoint whose every byte verifies, and one line for each newer damaged one.
 
-    None if there is no checkpoint yet; UserError if there are, and all are damaged.
+    The checkpoint is None if there is none yet.
+
+    Raises: UserError: there are checkpoints, and all are damaged.
     """
     damaged: list[str] = []
     for path in reversed(_oldest_first(folder)):
         try:
             return Checkpoint(path, _read_verified(path)), damaged
         except NewerFormatError:
-            raise  # to go on from an older one would lose it
+            raise  # continuing from an older checkpoint would lose this one
         except UserError as error:
             damaged.append(str(error))
     if damaged:
@@ -75,32 +79,38 @@ def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
 
 def _oldest_first(folder: Path) -> list[Path]:
-    """From the oldest to the newest."""
-    found = []
+    """Return the folders of checkpoints from the oldest to the newest."""
+    checkpoints = []
     for path in folder.iterdir():
         if match := re.fullmatch(r"(\d+)(?:-(\d+))?", path.name):
-            found.append((int(match[1]), int(match[2] or 1), path))
-    return [path for _, _, path in sorted(found)]
+            checkpoints.append((int(match[1]), int(match[2] or 1), path))
+    return [path for _, _, path in sorted(checkpoints)]
 
 
 def _unfinished(folder: Path) -> list[Path]:
-    """Of processes that are gone, for one alone trains a run."""
+    """Return unfinished folders. Their processes are gone, since only one process trains a run."""
     return [path for path in folder.iterdir() if re.fullmatch(r"\.\d+(-\d+)?\.part", path.name)]
 
 
 def _read_verified(path: Path) -> dict[str, bytes]:
+    """Read the files of a checkpoint and compare them with the manifest.
+
+    Raises: UserError: a file is missing or damaged.
+    """
     manifest = open_json(_read(path / MANIFEST), str(path / MANIFEST))
     if not isinstance(manifest.get("format"), int) or not isinstance(manifest.get("files"), dict):
-        raise UserError(f"{path / MANIFEST}: not of a checkpoint")
+        raise UserError(
+            f"{path / MANIFEST}: not the manifest of a checkpoint; restore the checkpoint or remove it"
+        )
     if manifest["format"] > FORMAT_VERSION:
-        raise NewerFormatError(f"{path}: written by a newer version of Foveal: upgrade it to go on")
+        raise NewerFormatError(f"{path}: written by a newer version of Foveal: upgrade Foveal to continue")
     files = {}
     for name, facts in manifest["files"].items():
         if not re.fullmatch(r"\w+\.(safetensors|json)", name):
             raise UserError(f"{path / name}: neither safetensors nor JSON; Foveal reads nothing else")
         files[name] = _read(path / name)
         if facts != {"bytes": len(files[name]), "sha256": hashlib.sha256(files[name]).hexdigest()}:
-            raise UserError(f"{path / name}: damaged: its content does not fit {MANIFEST}")
+            raise UserError(f"{path / name}: damaged: its content does not match {MANIFEST}")
     return files
 
 

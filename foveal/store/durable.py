@@ -1,7 +1,7 @@
-"""Writing files so that a crash at any instant leaves the old content or the new, never a mixture.
+"""Writing of files such that a crash at any instant leaves the old content or the new, never a mixture.
 
-Every write that matters goes through these few functions (and they through `os`), so tests can record
-them, replay every prefix, and make any of them fail.
+Every write that matters uses these few functions (which use `os`). So tests can record the writes, replay
+every prefix, and make any of them fail.
 """
 
 import errno
@@ -17,12 +17,12 @@ from foveal.store.locks import lock
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a file that no reader looks at yet, through to the disk."""
+    """Write a file that no reader uses yet, and sync it to the disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(descriptor, left) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -38,7 +38,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Put `content` at `path` in one step: readers see the old file or the new one."""
+    """Replace `path` by `content` in one step. Readers see the old file or the new one."""
     temporary = path.with_name(f".{path.name}.part")
     with explain_disk_errors(path):
         write_synced(temporary, content)
@@ -48,10 +48,11 @@ def atomic_write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill; it appears at `path`, complete, when the block ends, and not at all if it fails.
+    """Return a context with a folder to fill, which appears complete at `path` when the block ends.
 
-    The files inside are to be written with `write_synced`. `path` must not exist. Errors: RunFailed where it
-    can't be written, or another process is making it.
+    If the block fails, nothing appears. Write the files inside with `write_synced`. `path` must not exist.
+
+    Raises: RunFailed: the folder can't be written, or another process is writing it.
     """
     temporary = path.with_name(f".{path.name}.part")
     with explain_disk_errors(path), _exclusive_folder(temporary):
@@ -68,16 +69,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _exclusive_folder(folder: Path) -> Iterator[None]:
-    """An empty folder that only this process fills. What one that was killed has left in it is removed."""
+    """Return a context with an empty folder that only this process fills.
+
+    Files that a killed process has left in it are removed.
+    """
     os.makedirs(folder, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        held = lock(descriptor, wait=False)
-        # Between the two lines above another process may have finished: then the folder is elsewhere.
-        if not held or not folder.exists() or not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
-            raise FileExistsError(errno.EEXIST, "another process is making it")
-        for found in folder.iterdir():
-            shutil.rmtree(found) if found.is_dir() else os.unlink(found)
+        locked = lock(descriptor, wait=False)
+        # Another process may have finished after the folder was opened. Then the folder was renamed.
+        if not locked or not folder.exists() or not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+            raise FileExistsError(errno.EEXIST, "another process is writing it")
+        for entry in folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else os.unlink(entry)
         yield
     finally:
         os.close(descriptor)
@@ -85,7 +89,7 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def explain_disk_errors(path: Path) -> Iterator[None]:
-    """Say which path could not be written, and how much room is left there."""
+    """Raise OSErrors as RunFailed with the path that could not be written and the free disk space."""
     try:
         yield
     except OSError as error:
@@ -95,6 +99,6 @@ def explain_disk_errors(path: Path) -> Iterator[None]:
 
 
 def file_sha256(path: Path) -> str:
-    """The sha256 of a file's content, in hexadecimal."""
+    """Return the sha256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Locks between processes, which the death of one undoes."""
+"""Locks between processes, which are released when a process dies."""
 
 import errno
 import fcntl
@@ -7,9 +7,10 @@ UNSUPPORTED_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
-    """Whether this process holds the lock of an open file now: not if another does, unless it is waited for.
+    """Lock an open file, and return whether this process now has the lock.
 
-    A file system without locks keeps nobody out.
+    With `wait`, wait until another process releases the lock. On a file system without locks, return True: no
+    process is kept out.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

@@ -1,4 +1,4 @@
-"""Logs of one JSON object a line, cut back on resume so that no line is doubled or lost."""
+"""Logs with one JSON object a line, which resume truncates so that no line is repeated or lost."""
 
 import errno
 import json
@@ -12,29 +12,34 @@ from foveal.store import durable
 
 
 class JsonlLog:
-    """Appends to a file that exists; every line is handed to the system at once."""
+    """Appends lines to an existing file. Every line is handed to the operating system at once."""
 
     def __init__(self, path: Path):
         self.path = path
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
 
     def write(self, record: dict[str, Any]) -> None:
-        """NaN and infinities, which JSON does not have, become null."""
+        """Append a line. NaN and infinities, which JSON does not have, become null."""
         line = json.dumps(_json_safe(record), allow_nan=False).encode() + b"\n"
         with durable.explain_disk_errors(self.path):
             if os.write(self._descriptor, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def offset(self) -> int:
-        """The length so far, through to the disk: what a checkpoint remembers must not be lost."""
+        """Sync the file, and return its length. A checkpoint records only what is on the disk."""
         with durable.explain_disk_errors(self.path):
             os.fsync(self._descriptor)
         return os.fstat(self._descriptor).st_size
 
     def truncate(self, offset: int) -> None:
-        """Forget the lines after `offset`: they belong to steps that will be repeated."""
+        """Remove the lines after `offset`, which belong to steps that will be repeated.
+
+        Raises: UserError: the file is shorter than `offset`.
+        """
         if os.fstat(self._descriptor).st_size < offset:
-            raise UserError(f"{self.path}: shorter than its checkpoint says; it was edited or replaced")
+            raise UserError(
+                f"{self.path}: shorter than its checkpoint says; it was edited or replaced; restore it"
+            )
         os.ftruncate(self._descriptor, offset)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""The run folder: everything a run is, in one place that can be copied to another machine.
+"""The run folder, which holds everything of a run and can be copied to another machine.
 
     config.toml  inputs/  run.json  plan.json  model.safetensors  metrics.jsonl  samples.jsonl  checkpoints/
 
-`config.toml` and `inputs/` (tokenizer, labels ...) never change; `run.json` has their hashes.
+`config.toml` and `inputs/` (tokenizer, labels ...) never change. `run.json` has their hashes.
 """
 
 import errno
@@ -30,17 +30,18 @@ from foveal.training.plan import Plan
 FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"
 RUNS_FOLDER = Path("runs")
-"""Where runs are that were given no place."""
+"""Default folder of runs."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder whose config and inputs are as they were made."""
+    """A run folder whose config and inputs are unchanged."""
 
     path: Path
     config: Config
     manifest: dict[str, Any]
-    """run.json: `format`, versions `foveal` and `torch`, `threads`, `files` (their sha256) and `data`."""
+    """Content of run.json: `format`, the versions `foveal` and `torch`, `threads`, `files` (their sha256) and
+    `data`."""
 
     @property
     def is_old(self) -> bool:
@@ -53,7 +54,7 @@ class Run:
 
     @property
     def weights(self) -> Path:
-        """The best weights so far; the header says of which step and loss."""
+        """Path of the best weights so far. The file's header says their step and loss."""
         return self.path / WEIGHTS_FILE
 
     @property
@@ -70,24 +71,28 @@ class Run:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of config and inputs: checkpoints say to which run they belong."""
+        """Hash of config and inputs. Checkpoints contain the fingerprint of their run."""
         return hashlib.sha256(seal_json(self.manifest["files"])).hexdigest()
 
     def read_plan(self) -> Plan | None:
+        """Return the plan, or None if there is none yet."""
         path = self.path / "plan.json"
         if not path.exists():
             return None
         return dataclass_from_dict(Plan, open_json(path.read_bytes(), str(path)), str(path))
 
     def write_plan(self, plan: Plan) -> None:
-        """Through to the disk: from now on only steps count."""
+        """Write the plan durably. From then on only steps count."""
         durable.atomic_write(self.path / "plan.json", seal_json(dataclass_to_dict(plan)))
 
 
 def check_run_path(path: Path) -> None:
-    """UserError if no run can be made at `path`; nothing is written yet."""
+    """Check that a run can be made at `path`. Nothing is written.
+
+    Raises: UserError: `path` exists or can't be written.
+    """
     if path.exists():
-        raise UserError(f"{path} exists: choose another --run, or go on with it: foveal resume {path}")
+        raise UserError(f"{path} exists: choose another --run, or continue it: foveal resume {path}")
     above = next(parent for parent in path.absolute().parents if parent.exists())
     if not above.is_dir():
         raise UserError(f"{path}: {above} is a file, not a folder; choose another --run")
@@ -96,10 +101,13 @@ def check_run_path(path: Path) -> None:
 
 
 def check_outside_data(path: Path, *data: str | None) -> None:
-    """UserError for a run in a folder of its data, where it would be read as data itself."""
-    for given in data:
-        if given and Path(given).is_dir() and path.resolve().is_relative_to(Path(given).resolve()):
-            raise UserError(f"{path} is in {given}, so it would be read as data: choose --run outside of it")
+    """Check that a run folder is outside the folders of its data, so that it is not read as data.
+
+    Raises: UserError: the run folder is inside a folder of its data.
+    """
+    for folder in data:
+        if folder and Path(folder).is_dir() and path.resolve().is_relative_to(Path(folder).resolve()):
+            raise UserError(f"{path} is in {folder}, so it would be read as data: choose --run outside of it")
 
 
 def create_run(
@@ -110,12 +118,13 @@ def create_run(
     weights: bytes | None = None,
     extra_files: Mapping[str, bytes] | None = None,
 ) -> Run:
-    """Make a run folder, which appears complete or not at all.
+    """Create a run folder, which appears complete or not at all.
 
-    `processor_files` maps names below `inputs/` (`text/tokenizer.json`) to contents; `data` are facts about
-    the data, for people and for `Run.manifest["data"]`; sealed `weights` are of a model that is trained
-    already; `extra_files` (`set_aside.jsonl`) are for people alone.
-    UserError if `path` exists or can't be written.
+    `processor_files` maps names below `inputs/` (`text/tokenizer.json`) to contents. `data` has facts about
+    the data, for users and for `Run.manifest["data"]`. `weights` are the sealed weights of a trained model.
+    `extra_files` (`set_aside.jsonl`) are for users only.
+
+    Raises: UserError: `path` exists or can't be written.
     """
     check_run_path(path)
     files = {"config.toml": to_toml(config).encode()}
@@ -132,36 +141,44 @@ def create_run(
     files |= {} if weights is None else {WEIGHTS_FILE: weights}
     files |= extra_files or {}
     try:
-        with durable.atomic_folder(path) as part:
-            (part / "checkpoints").mkdir()
+        with durable.atomic_folder(path) as folder:
+            (folder / "checkpoints").mkdir()
             for name, content in files.items():
-                (part / name).parent.mkdir(parents=True, exist_ok=True)
-                durable.write_synced(part / name, content)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                durable.write_synced(folder / name, content)
     except RunFailed as failure:
-        taken = (FileExistsError, NotADirectoryError, PermissionError)
-        if isinstance(failure.__cause__, taken) or getattr(failure.__cause__, "errno", 0) == errno.ENOTEMPTY:
+        path_errors = (FileExistsError, NotADirectoryError, PermissionError)
+        if (
+            isinstance(failure.__cause__, path_errors)
+            or getattr(failure.__cause__, "errno", 0) == errno.ENOTEMPTY
+        ):
             raise UserError(f"{failure}; choose another --run") from None
         raise
     return Run(path, config, facts)
 
 
 def open_run(path: Path) -> Run:
-    """Read a run folder back and verify it; UserError if it is none, foreign, newer, or was edited."""
+    """Read and verify a run folder.
+
+    Raises: UserError: the folder is missing, not a run of Foveal, from a newer version, or edited.
+    """
     facts_path = path / "run.json"
     if not path.exists():
-        beside = [
-            str(found.parent) for place in (path.parent, RUNS_FOLDER) for found in place.glob("*/run.json")
+        nearby = [
+            str(manifest.parent)
+            for folder in (path.parent, RUNS_FOLDER)
+            for manifest in folder.glob("*/run.json")
         ]
-        raise UserError(f"{path}: no such run{suggest(str(path), set(beside)) if beside else ''}")
+        raise UserError(f"{path}: no such run{suggest(str(path), set(nearby)) if nearby else ''}")
     if not facts_path.is_file():
-        mend = f", but a config.json: foveal import {path}" if (path / "config.json").is_file() else ""
-        raise UserError(f"{path}: not a run of Foveal's: it has no run.json{mend}")
+        hint = f", but a config.json: foveal import {path}" if (path / "config.json").is_file() else ""
+        raise UserError(f"{path}: not a Foveal run: it has no run.json{hint}")
     facts = open_json(facts_path.read_bytes(), str(facts_path))
     if not isinstance(facts.get("format"), int) or not isinstance(facts.get("files"), dict):
-        raise UserError(f"{path}: not a run of Foveal's: its run.json is of something else")
+        raise UserError(f"{path}: not a Foveal run: its run.json has other content")
     if facts["format"] > FORMAT_VERSION:
         raise UserError(
-            f"{path}: written by a newer version of Foveal ({facts['foveal']}): upgrade to use it"
+            f"{path}: written by a newer version of Foveal ({facts['foveal']}): upgrade Foveal to use it"
         )
     for name, digest in facts["files"].items():
         if not (path / name).is_file():
@@ -170,7 +187,7 @@ def open_run(path: Path) -> Run:
             raise UserError(f"{path / name}: edited since the run was made; restore it or train a new run")
     for name in ("metrics.jsonl", "samples.jsonl", "checkpoints"):
         if not (path / name).exists():
-            raise UserError(f"{path / name}: missing; the run is not complete")
+            raise UserError(f"{path / name}: missing; the run is not complete; restore it")
     try:
         tables = tomllib.loads((path / "config.toml").read_text(encoding="utf-8"))
         config = parse_config(upgrade(tables) if facts["format"] <= LAST_OLD_FORMAT else tables)
@@ -181,15 +198,20 @@ def open_run(path: Path) -> Run:
 
 @contextmanager
 def run_lock(run: Run) -> Iterator[None]:
-    """Only one process at a time is inside for each run, else UserError; a killed one lets go."""
-    with (run.path / "run.json").open("r+b") as file:  # to be written, or NFS gives no lock
+    """Return a context that only one process at a time can enter for each run.
+
+    A killed process releases the lock.
+
+    Raises: UserError: another process is training the run.
+    """
+    with (run.path / "run.json").open("r+b") as file:  # NFS gives locks only to files open for writing
         if not lock(file.fileno(), wait=False):
             raise UserError(f"{run.path}: another process is training it; wait for it, or stop it")
         yield
 
 
 def default_run_path(data: str, preset: str, parent: Path = RUNS_FOLDER) -> Path:
-    """The first free `runs/<data>-<preset>-<n>`."""
+    """Return the first unused `runs/<data>-<preset>-<n>`."""
     stem = re.sub(r"[^\w.-]+", "-", f"{Path(data).stem}-{Path(preset).stem}")
     number = 1
     while (parent / f"{stem}-{number}").exists():
@@ -198,7 +220,10 @@ def default_run_path(data: str, preset: str, parent: Path = RUNS_FOLDER) -> Path
 
 
 def environment_changes(run: Run) -> str:
-    """Torch and threads if they are not the run's (then the last bits of sums may differ), else empty."""
+    """Describe how torch and its threads differ from the run's. Return an empty string if they are the same.
+
+    With other versions or threads, the last bits of sums may differ.
+    """
     then = f"torch {run.manifest['torch']} on {run.manifest['threads']} threads"
     now = f"torch {torch.__version__} on {torch.get_num_threads()} threads"
     return "" if then == now else f"{then}, now {now}"

@@ -1,6 +1,6 @@
-"""Content that notices when a byte of it changed: JSON and safetensors with their own sha256 inside.
+"""JSON and safetensors that contain their own sha256, so that any changed byte is detected.
 
-Nothing is ever unpickled: tensors are safetensors, all else is JSON.
+Nothing is ever unpickled. Tensors are safetensors, and everything else is JSON.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from torch import Tensor, nn
 from foveal.core.errors import UserError
 
 MAX_HEADER_BYTES = 1 << 24
-"""Bytes of a header at most: of some hundred thousand tensors."""
+"""Maximum size of a header, enough for several hundred thousand tensors."""
 T = TypeVar("T")
 _BLANK_SHA256 = "0" * 64
 _OPENING = b'{\\"sha256\\":\\"'
 
 
 def seal_json(content: dict[str, Any]) -> bytes:
-    """JSON with the sha256 of the rest under `sha256`, a key that `content` must not have."""
+    """Return JSON with the sha256 of the rest under `sha256`, a key that `content` must not have."""
     assert "sha256" not in content
     bare = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     digest = hashlib.sha256(bare.encode()).hexdigest()
@@ -30,20 +30,23 @@ def seal_json(content: dict[str, Any]) -> bytes:
 
 
 def open_json(content: bytes, name: str) -> dict[str, Any]:
-    """The inverse of `seal_json`; `name` is for the error."""
+    """Return the content that `seal_json` sealed. `name` is for the error message.
+
+    Raises: UserError: the content is damaged or edited.
+    """
     try:
         value = json.loads(content)
         del value["sha256"]
-        whole = seal_json(value) == content
+        intact = seal_json(value) == content
     except (ValueError, TypeError, KeyError, RecursionError):
-        whole = False
-    if not whole:
-        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256; restore it")
+        intact = False
+    if not intact:
+        raise UserError(f"{name}: damaged or edited: its content does not match its own sha256; restore it")
     return dict(value)
 
 
 def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
-    """Safetensors with `metadata` and the sha256 of all other bytes in the header, under `foveal`."""
+    """Return safetensors whose header has, under `foveal`, `metadata` and the sha256 of all other bytes."""
     header = json.dumps({"sha256": _BLANK_SHA256, **metadata}, separators=(",", ":"), allow_nan=False)
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content = bytearray(safetensors.torch.save(ready, {"foveal": header}))
@@ -53,7 +56,12 @@ def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
 
 
 def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The inverse of `seal_tensors`, in storage of their own; `name` is for the error."""
+    """Return the tensors and metadata that `seal_tensors` sealed, in storage of their own.
+
+    `name` is for the error message.
+
+    Raises: UserError: the content is not safetensors of Foveal, damaged, or edited.
+    """
     length = int.from_bytes(content[:8], "little")
     try:
         if length > MAX_HEADER_BYTES:
@@ -62,13 +70,13 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
         facts = json.loads(header["__metadata__"]["foveal"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(
-            f"{name}: not a safetensors file of Foveal's (pickle is never read); restore it"
+            f"{name}: not a safetensors file of Foveal (pickle is never read); restore it"
         ) from None
     blank = bytearray(content)
     start = blank.find(_OPENING) + len(_OPENING)
     blank[start : start + 64] = _BLANK_SHA256.encode()
     if not isinstance(facts, dict) or facts.pop("sha256", "") != hashlib.sha256(blank).hexdigest():
-        raise UserError(f"{name}: damaged or edited: its content does not fit its own sha256; restore it")
+        raise UserError(f"{name}: damaged or edited: its content does not match its own sha256; restore it")
     try:
         tensors = safetensors.torch.load(content)
     except SafetensorError as error:
@@ -77,27 +85,30 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
 
 
 def unique_state_dict(model: nn.Module) -> dict[str, Tensor]:
-    """Every parameter once (shared ones under their first name) and every persistent buffer."""
+    """Return every parameter once (shared ones under their first name) and every persistent buffer."""
     parameters = dict(model.named_parameters())
-    twice = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    buffers = {name: value for name, value in model.state_dict().items() if name not in twice}
+    parameter_names = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    buffers = {name: value for name, value in model.state_dict().items() if name not in parameter_names}
     return {name: tensor.detach() for name, tensor in (parameters | buffers).items()}
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
-    """Copy `tensors` into the model; names, shapes and dtypes must be exactly its own."""
+    """Copy `tensors` into the model. Names, shapes and dtypes must match exactly."""
     copy_tensors(unique_state_dict(model), tensors, name)
 
 
 def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str) -> None:
-    """Copy by name; UserError with all differences if names, shapes or dtypes are not the same."""
-    wrong = [f"no {key}" for key in into if key not in tensors]
-    wrong += [f"{key} is not in the model" for key in tensors if key not in into]
+    """Copy tensors by name.
+
+    Raises: UserError: names, shapes or dtypes differ; the message lists all differences.
+    """
+    differences = [f"no {key}" for key in into if key not in tensors]
+    differences += [f"{key} is not in the model" for key in tensors if key not in into]
     for key in into.keys() & tensors.keys():
-        if (found := _dtype_and_shape(tensors[key])) != (expected := _dtype_and_shape(into[key])):
-            wrong.append(f"{key} is {found}, not {expected}")
-    if wrong:
-        raise UserError(f"{name}: does not fit the model: {'; '.join(sorted(wrong))}")
+        if (actual := _dtype_and_shape(tensors[key])) != (expected := _dtype_and_shape(into[key])):
+            differences.append(f"{key} is {actual}, not {expected}")
+    if differences:
+        raise UserError(f"{name}: does not fit the model: {'; '.join(sorted(differences))}")
     for key, tensor in into.items():
         tensor.copy_(tensors[key])
 
@@ -107,18 +118,21 @@ def _dtype_and_shape(tensor: Tensor) -> str:
 
 
 def dataclass_to_dict(value: Any) -> dict[str, Any]:
-    """All fields of a dataclass by their keys in files: their names, or the `key` of their metadata."""
+    """Return a dataclass's fields by their keys in files: their names, or the `key` in their metadata."""
     return {key: getattr(value, name) for key, name in _field_names(type(value)).items()}
 
 
 def dataclass_from_dict(cls: type[T], table: dict[str, Any], name: str) -> T:
-    """The inverse of `dataclass_to_dict`; UserError, with `name`, if a field is missing or unknown."""
+    """Return the dataclass that `dataclass_to_dict` converted. `name` is for the error message.
+
+    Raises: UserError: a field is missing or unknown.
+    """
     names = _field_names(cls)
-    if odd := sorted(names.keys() ^ table.keys()):
-        raise UserError(f"{name}: {', '.join(odd)}: this version of Foveal writes other fields")
+    if differing := sorted(names.keys() ^ table.keys()):
+        raise UserError(f"{name}: {', '.join(differing)}: this version of Foveal writes other fields")
     return cls(**{names[key]: value for key, value in table.items()})
 
 
 def _field_names(cls: type) -> dict[str, str]:
-    """The name of each field of a dataclass, by its key in files."""
-    return {one.metadata.get("key", one.name): one.name for one in fields(cls)}
+    """Map each field's key in files to the field's name."""
+    return {item.metadata.get("key", item.name): item.name for item in fields(cls)}

@@ -1,7 +1,7 @@
-"""All that a run is between two steps, and its form on the disk.
+"""The complete state of a run between two steps, and its conversion to files.
 
-The data's position, the schedule and the random generators are functions of the step, so the step is all
-there is to remember of them.
+The position in the data, the schedule and the random generators are functions of the step. So only the step
+is stored for them.
 """
 
 from dataclasses import dataclass, field
@@ -29,22 +29,26 @@ from foveal.training.plan import Plan
 
 @dataclass
 class TrainingCounters:
-    """The numbers. `seconds` is time in training steps alone. A `key` is the field's name in state.json."""
+    """The numbers that count training. A `key` is the field's name in state.json.
+
+    `seconds` is the time in training steps alone.
+    """
 
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
     skipped_steps: int = field(default=0, metadata={"key": "refused"})
-    """Skipped steps in a row."""
+    """Consecutive skipped steps."""
     last_eval_step: int = field(default=0, metadata={"key": "evaluated"})
-    """The step of the last evaluation, and of the last preview. There is a preview of step 0, of noise."""
+    """The step of the last evaluation."""
     last_preview_step: int = field(default=-1, metadata={"key": "previewed"})
+    """The step of the last preview. There is a preview of step 0, of the untrained model."""
     best_step: int | None = None
     best_loss: float | None = None
     evals_without_improvement: int = field(default=0, metadata={"key": "stale"})
     """Evaluations since the best one."""
     finish_reason: str = field(default="", metadata={"key": "finished"})
-    """Why training is over, `budget` or `patience`; empty while it is not."""
+    """Why training is finished, `budget` or `patience`. Empty while training is not finished."""
 
 
 @dataclass
@@ -58,12 +62,12 @@ class TrainingState:
     samples: JsonlLog
     plan: Plan | None = None
     best: bytes | None = None
-    """The content of model.safetensors once an evaluation chose it."""
+    """Content of model.safetensors with the best weights, once there was an evaluation."""
     counters: TrainingCounters = field(default_factory=TrainingCounters)
 
 
 def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, bytes]:
-    """The files of a checkpoint; `run` is the fingerprint of the run they belong to."""
+    """Return the files of a checkpoint. `run` is the fingerprint of their run."""
     carry, skeleton = pack(training.carries)
     state = {
         "run": run,
@@ -89,23 +93,26 @@ def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, b
 def from_files(
     training: TrainingState, model: nn.Module, run: str, path: Path, files: dict[str, bytes]
 ) -> None:
-    """The inverse of `to_files`, in place; UserError if a part is missing or does not fit."""
+    """Restore the state from the files of `to_files`, in place.
+
+    Raises: UserError: a file is missing or does not match the run.
+    """
     needed = {"state.json", "weights.safetensors", "optimizer.safetensors", "carry.safetensors"}
     if training.average:
         needed.add("average.safetensors")
     if missing := needed - files.keys():
-        raise UserError(f"{path}: no {', '.join(sorted(missing))}")
+        raise UserError(f"{path}: no {', '.join(sorted(missing))}; restore the checkpoint")
 
     state = open_json(files["state.json"], str(path / "state.json"))
     if state["run"] != run:
-        raise UserError(f"{path}: a checkpoint of another run; take it away")
+        raise UserError(f"{path}: a checkpoint of another run; remove it")
     name = str(path / "state.json")
     plan = state["plan"] and dataclass_from_dict(Plan, state["plan"], name)
     if plan and plan != training.plan:
-        raise UserError(f"{path}: made under another plan.json than the one that is there; restore it")
+        raise UserError(f"{path}: made with another plan.json than the present one; restore it")
     counters = dataclass_from_dict(TrainingCounters, state["progress"], name)
     if (counters.best_step is None) != ("best.safetensors" not in files):
-        raise UserError(f"{path}: best.safetensors does not fit state.json")
+        raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")
 
     tensors = {name: open_tensors(files[name], str(path / name))[0] for name in files if name != "state.json"}
     load_weights(model, tensors["weights.safetensors"], str(path / "weights.safetensors"))

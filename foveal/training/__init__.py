@@ -1,1 +1,1 @@
-"""One loop, its optimisers, plan, checkpoints and logs."""
+"""The training loop with its optimizers, plan, averaging and evaluation."""

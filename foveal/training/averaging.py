@@ -1,4 +1,4 @@
-"""Averages of the weights of one training, which are often better than its last."""
+"""Averages of the weights during a training, which are often better than the last weights."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from foveal.store.sealed import copy_tensors, unique_state_dict
 
 
 class WeightAverage(ABC):
-    """A mean of the weights on the way; of batch norm's running statistics too, which belong to them.
+    """An average of the weights during training, including batch norm's running statistics.
 
-    `tensors` are all that a checkpoint has to keep.
+    `tensors` are all tensors that a checkpoint has to store.
     """
 
     tensors: dict[str, Tensor]
@@ -24,38 +24,39 @@ class WeightAverage(ABC):
             name: weight for name, weight in unique_state_dict(model).items() if weight.is_floating_point()
         }
 
-    def update(self, step: int) -> None:  # noqa: B027  # some take in nothing here
-        """Take in the weights after update number `step` (from 0)."""
+    def update(self, step: int) -> None:  # noqa: B027  # some averages ignore updates
+        """Add the weights after update number `step` (from 0) to the average."""
 
     def on_evaluation(self, step: int) -> None:  # noqa: B027
-        """Take in the weights at an evaluation, after `step` updates; once, however often it is called."""
+        """Add the weights at an evaluation, after `step` updates. Repeated calls add them once."""
 
     @abstractmethod
     def averaged_weights(self) -> dict[str, Tensor]:
-        """By the names of the weights."""
+        """Return the averages by the names of the weights."""
 
     def load(self, tensors: dict[str, Tensor], name: str) -> None:
-        """Go on from saved `tensors`; `name` is for the error."""
+        """Continue from saved `tensors`. `name` is for the error message."""
         copy_tensors(self.tensors, tensors, name)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Inside, the model's weights are the mean; the exact weights come back after."""
-        kept = [weight.clone() for weight in self._weights.values()]
+        """Return a context in which the model's weights are the average. The exact weights are restored at
+        the end."""
+        originals = [weight.clone() for weight in self._weights.values()]
         for name, mean in self.averaged_weights().items():
             self._weights[name].copy_(mean)
         try:
             yield
         finally:
-            for weight, old in zip(self._weights.values(), kept, strict=True):
-                weight.copy_(old)
+            for weight, original in zip(self._weights.values(), originals, strict=True):
+                weight.copy_(original)
 
 
 class ExponentialMovingAverage(WeightAverage):
     """`average += (1 - d) * (weights - average)` after each update (Polyak and Juditsky 1992).
 
-    `d = min(decay, (1 + step) / (10 + step))` grows to the wanted decay, so that the first weights, which
-    are noise, are soon forgotten and early evaluations are sane.
+    `d = min(decay, (1 + step) / (10 + step))` grows to the configured decay. So the first weights, which are
+    noise, are soon forgotten, and early evaluations are meaningful.
     """
 
     def __init__(self, model: nn.Module, decay: float):
@@ -74,8 +75,8 @@ class ExponentialMovingAverage(WeightAverage):
 class CheckpointAverage(WeightAverage):
     """The mean of the weights at the last `count` evaluations (Vaswani et al. 2017, 6.1, of checkpoints).
 
-    They lie in a ring: those of evaluation number i in place i mod `count`. `steps` says after how many
-    updates each was taken, -1 where none is yet.
+    The weights are kept in a ring: those of evaluation number i at index i mod `count`. `steps` has the
+    number of updates before each of them, or -1 for an empty entry.
     """
 
     def __init__(self, model: nn.Module, count: int):
@@ -86,18 +87,18 @@ class CheckpointAverage(WeightAverage):
 
     def on_evaluation(self, step: int) -> None:
         if step not in self._steps:
-            place = int(self._steps.argmin())  # an empty one, else that of the oldest
-            self._steps[place] = step
+            index = int(self._steps.argmin())  # an empty entry, else the oldest
+            self._steps[index] = step
             for name, weight in self._weights.items():
-                self._kept[name][place] = weight
+                self._kept[name][index] = weight
 
     def averaged_weights(self) -> dict[str, Tensor]:
-        there = int((self._steps >= 0).sum())
-        return {name: kept[:there].mean(0) for name, kept in self._kept.items()} if there else self._weights
+        count = int((self._steps >= 0).sum())
+        return {name: kept[:count].mean(0) for name, kept in self._kept.items()} if count else self._weights
 
 
 def make_average(model: nn.Module, config: TrainingConfig) -> WeightAverage | None:
-    """As configured; None if the weights themselves are evaluated and kept."""
+    """Return the configured average, or None if the weights themselves are evaluated and kept."""
     if config.ema_decay:
         return ExponentialMovingAverage(model, config.ema_decay)
     return CheckpointAverage(model, config.average_checkpoints) if config.average_checkpoints else None

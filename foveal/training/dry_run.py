@@ -1,4 +1,4 @@
-"""Before the first update: what the first loss is, and what a step will cost, measured on one batch."""
+"""A dry run on one batch before the first update, which measures the first loss and the cost of a step."""
 
 import time
 from dataclasses import dataclass
@@ -17,37 +17,42 @@ from foveal.training.step import starting_carry, total_loss, total_weights
 
 @dataclass(frozen=True)
 class DryRunResult:
+    """The first loss, and the time and memory of a step."""
+
     loss: float
-    """The first loss, as the task reports it."""
+    """The first loss, as the objective reports it."""
     seconds: float
-    """One forward and backward pass over one micro-batch."""
+    """Seconds of one forward and backward pass over one micro-batch."""
     update_seconds: float
     """Seconds of one update of the weights."""
     memory_bytes: int
-    """Weights, gradients, the optimizer's two moments, and what the forward pass keeps for the backward."""
+    """Bytes of weights, gradients, the optimizer's two moments, and the activations kept for the backward
+    pass."""
 
 
 def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config) -> DryRunResult:
-    """Run the first batch forward and backward twice (the first warms up), and update twice; weights, and
-    statistics that run with the batches, stay as they are."""
-    model.train()
-    own = unique_state_dict(model)
-    before = {name: weight.clone() for name, weight in own.items()}
-    device = next(model.parameters()).device
-    kept: dict[int, int] = {}
+    """Run the first batch forward and backward twice, and update twice. The first pass warms up.
 
-    def keep(tensor: Tensor) -> Tensor:
+    Weights and running statistics are restored.
+    """
+    model.train()
+    state = unique_state_dict(model)
+    before = {name: weight.clone() for name, weight in state.items()}
+    device = next(model.parameters()).device
+    saved_bytes: dict[int, int] = {}
+
+    def record_storage(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
+        saved_bytes[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     seconds, metrics = 0.0, dict[str, Any]()
     for _ in range(2):
         model.zero_grad(set_to_none=True)
         seed_everything(config.training.seed, "preflight")
-        kept.clear()
+        saved_bytes.clear()
         started = time.perf_counter()
-        saving = torch.autograd.graph.saved_tensors_hooks(keep, lambda kept: kept)
+        saving = torch.autograd.graph.saved_tensors_hooks(record_storage, lambda tensor: tensor)
         with autocast(device, config.training.precision), saving:
             result, _ = objective(batch, starting_carry(objective, batch, None))
         total_loss(result, total_weights(objective, [batch])).backward()  # type: ignore[no-untyped-call]
@@ -55,11 +60,11 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
         metrics = result.metrics
     update = _update_seconds(model, config)
     model.zero_grad(set_to_none=True)
-    copy_tensors(own, before, "")
+    copy_tensors(state, before, "")
     weights = {p.data_ptr(): p.nbytes for p in model.parameters()}
-    activations = sum(size for pointer, size in kept.items() if pointer not in weights)
+    activations = sum(size for pointer, size in saved_bytes.items() if pointer not in weights)
     total, weight = metrics["loss"]
-    # Weights, and what is averaged; of those that are trained a gradient and at most two moments.
+    # The weights and their average. For each trained weight also a gradient and at most two moments.
     averaged = config.training.average_checkpoints or config.training.ema_decay > 0
     copies = (1 + averaged) * sum(weights.values())
     copies += 3 * sum({p.data_ptr(): p.nbytes for p in model.parameters() if p.requires_grad}.values())
@@ -67,7 +72,7 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
 
 
 def _update_seconds(model: nn.Module, config: Config) -> float:
-    """What the second update takes (the first makes the moments)."""
+    """Return the seconds of the second update. The first update allocates the moments."""
     optimizer, seconds = Optimizer(model, config.optimizer), 0.0
     for _ in range(2):
         started = time.perf_counter()

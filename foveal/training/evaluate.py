@@ -1,4 +1,4 @@
-"""The means of loss and metrics over held-out batches."""
+"""Evaluation: the means of loss and metrics over held-out batches."""
 
 import math
 
@@ -22,11 +22,12 @@ def evaluate(
     progress: ProgressCallback = no_progress,
     predicted_ids: dict[int, list[int]] | None = None,
 ) -> dict[str, float]:
-    """Every batch once, the state carried from batch to batch; what the task chose is added to
-    `predicted_ids`.
+    """Evaluate every batch once, with the state carried from batch to batch.
 
-    The result has the task's metrics, and under `loss` the objective if the task reports no `loss` itself;
-    NaN where there is nothing to measure, as in answers that training never had. Noise is the same each time.
+    Predicted label ids are added to `predicted_ids`. The result has the metrics of the objective. `loss` is
+    the value of the objective if the objective reports no metric `loss` itself. The mean is NaN where there
+    is nothing to measure, as for answers that never occurred in training. Noise is the same in each
+    evaluation.
     """
     model.eval()
     metrics, terms = Totals(), Totals()

@@ -1,4 +1,4 @@
-"""Which module first made a number that is not finite."""
+"""A search for the module that first produced a number that is not finite."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
@@ -12,14 +12,17 @@ from foveal.core.result import ObjectiveOutput
 def find_first_nonfinite(
     model: nn.Module, forward: Callable[[int], tuple[ObjectiveOutput, Any]], slots: int
 ) -> str:
-    """The first module whose output is not finite when the forward passes are run again (with the same
-    noise), else the first such term of the loss, else the first parameter with such a gradient."""
-    found: list[str] = []
+    """Return where the first number that is not finite appears.
+
+    The forward passes are run again with the same noise. The result names the first module whose output is
+    not finite, else the first such term of the loss, else the first parameter with such a gradient.
+    """
+    locations: list[str] = []
 
     def watch(path: str) -> Callable[[nn.Module, Any, Any], None]:
         def hook(module: nn.Module, inputs: Any, output: Any) -> None:
-            if not found and not all(map(_finite, _tensors(output))):
-                found.append(f"{path or 'model'} ({type(module).__name__})")
+            if not locations and not all(map(_finite, _tensors(output))):
+                locations.append(f"{path or 'model'} ({type(module).__name__})")
 
         return hook
 
@@ -27,9 +30,9 @@ def find_first_nonfinite(
     try:
         for slot in range(slots):
             result, _ = forward(slot)
-            found += [f"loss term {name}" for name, term in result.terms.items() if not _finite(term.sum)]
-            if found:
-                return found[0]
+            locations += [f"loss term {name}" for name, term in result.terms.items() if not _finite(term.sum)]
+            if locations:
+                return locations[0]
     finally:
         for handle in handles:
             handle.remove()
@@ -44,6 +47,7 @@ def _finite(tensor: Tensor) -> bool:
 
 
 def _tensors(output: Any) -> Iterator[Tensor]:
+    """Yield all tensors in a nested output."""
     if isinstance(output, Tensor):
         yield output
     elif isinstance(output, dict):

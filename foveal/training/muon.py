@@ -1,4 +1,4 @@
-"""Muon: steps along the momentum with all its singular values brought near 1 (Jordan 2024)."""
+"""Muon, an optimizer that steps along the momentum with all singular values brought near 1 (Jordan 2024)."""
 
 import math
 from collections.abc import Callable
@@ -11,16 +11,18 @@ from torch import Tensor
 from foveal.core.runtime import has_fast_bfloat16
 
 NEWTON_SCHULZ_COEFFICIENTS = 3.4445, -4.7750, 2.0315
-"""Of the polynomial whose slope at zero is steepest; it brings singular values to 0.7 .. 1.2, not to 1."""
+"""Coefficients of the polynomial with the steepest slope at zero. It brings singular values to 0.7 .. 1.2,
+not to 1."""
 NEWTON_SCHULZ_STEPS, EPSILON = 5, 1e-7
 
 
 class Muon(torch.optim.Optimizer):
-    """`m += (1 - momentum) (g - m)`, `w -= rate (decay w + 0.2 sqrt(max(D, E)) orthogonalize(u))` with
+    """`m += (1 - momentum) (g - m)`, `w -= lr (decay w + 0.2 sqrt(max(D, E)) orthogonalize(u))` with
     Nesterov's `u = g + momentum (m - g)`, for matrices (D, E), and filters (D, C, k, k) as (D, C k^2).
 
-    The factor gives an update AdamW's size, so that one rate serves both (Liu et al. 2025, 2.2). It is
-    torch's Muon but for the precision: products in bfloat16 only where the machine multiplies it.
+    The factor gives an update the size of AdamW's, so that one learning rate serves both (Liu et al. 2025,
+    2.2). It is torch's Muon except for the precision: products are in bfloat16 only where the hardware
+    multiplies bfloat16.
     """
 
     def __init__(self, groups: list[dict[str, Any]], lr: float, momentum: float, weight_decay: float):
@@ -28,8 +30,9 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Update the weights that have a gradient."""
         for group in self.param_groups:
-            rate, momentum = group["lr"], group["momentum"]
+            lr, momentum = group["lr"], group["momentum"]
             for weight in group["params"]:
                 if weight.grad is None:
                     continue
@@ -37,15 +40,18 @@ class Muon(torch.optim.Optimizer):
                 if not state:
                     state["momentum_buffer"] = torch.zeros_like(weight)
                 mean = state["momentum_buffer"].lerp_(weight.grad, 1 - momentum)
-                wanted = weight.grad.lerp(mean, momentum).flatten(1)
-                update = orthogonalize(wanted, has_fast_bfloat16(weight.device))
-                weight.mul_(1 - rate * group["weight_decay"])
-                weight.add_(update.view_as(weight), alpha=-rate * 0.2 * math.sqrt(max(wanted.shape)))
+                direction = weight.grad.lerp(mean, momentum).flatten(1)
+                update = orthogonalize(direction, has_fast_bfloat16(weight.device))
+                weight.mul_(1 - lr * group["weight_decay"])
+                weight.add_(update.view_as(weight), alpha=-lr * 0.2 * math.sqrt(max(direction.shape)))
 
 
 def orthogonalize(x: Float[Tensor, "D E"], low_precision: bool) -> Float[Tensor, "D E"]:
-    """About `U V^T` of `x = U S V^T`, by five steps of `x <- a x + (b G + c G^2) x`, `G = x x^T` (Newton and
-    Schulz); in bfloat16 if `low_precision`."""
+    """Return approximately `U V^T` of `x = U S V^T`.
+
+    The five steps are `x <- a x + (b G + c G^2) x`, `G = x x^T` (Newton and Schulz), in bfloat16 if
+    `low_precision`.
+    """
     y = x.bfloat16() if low_precision else x.clone()
     tall = x.shape[0] > x.shape[1]
     y = y.T if tall else y

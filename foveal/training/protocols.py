@@ -1,4 +1,4 @@
-"""What the trainer asks of everything else: it knows no task, no model and no screen."""
+"""Interfaces between the trainer and everything else. The trainer knows no task, no model and no screen."""
 
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -13,13 +13,16 @@ from foveal.training.plan import Plan
 
 @runtime_checkable
 class Batch(Protocol):
+    """A batch as the trainer sees it."""
+
     @property
     def stream_starts(self) -> Bool[Tensor, " B"] | None:
-        """True for rows that begin a new stream; None if every row begins, so that nothing is carried."""
+        """Return True for rows that begin a new stream. None means that every row begins, so nothing is
+        carried."""
 
     @property
     def tokens(self) -> int:
-        """Tokens trained on, for speed and for budgets."""
+        """Return the tokens trained on, for speed and for budgets."""
 
 
 @runtime_checkable
@@ -27,52 +30,60 @@ class Batches(Protocol):
     """Micro-batches as a pure function of (seed, epoch, index).
 
     With `training.grad_accumulation = K`, micro-batch `index` belongs to slot `index % K` of a step: its rows
-    continue those of `index - K`. Where streams begin anew at an epoch, `stream_starts` says so.
+    continue those of `index - K`. Where streams begin anew at an epoch, `stream_starts` marks them.
     """
 
     @property
     def per_epoch(self) -> int: ...
 
     def batch(self, epoch: int, index: int) -> Any:
-        """A `Batch`."""
+        """Return a `Batch`."""
 
 
 @runtime_checkable
 class Objective(Protocol):
+    """Computes the terms of the loss, and the next carry, from a batch and a carry."""
+
     def __call__(self, batch: Any, carry: State) -> tuple[ObjectiveOutput, State]: ...
 
     def weights(self, batch: Any) -> dict[str, float]:
-        """The weight of each term, from the batch alone."""
+        """Return the weight of each term, from the batch alone."""
 
     def start(self, batch: Any) -> State:
-        """The carry of rows that begin, with the gradient of learned starts; None if nothing is carried."""
+        """Return the carry of rows that begin, with the gradient of learned start states. None means that
+        nothing is carried."""
 
     def preview(self, step: int) -> str | None:
-        """A short sample of what the model makes now. Raises RunFailed if it can make none."""
+        """Return a short sample of what the model generates now.
+
+        Raises: RunFailed: the model can generate none.
+        """
 
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Who watches: the trainer itself never prints. Every call gets plain data."""
+    """Receives the events of training, since the trainer never prints. Every call gets plain data."""
 
     def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
-        """Training begins at `step`; `damaged` says which checkpoints could not be used, and why."""
+        """Training begins at `step`. `damaged` lists the checkpoints that could not be used, and why."""
 
     def planned(self, plan: Plan) -> None:
         """A budget of time has become a number of steps."""
 
     def step(self, record: dict[str, Any]) -> None:
-        """One update; `record` is the line in metrics.jsonl."""
+        """One update was applied. `record` is the line in metrics.jsonl."""
 
     def step_skipped(self, record: dict[str, Any]) -> None:
-        """An update that was not applied; `record["culprit"]` says where the first bad number appeared."""
+        """An update was not applied. `record["culprit"]` says where the first number that is not finite
+        appeared."""
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
-        """The means over the validation batches; the best so far were those of `best_step`."""
+        """The validation batches were evaluated. `record` has the means, and `best_step` is the step of the
+        best ones so far."""
 
     def sample(self, step: int, text: str) -> None: ...
 
     def saved(self, step: int, path: Path) -> None: ...
 
     def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
-        """`reason` is `budget` or `patience`."""
+        """Training is finished. `reason` is `budget` or `patience`."""

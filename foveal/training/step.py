@@ -1,4 +1,5 @@
-"""One update of the weights: micro-batches added up, clipped, applied, or skipped if not finite."""
+"""One update of the weights: gradients are summed over micro-batches, clipped, and applied, or skipped if not
+finite."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from foveal.training.protocols import Batch, Objective
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one update did. `gradient_norm` and `gradient_max` are before any clipping."""
+    """The result of one update. `gradient_norm` and `gradient_max` are before any clipping."""
 
     loss: float
     metrics: dict[str, float]
@@ -39,12 +40,13 @@ def train_step(
     seed: tuple[object, ...],
     precision: Precision = "float32",
 ) -> tuple[StepResult, list[State]]:
-    """Train on the micro-batches of one step, each with the carry of its own slot; returns the new carries.
+    """Train on the micro-batches of one step, each with the carry of its slot. Return the result and the new
+    carries.
 
-    The objective is, over the terms, `coefficient * sum / total weight`; the total is taken over all
-    micro-batches before the first backward pass, so they equal one big batch. The noise of slot k is a
-    function of (seed, k). If the loss or the gradient is not finite, weights, buffers and optimizer stay
-    bit for bit as they were, and rows of the carry that are not finite begin again.
+    The objective is, over the terms, `coefficient * sum / total weight`. The total is taken over all
+    micro-batches before the first backward pass, so they equal one large batch. The noise of slot k is a
+    function of (seed, k). If the loss or the gradient is not finite, then weights, buffers and optimizer stay
+    bit for bit as they were, and rows of the carry that are not finite are reset.
     """
     model.train()
     optimizer.zero_grad()
@@ -80,7 +82,7 @@ def train_step(
 
 
 def total_weights(objective: Objective, batches: Sequence[Batch]) -> dict[str, float]:
-    """The weight of each term over all micro-batches."""
+    """Return the weight of each term over all micro-batches."""
     totals: dict[str, float] = {}
     for batch in batches:
         for name, weight in objective.weights(batch).items():
@@ -89,13 +91,13 @@ def total_weights(objective: Objective, batches: Sequence[Batch]) -> dict[str, f
 
 
 def total_loss(result: ObjectiveOutput, totals: dict[str, float]) -> Tensor:
-    """This micro-batch's part of the objective, a scalar."""
+    """Return this micro-batch's part of the objective, a scalar."""
     parts = [term.coefficient * term.sum / (totals[name] or 1.0) for name, term in result.terms.items()]
     return torch.stack(parts).sum()
 
 
 def starting_carry(objective: Objective, batch: Batch, carry: State) -> State:
-    """The carry a batch starts from: rows that begin a stream are put back to the start."""
+    """Return the carry that a batch starts from. Rows that begin a stream are reset to the start."""
     if batch.stream_starts is None:
         return None
     if carry is None:
@@ -106,23 +108,24 @@ def starting_carry(objective: Objective, batch: Batch, carry: State) -> State:
 
 
 def detach_carry(carry: State) -> State:
-    """The carry cut off from its history, in storage of its own.
+    """Return the carry detached from its history, in storage of its own.
 
-    A view would keep its whole chunk alive, and would lie in memory otherwise than after a resume, where
-    the last bit of a product may then differ.
+    A view would keep its whole chunk alive. Its memory layout would also differ from that after a resume, and
+    then the last bit of a product may differ.
     """
 
     def leaf(value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
-        alone = value.is_contiguous() and value.untyped_storage().nbytes() == value.nbytes
-        return value if alone else value.clone(memory_format=torch.contiguous_format)
+        own_storage = value.is_contiguous() and value.untyped_storage().nbytes() == value.nbytes
+        return value if own_storage else value.clone(memory_format=torch.contiguous_format)
 
     return map_state(leaf, detach_state(carry))
 
 
 def _reset_nonfinite_rows(objective: Objective, batch: Batch, carry: State) -> State:
+    """Reset the rows of the carry that are not finite."""
     if batch.stream_starts is None or carry is None:
         return None
-    bad = ~finite_rows(carry, len(batch.stream_starts))
-    return detach_carry(reset_rows(carry, bad, objective.start(batch))) if bad.any() else carry
+    nonfinite = ~finite_rows(carry, len(batch.stream_starts))
+    return detach_carry(reset_rows(carry, nonfinite, objective.start(batch))) if nonfinite.any() else carry

@@ -1,8 +1,8 @@
-"""The training loop. It knows neither task nor model, and never prints.
+"""The training loop, which knows neither task nor model, and never prints.
 
-A run that was killed and resumed ends bit for bit like one that was not: every random choice is a
-function of (seed, step), the rate of (step, plan), the batch of (seed, epoch, index), and the moments at
-which checkpoints are written change nothing.
+A run that was killed and resumed ends bit for bit like one that was not. Every random choice is a function of
+(seed, step), the learning rate of (step, plan), and the batch of (seed, epoch, index). The times at which
+checkpoints are written change nothing.
 """
 
 import math
@@ -37,13 +37,13 @@ from foveal.training.step import train_step
 
 
 class FinishedError(UserError):
-    """The run was trained to its end before; its state is read and can be reported."""
+    """The run was already trained to its end. Its state has been read and can be reported."""
 
 
 class Trainer:
-    """Trains `model` through `objective` on `batches` until the run's budget is spent.
+    """Trains `model` with `objective` on `batches` until the run's budget is spent.
 
-    `valid` chooses the best weights and stops early; without it the last weights are kept.
+    `valid` selects the best weights and stops early. Without `valid` the last weights are kept.
     """
 
     def __init__(
@@ -73,8 +73,9 @@ class Trainer:
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
         """Train to the end, from the newest checkpoint or from the beginning.
 
-        Raises Interrupted after saving; RunFailed if too many steps in a row were skipped or nothing can
-        be written; UserError if the run is finished already or its checkpoints can't be used.
+        Raises: Interrupted: a signal came; a checkpoint was saved, unless a second signal came.
+        Raises: RunFailed: too many consecutive steps were skipped, or writing failed.
+        Raises: UserError: the run is already finished, or its checkpoints can't be used.
         """
         logs = closing(self.state.metrics), closing(self.state.samples)
         with run_lock(self.folder), logs[0], logs[1], signals.deferred():
@@ -94,7 +95,7 @@ class Trainer:
             self._decide_plan()
             due = evaluation_due(counters.step, self.state.plan, self.config.evaluate_every)
             if due or counters.step == 0:
-                self._look(signals)
+                self._evaluate_and_preview(signals)
             if self.state.plan and counters.step >= self.state.plan.total_steps:
                 counters.finish_reason = "budget"
             elif 0 < self.config.patience <= counters.evals_without_improvement:
@@ -107,61 +108,62 @@ class Trainer:
         self.reporter.finished(counters.step, counters.finish_reason, counters.best_step, counters.best_loss)
 
     def _train(self) -> None:
-        began = time.perf_counter()
+        start = time.perf_counter()
         state, counters, config = self.state, self.state.counters, self.config
         step = counters.step
-        micros = range(step * config.grad_accumulation, (step + 1) * config.grad_accumulation)
-        batches = [self.batches.batch(*divmod(micro, self.batches.per_epoch)) for micro in micros]
-        rate = lr_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.lr)
-        done, state.carries = train_step(
+        indices = range(step * config.grad_accumulation, (step + 1) * config.grad_accumulation)
+        batches = [self.batches.batch(*divmod(index, self.batches.per_epoch)) for index in indices]
+        lr = lr_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.lr)
+        result, state.carries = train_step(
             self.model,
             self.objective,
             state.optimizer,
             batches,
             state.carries,
-            lr=rate,
+            lr=lr,
             seed=(config.seed, step),
             precision=config.precision,
         )
-        if state.average and done.first_nonfinite is None:
+        if state.average and result.first_nonfinite is None:
             state.average.update(step)
         tokens = sum(batch.tokens for batch in batches)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
 
         counters.step += 1
         counters.tokens += tokens
         counters.seconds += seconds
         if state.plan is None:
             self.step_timer.step_times.append(seconds)
-        counters.skipped_steps = counters.skipped_steps + 1 if done.first_nonfinite else 0
+        counters.skipped_steps = counters.skipped_steps + 1 if result.first_nonfinite else 0
         record = {
-            "kind": "refused" if done.first_nonfinite else "step",
+            "kind": "refused" if result.first_nonfinite else "step",
             "step": counters.step,
             "epoch": counters.step * config.grad_accumulation / self.batches.per_epoch,
             "tokens": counters.tokens,
-            **done.metrics,
-            "objective": done.loss,
-            "rate": rate,
-            "gradient_norm": done.gradient_norm,
-            "gradient_largest": done.gradient_max,
+            **result.metrics,
+            "objective": result.loss,
+            "rate": lr,
+            "gradient_norm": result.gradient_norm,
+            "gradient_largest": result.gradient_max,
             "seconds": counters.seconds,
             "tokens_per_second": tokens / seconds,
         }
-        if done.first_nonfinite is None:
+        if result.first_nonfinite is None:
             state.metrics.write(record)
             self.reporter.step(record)
             return
-        record |= {"culprit": done.first_nonfinite, "in_a_row": counters.skipped_steps}
+        record |= {"culprit": result.first_nonfinite, "in_a_row": counters.skipped_steps}
         state.metrics.write(record)
         self.reporter.step_skipped(record)
         if counters.skipped_steps >= config.max_nonfinite_steps:
             raise RunFailed(
                 f"{counters.skipped_steps} steps in a row gave numbers that are not finite, the last one "
-                f"step {counters.step} in {done.first_nonfinite}; try a lower optimizer.lr"
+                f"step {counters.step} in {result.first_nonfinite}; try a lower optimizer.lr"
             )
 
-    def _look(self, signals: SignalHandler) -> None:
-        """Evaluate (not at step 0), keep the weights if they are the best, and sample; each once a step."""
+    def _evaluate_and_preview(self, signals: SignalHandler) -> None:
+        """Evaluate (not at step 0), keep the weights if they are the best, and preview. Each is done once a
+        step."""
         state, counters = self.state, self.state.counters
         if state.average and counters.step:
             state.average.on_evaluation(counters.step)
@@ -192,7 +194,8 @@ class Trainer:
                     self.reporter.sample(counters.step, text)
 
     def _preview(self) -> str | None:
-        """What the model makes now, or why it makes nothing: whether training goes on the steps decide."""
+        """Return what the model generates now, or why it generates nothing. A failure does not stop the
+        training."""
         seed_everything(self.config.seed, "preview", self.state.counters.step)
         self.model.eval()
         with torch.no_grad():
@@ -202,7 +205,7 @@ class Trainer:
                 return f"no preview: {failure}"
 
     def save(self) -> None:
-        """Write a checkpoint of this moment, which is between two steps."""
+        """Write a checkpoint of the current state, between two steps."""
         state = self.state
         if state.best is None:
             durable.atomic_write(self.folder.weights, self._last_weights())
@@ -226,14 +229,14 @@ class Trainer:
     def _resume(self) -> None:
         state, folder = self.state, self.folder
         state.plan = folder.read_plan()
-        found, damaged = checkpoint.load_latest(folder.checkpoints)
-        if found:
-            snapshot.from_files(state, self.model, folder.fingerprint, found.path, found.files)
-            self._newest = found.path
+        newest, damaged = checkpoint.load_latest(folder.checkpoints)
+        if newest:
+            snapshot.from_files(state, self.model, folder.fingerprint, newest.path, newest.files)
+            self._newest = newest.path
         else:
             state.metrics.truncate(0)
             state.samples.truncate(0)
-        weights = state.best or (self._last_weights() if found else b"")
+        weights = state.best or (self._last_weights() if newest else b"")
         if weights and not (folder.weights.is_file() and folder.weights.read_bytes() == weights):
             durable.atomic_write(folder.weights, weights)
         if state.counters.finish_reason:

@@ -32,7 +32,7 @@ def test_a_finished_run(run: Path) -> None:
 def test_what_is_no_run() -> None:
     for command in ("resume", "generate", "evaluate"):
         assert "nothing: no such run" in refuse(command, "nothing")
-        assert "text.txt: not a run of Foveal's" in refuse(command, "text.txt")
+        assert "text.txt: not a Foveal run" in refuse(command, "text.txt")
     Path("other").mkdir()
     Path("other", "run.json").write_text("{}")
     assert "other/run.json: damaged or edited" in refuse("resume", "other")
@@ -53,7 +53,7 @@ def test_an_edited_run(stopped: Path, command: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["run.json", "plan.json"])
 def test_flipped_facts(stopped: Path, name: str) -> None:
     flip(stopped / name)
-    assert f"run/{name}: damaged or edited: its content does not fit its own sha256; restore it" in refuse(
+    assert f"run/{name}: damaged or edited: its content does not match its own sha256; restore it" in refuse(
         "resume", stopped
     )
 
@@ -103,7 +103,7 @@ def test_every_checkpoint_damaged(stopped: Path) -> None:
 def test_a_checkpoint_of_another_run(stopped: Path) -> None:
     succeed("train", "text.txt", *TINY, "--budget", "25steps", "--run", "other")
     shutil.copytree("other/checkpoints/25", stopped / "checkpoints" / "25")
-    assert "checkpoints/25: a checkpoint of another run; take it away" in refuse("resume", stopped)
+    assert "checkpoints/25: a checkpoint of another run; remove it" in refuse("resume", stopped)
     shutil.rmtree(stopped / "checkpoints" / "25")
     succeed("resume", stopped)
 

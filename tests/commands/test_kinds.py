@@ -282,7 +282,7 @@ def test_what_was_heard_is_written_by_beam_or_by_chance_and_drawn() -> None:
     assert np.allclose(np.array(heard["weights"]).sum(2), 1, atol=1e-4)
     assert succeed(*given, "--temperature", "2", "--samples", "3").out.count("\n") == 3
     succeed(*given, "--attention", "heard.png")
-    assert "--head belongs to --attention" in refuse(*given, "--head", "1.1")
+    assert "--head needs --attention" in refuse(*given, "--head", "1.1")
 
 
 def test_settings_that_name_columns_say_the_task() -> None:

@@ -142,7 +142,7 @@ def test_two_at_once_do_not_fill_one_folder(tmp_path):
     (tmp_path / ".run.part" / "old").write_bytes(b"old")
     with atomic_folder(path) as first:
         write_synced(first / "a", b"first")
-        taken = pytest.raises(RunFailed, match="run: can't write: another process is making it")
+        taken = pytest.raises(RunFailed, match="run: can't write: another process is writing it")
         with taken, atomic_folder(path) as second:
             write_synced(second / "a", b"second")
         assert names(first) == ["a"]

@@ -56,7 +56,7 @@ def test_the_keys_of_files_stay_whatever_the_fields_are_called(run: Run) -> None
 
 def test_an_existing_folder_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
-    with pytest.raises(UserError, match=f"choose another --run, or go on with it: foveal resume {run.path}"):
+    with pytest.raises(UserError, match=f"choose another --run, or continue it: foveal resume {run.path}"):
         new_run(run.path, toy_config())
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
     (tmp_path / "empty").mkdir()
@@ -88,9 +88,9 @@ def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda path: (path / "run.json").unlink(), "not a run of Foveal's"),
+        (lambda path: (path / "run.json").unlink(), "not a Foveal run"),
         (lambda path: (path / "run.json").write_text("{}"), "damaged or edited"),
-        (lambda path: (path / "run.json").write_bytes(seal_json({"format": "x"})), "of something else"),
+        (lambda path: (path / "run.json").write_bytes(seal_json({"format": "x"})), "has other content"),
         (lambda path: append(path / "config.toml", b"# mine\n"), "config.toml: edited since"),
         (lambda path: append(path / "inputs/text/tokenizer.json", b" "), "tokenizer.json: edited since"),
         (lambda path: (path / "inputs/text/tokenizer.json").unlink(), "tokenizer.json: missing"),
@@ -118,7 +118,7 @@ def newer(path: Path) -> None:
 def test_no_run_at_all(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nothing: no such run$"):
         open_run(tmp_path / "nothing")
-    with pytest.raises(UserError, match=r"not a run of Foveal's: it has no run\.json$"):
+    with pytest.raises(UserError, match=r"not a Foveal run: it has no run\.json$"):
         open_run(tmp_path)
 
 

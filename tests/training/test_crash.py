@@ -56,7 +56,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
                 recorder._paths[log._descriptor] = str(log.path)
             trainer.state.counters.step += 1
             trainer.state.counters.best_loss = 1e9
-            trainer._look(SignalHandler())
+            trainer._evaluate_and_preview(SignalHandler())
             assert trainer.state.plan
             trainer.folder.write_plan(trainer.state.plan)
             trainer.save()
@@ -160,7 +160,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
                     recorder._paths[log._descriptor] = str(log.path)
                 trainer.state.counters.last_eval_step = trainer.state.counters.last_preview_step = 0
                 try:
-                    trainer._look(SignalHandler())
+                    trainer._evaluate_and_preview(SignalHandler())
                     trainer.save()
                 finally:
                     tried[0] = recorder.count

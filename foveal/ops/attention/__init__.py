@@ -1,1 +1,1 @@
-"""Attention: the equations, and the fast paths beside them."""
+"""Attention: the equations, and fast paths beside them."""

@@ -1,4 +1,4 @@
-"""Additive attention of a decoder, one query after the other to one memory."""
+"""Additive attention for a decoder, which attends with one query after the other to one memory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +15,9 @@ from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel, pad_to_lanes
 
 MIN_KERNEL_NUMBERS = 1 << 17
-"""Numbers of the keys up to which torch's operations are faster for a single look.
+"""Up to this many elements of the keys, torch's operations are faster for a single query.
 
-µs of a step that writes one position, by them and by the kernel, one thread:
+Time in µs of a step that generates one position, with torch's operations and with the kernel, one thread:
 
 | rows, memory, width | torch | kernel |
 |---|---|---|
@@ -38,35 +38,37 @@ def additive_attention(
     mask: Bool[Tensor, "B S"],
     num_queries: int,
 ) -> Callable[[Float[Tensor, "B A"]], Float[Tensor, "B M"]]:
-    """`c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`: q to c, called `num_queries` times.
+    """Return a function from q to c, to be called `num_queries` times.
 
-    The keys are `k_i = U h_i`, and `q = W s` (Bahdanau et al. 2015, A.1.2). Only what the mask shows has a
-    weight; where it shows nothing, c is zero. The kernel computes and answers in float32.
+    `c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`. The keys are `k_i = U h_i`, and `q = W
+    s` (Bahdanau et al. 2015, A.1.2). Only vectors that the mask shows have a weight. If it shows none, c is
+    zero. The kernel computes in float32, and returns float32.
     """
-    pays = num_queries > 1 or keys.numel() > MIN_KERNEL_NUMBERS
-    if not use_fast_path("additive", "kernel", pays and _forward.usable(v) and _backward.usable()):
+    worthwhile = num_queries > 1 or keys.numel() > MIN_KERNEL_NUMBERS
+    if not use_fast_path("additive", "kernel", worthwhile and _forward.usable(v) and _backward.usable()):
         return lambda q: weighted_sum(masked_softmax(additive_scores(q, keys, v), mask), values)
     width, present = values.shape[2], mask.float().contiguous()
-    parts = [
+    buffers = [
         pad_to_lanes(keys.float()),
         pad_to_lanes(v).expand(len(keys), -1).contiguous(),
         pad_to_lanes(values.float()),
     ]
 
-    def look(q: Float[Tensor, "B A"]) -> Float[Tensor, "B M"]:
-        nonlocal parts
-        c, *parts = _AdditiveStep.apply(q.float(), *parts, present, width)  # type: ignore[no-untyped-call]
+    def attend(q: Float[Tensor, "B A"]) -> Float[Tensor, "B M"]:
+        nonlocal buffers
+        c, *buffers = _AdditiveStep.apply(q.float(), *buffers, present, width)  # type: ignore[no-untyped-call]
         return c
 
-    return look
+    return attend
 
 
 class _AdditiveStep(torch.autograd.Function):
-    """One step. Keys, v (a copy for each row) and values go through it, and the next step takes those.
+    """One step. Keys, v (a copy for each row) and values pass through the step to the next one.
 
-    So on the way back a step is given what the steps after it gathered, in buffers that the last one made and
-    that nobody else can hold, as what goes through never leaves `additive_attention`; the step adds its own
-    part in place. Otherwise each would make gradients as large as the memory, for autograd to add up.
+    So in the backward pass a step receives the sums of the gradients of all later steps, and adds its own in
+    place. The last step allocates these buffers. No other code holds them, since the tensors that pass
+    through never leave `additive_attention`. Without this, each step would allocate gradients as large as the
+    memory, for autograd to add up.
     """
 
     @staticmethod
@@ -83,15 +85,15 @@ class _AdditiveStep(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, dc: Tensor | None, *gathered: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, dc: Tensor | None, *accumulated: Tensor | None) -> tuple[Tensor | None, ...]:
         if dc is None:
-            return None, *gathered, None, None
+            return None, *accumulated, None, None
         q, keys, v, values, present, weights = ctx.saved_tensors
         (B, S, D), M = keys.shape, values.shape[2]
         buffers = [
-            torch.zeros_like(part) if buffer is None else buffer
-            for part, buffer in zip((keys, v, values), gathered, strict=True)
+            torch.zeros_like(tensor) if buffer is None else buffer
+            for tensor, buffer in zip((keys, v, values), accumulated, strict=True)
         ]
-        dq, dc, room = torch.empty_like(q), pad_to_lanes(dc), torch.empty_like(weights)
-        _backward(B, q, keys, v, values, present, weights, dc, room, dq, *buffers, S, D, M)
+        dq, dc, scratch = torch.empty_like(q), pad_to_lanes(dc), torch.empty_like(weights)
+        _backward(B, q, keys, v, values, present, weights, dc, scratch, dq, *buffers, S, D, M)
         return dq[:, : ctx.width], *buffers, None, None

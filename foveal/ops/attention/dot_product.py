@@ -1,4 +1,4 @@
-"""Attention: `softmax(Q K^T / sqrt(K)) V` (Vaswani et al. 2017, equation 1), and masks."""
+"""Dot-product attention, `softmax(Q K^T / sqrt(K)) V` (Vaswani et al. 2017, equation 1), and its masks."""
 
 import math
 from collections.abc import Iterator
@@ -14,31 +14,35 @@ from foveal.ops.attention import short_attention as short
 from foveal.ops.jit.dispatch import use_fast_path
 
 MAX_PRODUCT_KEYS, MAX_PRODUCT_KEYS_PER_WIDTH = 512, 8
-"""In bfloat16 on a CPU plain products serve up to 512 keys, and up to 8 times the head's width.
+"""In bfloat16 on a CPU plain products are used up to 512 keys, and up to 8 times the head's width.
 
-There the fused kernel is slow, above all its backward. Time of plain products over the kernel's, forward and
-backward, one thread of an AVX-512 machine with bfloat16 products:
+There the fused kernel is slow, above all its backward pass. Time of plain products over the kernel's, forward
+and backward, one thread of an AVX-512 machine with bfloat16 products:
 
 | head width | 32 keys | 64 | 128 | 256 | 512 |
 |---|---|---|---|---|---|
 | 32 | 0.15 | 0.27 | 0.31 | 0.92 | 1.14 |
 | 64 | 0.16 | 0.25 | 0.24 | 0.46 | 0.52 |
 
-In float32 torch's kernel always wins (0.7 to 1.0 at 32 keys, 0.3 to 0.8 from 256 on), and ours, of
-`short_attention`, over it.
+In float32 torch's kernel is always faster than plain products (0.7 to 1.0 at 32 keys, 0.3 to 0.8 from 256
+on), and the kernel of `short_attention` is faster than torch's.
 """
 QUERY_CHUNK = 128
-"""Queries in a piece. At length 4096, 8 heads of 64, forward and backward, pieces of 64, 128, 256, 512 take
-86, 111, 141, 248 ms with a window of 64 and 178, 180, 220, 315 with one of 256 (without a window 893)."""
+"""Queries in a chunk.
+
+At length 4096, 8 heads of 64, forward and backward, chunks of 64, 128, 256, 512 take 86, 111, 141, 248 ms
+with a window of 64, and 178, 180, 220, 315 with a window of 256 (without a window 893).
+"""
 
 
 def masked_softmax(
     e: Float[Tensor, "*B S"], visible: Bool[Tensor, "*#B S"] | None = None
 ) -> Float[Tensor, "*B S"]:
-    """`a_i = exp(e_i) / sum_j exp(e_j)` over what is visible; zeros, not NaN, where nothing is."""
+    """Return `a_i = exp(e_i) / sum_j exp(e_j)` over the visible entries, and zeros, not NaN, if none is
+    visible."""
     if visible is None:
         return e.softmax(-1)
-    # The least finite number, not -inf: the softmax of a row where nothing is visible stays finite.
+    # The lowest finite number, not -inf, so that the softmax of a row without visible entries stays finite.
     hidden = ~visible
     return e.masked_fill(hidden, torch.finfo(e.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
 
@@ -48,7 +52,7 @@ def attention_weights(
     k: Float[Tensor, "B H S K"],
     visible: Bool[Tensor, "#B #H #T S"] | None = None,
 ) -> Float[Tensor, "B H T S"]:
-    """`softmax(q k^T / sqrt(K))` over the visible keys; a query that sees nothing gets zeros, not NaN."""
+    """Return `softmax(q k^T / sqrt(K))` over the visible keys, and zeros, not NaN, without any."""
     return masked_softmax((q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2), visible)
 
 
@@ -60,10 +64,11 @@ def attention_reference(
     causal: bool = False,
     window: int = 0,
 ) -> Float[Tensor, "B H T K"]:
-    """Weights times values, over the keys that are `visible` and, if `causal`, allowed by `causal_mask`.
+    """Return weights times values, over the keys that are `visible` and, if `causal`, allowed by
+    `causal_mask`.
 
-    `visible` (B, 1, 1, S) is a mask of keys: padding, or slots that are still empty. The queries stand at
-    the last T of the S places; `window` narrows `causal`.
+    `visible` (B, 1, 1, S) is a mask of keys: padding, or slots that are still empty. The queries are at the
+    last T of the S positions. `window` restricts `causal`.
     """
     return attention_weights(q, k, combine_masks(q, k, visible, causal, window)) @ v
 
@@ -76,18 +81,19 @@ def attention(
     causal: bool = False,
     window: int = 0,
 ) -> Float[Tensor, "B H T K"]:
-    """`attention_reference` by the fastest way; memory O(T + S) unless `visible` itself is T x S.
+    """Compute `attention_reference` by the fastest path. Memory is O(T + S) unless `visible` itself is T x S.
 
-    Elsewhere than on a CPU, `causal` together with a window, T < S or a mask of keys makes a T x S mask.
+    On devices other than a CPU, `causal` together with a window, T < S or a mask of keys creates a T x S
+    mask.
     """
     T, S, cpu = q.shape[2], k.shape[2], q.device.type == "cpu"
     if window >= S:
         window = 0
-    causal = causal and (T > 1 or window > 0)  # one query stands at the end, behind all keys
-    by_keys = visible is None or visible.shape[2] == 1
-    triangle = causal and window == 0 and T == S and by_keys
-    # The kernel, called directly, takes a dense last axis for granted.
-    direct = cpu and causal and by_keys and all(part.stride(-1) == 1 for part in (q, k, v))
+    causal = causal and (T > 1 or window > 0)  # a single query is at the end, after all keys
+    mask_of_keys = visible is None or visible.shape[2] == 1
+    full_causal = causal and window == 0 and T == S and mask_of_keys
+    # The kernel, called directly, requires a dense last axis.
+    kernel_usable = cpu and causal and mask_of_keys and all(tensor.stride(-1) == 1 for tensor in (q, k, v))
     path = "fused"
     if (
         cpu
@@ -97,9 +103,9 @@ def attention(
         path = "products"
     elif window == 0 and short.short_attention_usable(q, k, v, visible, causal):
         path = "short"
-    elif direct and triangle and visible is not None:
+    elif kernel_usable and full_causal and visible is not None:
         path = "keys"
-    elif direct and not triangle and T > QUERY_CHUNK:
+    elif kernel_usable and not full_causal and T > QUERY_CHUNK:
         path = "pieces"
     if not use_fast_path("attention", path, True):
         return attention_reference(q, k, v, visible, causal, window)
@@ -108,22 +114,22 @@ def attention(
     if path == "short":
         return short.short_attention(q, k, v, visible, causal)
     k, v = k.to(q.dtype), v.to(q.dtype)
-    if path == "keys":  # both masks at once, which `F.scaled_dot_product_attention` refuses
+    if path == "keys":  # both masks at once, which `F.scaled_dot_product_attention` rejects
         assert visible is not None
         return cast(
             Tensor, _kernel(q, k, v, 0.0, True, attn_mask=_additive_mask(visible, q.dtype, -torch.inf))[0]
         )
     if path == "pieces":
         return cast(Tensor, _ChunkedAttention.apply(q, k, v, visible, window))  # type: ignore[no-untyped-call]
-    triangle = triangle and visible is None
-    mask = None if triangle else combine_masks(q, k, visible, causal, window)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=triangle)
+    full_causal = full_causal and visible is None
+    mask = None if full_causal else combine_masks(q, k, visible, causal, window)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=full_causal)
 
 
 def _product_attention(
     q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, causal: bool, window: int
 ) -> Float[Tensor, "B H T K"]:
-    """The reference in q's own precision: autocast would take the softmax, and keep it, in float32."""
+    """Compute the reference in q's own precision. Autocast would compute and store the softmax in float32."""
     mask = combine_masks(q, k, visible, causal, window)
     bias = None if mask is None else _additive_mask(mask, q.dtype, torch.finfo(q.dtype).min)
     with torch.autocast(q.device.type, enabled=False):
@@ -134,7 +140,7 @@ def _product_attention(
 
 
 class _ProductAttention(torch.autograd.Function):
-    """`softmax(q k^T / sqrt(K) + bias) v` in three operations, and five on the way back."""
+    """`softmax(q k^T / sqrt(K) + bias) v` in three operations, and five in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
@@ -163,20 +169,20 @@ class _ProductAttention(torch.autograd.Function):
 
 
 class _ChunkedAttention(torch.autograd.Function):
-    """Causal attention, `QUERY_CHUNK` queries at a time, each with the keys in its reach and its own mask.
+    """Causal attention in chunks of `QUERY_CHUNK` queries, each with the keys in its reach and its own mask.
 
-    Time O(T (w + QUERY_CHUNK)) with a window w, and nothing of size T x S exists. The kernel is the one behind
-    `F.scaled_dot_product_attention`, called directly so that the gradients of overlapping keys are added in
-    place; autograd would make one of full length for each piece. Pieces in bfloat16 are short, so that the
-    kernel is faster in float32.
+    Time is O(T (w + QUERY_CHUNK)) with a window w, and nothing of size T x S exists. The kernel is the one
+    behind `F.scaled_dot_product_attention`. It is called directly, so that the gradients of overlapping keys
+    are added in place. Autograd would create a gradient of full length for each chunk. Chunks in bfloat16 are
+    short, so the kernel is faster in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, window: int) -> Tensor:
         y, sums = torch.empty_like(q), []
         for queries, keys in _query_key_chunks(q, k, window):
-            part, bias = _attention_chunk(q, k, v, visible, window, queries, keys)
-            y[:, :, queries], log_sum = _kernel(*part, attn_mask=bias)
+            chunk, bias = _attention_chunk(q, k, v, visible, window, queries, keys)
+            y[:, :, queries], log_sum = _kernel(*chunk, attn_mask=bias)
             sums.append(log_sum)
         ctx.save_for_backward(q, k, v, y, *sums)
         ctx.visible, ctx.window = visible, window
@@ -189,10 +195,10 @@ class _ChunkedAttention(torch.autograd.Function):
         dq = torch.empty_like(q)
         dk, dv = (torch.zeros_like(x, dtype=_compute_dtype(x)) for x in (k, v))
         for (queries, keys), log_sum in zip(_query_key_chunks(q, k, ctx.window), sums, strict=True):
-            part, bias = _attention_chunk(q, k, v, ctx.visible, ctx.window, queries, keys)
+            chunk, bias = _attention_chunk(q, k, v, ctx.visible, ctx.window, queries, keys)
             dy_part, y_part = (x[:, :, queries].to(_compute_dtype(q)) for x in (dy, y))
             dq[:, :, queries], dk_part, dv_part = _kernel_backward(
-                dy_part, *part, y_part, log_sum, 0.0, False, attn_mask=bias
+                dy_part, *chunk, y_part, log_sum, 0.0, False, attn_mask=bias
             )
             dk[:, :, keys] += dk_part
             dv[:, :, keys] += dv_part
@@ -204,7 +210,8 @@ _kernel_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_ba
 
 
 def _query_key_chunks(q: Tensor, k: Tensor, window: int) -> Iterator[tuple[slice, slice]]:
-    """Queries, and the keys up to the last of them, from the first that the window of any reaches."""
+    """Yield slices of queries, with the keys up to the last of them, from the first key in any of their
+    windows."""
     T, S = q.shape[2], k.shape[2]
     for first in range(0, T, QUERY_CHUNK):
         last = min(first + QUERY_CHUNK, T)
@@ -215,7 +222,7 @@ def _query_key_chunks(q: Tensor, k: Tensor, window: int) -> Iterator[tuple[slice
 def _attention_chunk(
     q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, window: int, queries: slice, keys: slice
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
-    """Its q, k, v, and what the kernel adds to the scores."""
+    """Return q, k and v of a chunk, and the mask that the kernel adds to the scores."""
     precision = _compute_dtype(q)
     q, k, v = q[:, :, queries].to(precision), k[:, :, keys].to(precision), v[:, :, keys].to(precision)
     mask = combine_masks(q, k, None if visible is None else visible[..., keys], True, window)
@@ -228,14 +235,14 @@ def _compute_dtype(x: Tensor) -> torch.dtype:
 
 
 def _additive_mask(mask: Tensor, dtype: torch.dtype, hidden: float) -> Tensor:
-    """0 where a key is seen, `hidden` elsewhere."""
+    """Return 0 where a key is visible, `hidden` elsewhere."""
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, hidden)
 
 
 def combine_masks(
     q: Tensor, k: Tensor, visible: Bool[Tensor, "#B #H #T S"] | None, causal: bool, window: int = 0
 ) -> Bool[Tensor, "#B #H #T S"] | None:
-    """Which keys each query sees, all conditions together; None: all."""
+    """Return which keys each query sees, with all conditions together. None means all."""
     if not causal:
         return visible
     mask = causal_mask(q.shape[2], window, q.device, k.shape[2])[None, None]
@@ -245,9 +252,10 @@ def combine_masks(
 def causal_mask(
     size: int, window: int = 0, device: torch.device | None = None, keys: int | None = None
 ) -> Bool[Tensor, "T S"]:
-    """True where query i may see key j: j <= i and, with a window w, j > i - w (itself and w - 1 before).
+    """Return True where query i may see key j: j <= i and, with a window w, j > i - w (itself and w - 1
+    before).
 
-    There are `size` queries and as many keys; with more `keys`, the queries stand at their end.
+    There are `size` queries and as many keys. With more `keys`, the queries are at their end.
     """
     keys = size if keys is None else keys
     ones = torch.ones(size, keys, dtype=torch.bool, device=device).tril(keys - size)

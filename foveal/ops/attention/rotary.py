@@ -1,4 +1,5 @@
-"""Rotary positions: pairs of numbers in queries and keys are turned by an angle that grows with the place."""
+"""Rotary position encoding: pairs of elements in queries and keys are rotated by an angle that grows with the
+position."""
 
 from typing import Any
 
@@ -13,16 +14,17 @@ from foveal.ops.jit.launch import Kernel
 
 _kernel = Kernel("rotary", "forward")
 NUMBERS_PER_TASK = 1 << 14
-"""Numbers in a kernel's task."""
+"""Elements in a task of the kernel."""
 
 
 def apply_rotary(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T H K"]:
-    """`rotate_pairs` by the angles `t / 10000^(2i/K)` of pair i at position t (Su et al. 2021, equation 34).
+    """Apply `rotate_pairs` with the angles `t / 10000^(2i/K)` for pair i at position t (Su et al. 2021,
+    equation 34).
 
-    The product of a turned query and a turned key depends on the distance of their positions alone.
+    The product of a rotated query and a rotated key depends only on the distance of their positions.
     """
     half = x.shape[-1] // 2
-    # In float64: places may be counted on through millions, of which float32 knows the angles too coarsely.
+    # In float64: for positions in the millions, the angles would be too inaccurate in float32.
     frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=torch.float64) / half)
     angles = positions[:, :, None] * frequencies
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -37,13 +39,13 @@ def apply_rotary(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) ->
 def rotate_pairs(
     x: Float[Tensor, "B T H K"], cos: Float[Tensor, "#B T I"], sin: Float[Tensor, "#B T I"]
 ) -> Float[Tensor, "B T H K"]:
-    """`(a cos - b sin, b cos + a sin)` for the halves (a, b) of each head, I = K / 2 pairs."""
+    """Return `(a cos - b sin, b cos + a sin)` for the halves (a, b) of each head, I = K / 2 pairs."""
     cos, sin = cos[:, :, None], sin[:, :, None]
     return torch.addcmul(x * torch.cat([cos, cos], -1), x.roll(cos.shape[-1], -1), torch.cat([-sin, sin], -1))
 
 
 class _RotatePairs(torch.autograd.Function):
-    """On the way back the gradient is turned the other way."""
+    """The kernel with its gradient, which is rotated by the negative angle."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -66,11 +68,11 @@ def _rotated_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def _is_row_contiguous(x: Tensor) -> bool:
-    """Whether the heads of a position lie side by side, and positions at one distance from each other."""
+    """Return whether the heads of a position are adjacent in memory, and positions have a constant stride."""
     B, T, _, K = x.shape
     return x.stride()[2:] == (K, 1) and (B == 1 or T == 1 or x.stride(0) == T * x.stride(1))
 
 
 def _position_stride(x: Tensor) -> int:
-    """From one position to the next."""
+    """Return the stride from one position to the next."""
     return x.stride(1) if x.shape[1] > 1 else x.stride(0)

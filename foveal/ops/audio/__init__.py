@@ -1,1 +1,1 @@
-"""Waveforms to features."""
+"""Audio features from waveforms."""

@@ -1,4 +1,4 @@
-"""Log-mel frames of a recording: how much power in which band of frequencies, a hundred times a second."""
+"""Log-mel frames of a recording: the power in each frequency band, a hundred times a second."""
 
 from functools import cache
 
@@ -10,16 +10,17 @@ from torch.nn import functional as F
 from foveal.core.errors import UserError
 
 WINDOW_SECONDS, HOP_SECONDS = 0.025, 0.010
-"""Seconds that a frame sees, and from one frame to the next."""
+"""Seconds in a frame, and from one frame to the next."""
 MIN_POWER = 1e-10
-"""The least power whose logarithm is taken; a rounding error of 16 bits has about 1e-8 in a band."""
+"""Lower bound of the power before the logarithm. A rounding error of 16 bits has about 1e-8 in a band."""
 
 
 def log_mel(samples: Float[Tensor, " N"], rate: int, bins: int) -> Float[Tensor, "S F"]:
-    """`log(max(sum_k M_fk |X_sk|^2, 1e-10))`, F = `bins` (Davis and Mermelstein 1980, without their cosines).
+    """Return `log(max(sum_k M_fk |X_sk|^2, 1e-10))`, F = `bins` (Davis and Mermelstein 1980, without their
+    cosines).
 
     X_s is the Fourier transform of the W = 0.025 `rate` samples from 0.01 `rate` s on under Hann's window, M
-    are `mel_filters`. There are as many frames as lie inside the samples; fewer samples than W are filled up
+    are `mel_filters`. There are as many frames as lie inside the samples. Fewer samples than W are padded
     with zeros to one frame.
     """
     window, hop = round(WINDOW_SECONDS * rate), round(HOP_SECONDS * rate)
@@ -33,10 +34,12 @@ def log_mel(samples: Float[Tensor, " N"], rate: int, bins: int) -> Float[Tensor,
 
 @cache
 def mel_filters(bins: int, rate: int, window: int) -> Float[Tensor, "F K"]:
-    """Overlapping triangles of height 1, equally wide in mel from 0 to half the `rate` (F, window // 2 + 1).
+    """Return overlapping triangles of height 1, equally wide in mel from 0 to half the `rate` (F, window // 2
+    + 1).
 
-    `m = 2595 log10(1 + f / 700)` with f in Hz (O'Shaughnessy 1987, p. 150). Errors: UserError where a
-    triangle is so narrow that no frequency of the transform lies inside.
+    `m = 2595 log10(1 + f / 700)` with f in Hz (O'Shaughnessy 1987, p. 150).
+
+    Raises: UserError: a triangle is so narrow that no frequency of the transform lies inside.
     """
     half = 2595 * torch.tensor(1 + rate / 2 / 700, dtype=torch.float64).log10()
     corners = 700 * (10 ** (torch.linspace(0, 1, bins + 2, dtype=torch.float64) * half / 2595) - 1)

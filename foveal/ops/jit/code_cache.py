@@ -1,7 +1,7 @@
-"""From a kernel's Python to machine code, once a machine: Numba translates, the cache keeps, LLVM loads.
+"""Compilation of a kernel's Python to machine code, once on each machine: Numba compiles, LLVM loads.
 
-What is kept is the object code alone, under its own hash, so a damaged file is noticed and made again, and
-a process that finds it needs neither Numba's import nor its compiler.
+Only the object code is cached, with its hash, so a damaged file is detected and compiled again. A process
+that finds the code in the cache needs neither Numba's import nor its compiler.
 """
 
 import hashlib
@@ -20,18 +20,17 @@ from foveal.store.cache import cache_folder
 
 KERNEL_FOLDER = Path(__file__).parents[1] / "kernels"
 LANES = 16
-"""Numbers in a kernel's vector."""
+"""Elements of a kernel's vector."""
 ENTRY_POINT = "entry"
 _engines: list[Any] = []
-"""What holds the loaded code in memory."""
+"""The engines that keep the loaded code in memory."""
 
 
 def kernel_address(module: str, kernel: str) -> int:
-    """The address of `void entry(int64 *arguments)`, which works on tasks until none is left.
+    """Return the address of `void entry(int64 *arguments)`, which works on tasks until none is left.
 
-    The task itself is `kernel(task, arguments)` in `foveal.ops.kernels.<module>`.
-
-    `arguments[0]` counts the tasks taken, `arguments[1]` says how many there are; the rest is the kernel's.
+    A task is `kernel(task, arguments)` in `foveal.ops.kernels.<module>`. `arguments[0]` counts the tasks
+    taken, `arguments[1]` is the number of tasks, and the others belong to the kernel.
     """
     path = cache_folder() / "kernels" / f"{module}-{kernel}-{_cache_key()[:24]}.o"
     code = _read_cached(path)
@@ -43,7 +42,8 @@ def kernel_address(module: str, kernel: str) -> int:
 
 @cache
 def _cache_key() -> str:
-    """What machine code depends on: all sources, since kernels share parts; the translator, the processor."""
+    """Return a hash of everything that the machine code depends on: all sources, since kernels share parts,
+    the compiler, and the processor."""
     import llvmlite.binding as llvm
 
     sources = (*sorted(KERNEL_FOLDER.rglob("*.py")), Path(__file__))
@@ -56,16 +56,17 @@ def _cache_key() -> str:
 
 
 def _read_cached(path: Path) -> bytes | None:
+    """Return the code of a cached file, or None if the file is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:
         return None
-    found, code = content[:32], content[32:]
-    return code if hashlib.sha256(code).digest() == found else None
+    digest, code = content[:32], content[32:]
+    return code if hashlib.sha256(code).digest() == digest else None
 
 
 def _write_cached(path: Path, code: bytes) -> None:
-    """Best effort: where nothing can be written, every process translates for itself."""
+    """Write the code to the cache if possible. Otherwise every process compiles for itself."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         durable.atomic_write(path, hashlib.sha256(code).digest() + code)
@@ -74,7 +75,7 @@ def _write_cached(path: Path, code: bytes) -> None:
 
 
 def _compile(module: ModuleType, kernel: str) -> bytes:
-    """Object code for this processor."""
+    """Return object code for this processor."""
     import llvmlite.binding as llvm
     from numba import njit, types
 
@@ -90,7 +91,8 @@ def _compile(module: ModuleType, kernel: str) -> bytes:
 
 
 def _entry_point_ir(name: str) -> str:
-    """Take the next task, however many threads do, until none is left."""
+    """Return the LLVM code of the entry point, which takes the next task until none is left, on any number of
+    threads."""
     return f"""
 define void @{ENTRY_POINT}(ptr %arguments) {{
 start:
@@ -128,6 +130,7 @@ def _target_machine() -> Any:
 
 
 def _load(code: bytes) -> int:
+    """Load object code, and return the address of its entry point."""
     import llvmlite.binding as llvm
 
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())

@@ -1,4 +1,4 @@
-"""Which path computes an operation: chosen on Python facts only, never on a tensor's values."""
+"""The choice of the path for an operation, made on Python facts only, never on a tensor's values."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,17 +9,17 @@ _record: ContextVar[list[str] | None] = ContextVar("record", default=None)
 
 
 def use_fast_path(operation: str, fast: str, usable: bool) -> bool:
-    """True if the path called `fast` is to compute `operation`, False for the reference."""
-    taken = usable and not _only_reference.get()(operation)
+    """Return True if the path called `fast` computes `operation`, False for the reference."""
+    chosen = usable and not _only_reference.get()(operation)
     record = _record.get()
     if record is not None:
-        record.append(f"{operation}:{fast if taken else 'reference'}")
-    return taken
+        record.append(f"{operation}:{fast if chosen else 'reference'}")
+    return chosen
 
 
 @contextmanager
 def reference_only(*operations: str) -> Iterator[None]:
-    """Inside, every operation, or each that is named, runs as its equation is written."""
+    """Return a context in which every operation, or each named one, uses its reference."""
     token = _only_reference.set(lambda name: not operations or name in operations)
     try:
         yield
@@ -29,7 +29,7 @@ def reference_only(*operations: str) -> Iterator[None]:
 
 @contextmanager
 def record_paths() -> Iterator[list[str]]:
-    """Inside, the list gains one `operation:path` for every choice."""
+    """Return a context in which the list gains one `operation:path` for every choice."""
     paths: list[str] = []
     token = _record.set(paths)
     try:

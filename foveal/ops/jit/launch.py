@@ -1,4 +1,4 @@
-"""Kernels on torch's own threads: one pool for both, so that they never wait for each other's."""
+"""The launch of kernels on torch's own threads, so that two thread pools never compete."""
 
 import ctypes
 import os
@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from foveal.ops.jit.code_cache import LANES, kernel_address
 
 _is_forked_child = False
-"""True in a process forked from one whose threads it did not get: it works without them."""
+"""True in a forked process, which lacks the threads of its parent and uses only one."""
 
 
 def _mark_forked_child() -> None:
@@ -31,31 +31,32 @@ os.register_at_fork(after_in_child=_mark_forked_child)
 
 
 class Kernel:
-    """A kernel by the name of its module and function; made or loaded at its first use."""
+    """A kernel by the names of its module and function, compiled or loaded at its first use."""
 
     def __init__(self, module: str, name: str):
         self.module, self.name = module, name
-        self._address = -1  # not asked for yet
+        self._address = -1  # not looked up yet
 
     def usable(self, *tensors: Tensor) -> bool:
-        """Whether it can compute with these: float32 on a CPU, not while torch.compile looks on."""
+        """Return whether the kernel can compute with these tensors: float32 on a CPU, and not under
+        torch.compile."""
         fits = all(x.dtype == torch.float32 and x.is_cpu for x in tensors)
         return fits and not torch.compiler.is_compiling() and self._ready()
 
     def __call__(self, tasks: int, *arguments: int | float | Tensor | None) -> None:
-        """Do every task in 0 .. tasks - 1, on as many threads as torch uses.
+        """Run every task in 0 .. tasks - 1, on as many threads as torch uses.
 
-        A tensor stands for the address of its numbers: it has to be contiguous, and has to outlive the call;
-        None for no address. A float is passed by its bits.
+        A tensor is passed as the address of its elements. It has to be contiguous, and to outlive the call.
+        None is passed as no address, and a float by its bits.
         """
         packed = array("q", [0, tasks, *pack_arguments(arguments)])
         address, _ = packed.buffer_info()
         threads = 1 if _is_forked_child else min(tasks, torch.get_num_threads())
-        team = _openmp_parallel() if threads > 1 else None
-        if team is None:
+        run_parallel = _openmp_parallel() if threads > 1 else None
+        if run_parallel is None:
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._address)(address)
         else:
-            team(self._address, address, threads, 0)
+            run_parallel(self._address, address, threads, 0)
 
     def _ready(self) -> bool:
         if self._address < 0:
@@ -64,7 +65,7 @@ class Kernel:
 
 
 def pack_arguments(arguments: Iterable[int | float | Tensor | None]) -> list[int]:
-    """How a kernel is given them."""
+    """Return the arguments as the kernel's integers."""
     return [
         argument.data_ptr()
         if isinstance(argument, Tensor)
@@ -76,19 +77,23 @@ def pack_arguments(arguments: Iterable[int | float | Tensor | None]) -> list[int
 
 
 def pad_to_lanes(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:
-    """`x`, contiguous, with zeros behind its last axis up to a multiple of the kernels' vectors."""
+    """Return `x`, contiguous, with its last axis padded with zeros to a multiple of the kernels' vectors."""
     missing = -x.shape[-1] % LANES
     return F.pad(x, (0, missing)) if missing else x.contiguous()
 
 
 def channel_tasks(rows: int, width: int) -> int:
-    """How many tasks share the `width` channels of a row: enough for every thread to have one."""
+    """Return the number of tasks that share the `width` channels of a row, enough for every thread to have
+    one."""
     return min(width // LANES, -(-torch.get_num_threads() // rows))
 
 
 @cache
 def _address(module: str, name: str) -> int:
-    """Where the kernel's code is; 0 where it can't be had, which is said once if Numba is installed."""
+    """Return the address of the kernel's code, or 0 if it is not available.
+
+    If Numba is installed, a failure is reported once.
+    """
     if os.environ.get("FOVEAL_KERNELS") == "off" or find_spec("numba") is None:
         return 0
     try:
@@ -105,14 +110,15 @@ def _address(module: str, name: str) -> int:
 
 @cache
 def _openmp_parallel() -> Callable[..., None] | None:
-    """`GOMP_parallel` of the OpenMP library that torch itself runs on: a function on every thread at once."""
+    """Return `GOMP_parallel` of the OpenMP library that torch uses, which runs a function on every thread at
+    once."""
     try:
         maps = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
         return None
     loaded = {line.split(maxsplit=5)[-1] for line in maps if "libgomp" in line or "libiomp5" in line}
-    beside = [path for path in loaded if Path(torch.__file__).parent in Path(path).parents]
-    for path in beside or sorted(loaded):
+    torch_libraries = [path for path in loaded if Path(torch.__file__).parent in Path(path).parents]
+    for path in torch_libraries or sorted(loaded):
         try:
             run = ctypes.CDLL(path).GOMP_parallel
         except (OSError, AttributeError):

@@ -1,6 +1,6 @@
-"""CPU kernels without a compiler: what Numba translates at first use, in vectors of `simd`.
+"""CPU kernels that need no C compiler: Numba compiles them at first use, with vectors from `simd`.
 
-A kernel is a function `(task, arguments)` in a module of its own; the operation that calls it, and its
-equation, stand in the file of the same name in `foveal.ops`. `ops.jit.code_cache` makes and keeps their code,
-`ops.jit.launch` runs them on torch's own threads.
+A kernel is a function `(task, arguments)` in a module of its own. The operation that calls the kernel, and
+its equation, are in the file of the same name in `foveal.ops`. `ops.jit.code_cache` compiles and caches the
+code, and `ops.jit.launch` runs it on torch's own threads.
 """

@@ -1,7 +1,8 @@
-"""`ops.attention.dot_product.additive`: one query of each row against all keys of its memory, and the way back.
+"""Kernel of `ops.attention.additive`: one query of each row attends to all keys of its memory, with the
+gradient.
 
-A task is a row. Sizes: S, D, M as there, D and M multiples of 16; a row's weights lie in S numbers filled up
-to whole vectors. What `present` leaves out is never read.
+A task is a row. Sizes: S, D, M as there, D and M multiples of 16. The weights of a row have S elements,
+padded to whole vectors. Vectors that `present` excludes are never read.
 
     u_i = tanh(q + k_i)    e_i = v . u_i    a = softmax(e)    c = sum_i a_i h_i
 """
@@ -25,7 +26,7 @@ from foveal.ops.kernels.simd import (
 
 
 def forward(task, p):
-    """The context `c`, and the weights."""
+    """Compute the context `c`, and the weights."""
     q, keys, v, values = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -38,8 +39,8 @@ def forward(task, p):
         float_pointer(load_int(p, 8)),
     )
     S, D, M = load_int(p, 9), load_int(p, 10), load_int(p, 11)
-    room, highest, sums = (S + LANES - 1) // LANES * LANES, -math.inf, broadcast(0.0)
-    first, mine = task * S, task * room
+    padded_size, highest, sums = (S + LANES - 1) // LANES * LANES, -math.inf, broadcast(0.0)
+    first, weights_start = task * S, task * padded_size
     for i in range(S):
         score = -math.inf
         if load_scalar(present, first + i) > 0:
@@ -49,23 +50,23 @@ def forward(task, p):
                 products = fma(load(v, task * D + j), u, products)
             score = reduce_sum(products)
             highest = max(highest, score)
-        store_scalar(weights, mine + i, score)
-    for i in range(S, room):
-        store_scalar(weights, mine + i, -math.inf)
+        store_scalar(weights, weights_start + i, score)
+    for i in range(S, padded_size):
+        store_scalar(weights, weights_start + i, -math.inf)
     if highest == -math.inf:
-        highest = 0.0  # nothing is there: all weights are exp(-inf) = 0
-    for i in range(0, room, LANES):
-        weight = exp(load(weights, mine + i) - highest)
-        store(weights, mine + i, weight)
+        highest = 0.0  # no vector is present: all weights are exp(-inf) = 0
+    for i in range(0, padded_size, LANES):
+        weight = exp(load(weights, weights_start + i) - highest)
+        store(weights, weights_start + i, weight)
         sums = sums + weight
-    whole = reduce_sum(sums)
-    share_of_one = 0.0 if whole == 0 else 1 / whole
+    total = reduce_sum(sums)
+    inverse = 0.0 if total == 0 else 1 / total
     for j in range(0, M, LANES):
         store(c, task * M + j, broadcast(0.0))
     for i in range(S):
         if load_scalar(present, first + i) > 0:
-            a = load_scalar(weights, mine + i) * share_of_one
-            store_scalar(weights, mine + i, a)
+            a = load_scalar(weights, weights_start + i) * inverse
+            store_scalar(weights, weights_start + i, a)
             weight = broadcast(a)
             for j in range(0, M, LANES):
                 mean = load(c, task * M + j)
@@ -73,9 +74,10 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """The gradient of q, and those of keys, v and values added to what is there; `de` is room to work in.
+    """Compute the gradient of q, and add those of keys, v and values to their buffers. `de` is scratch
+    memory.
 
-    With `da_i = dc . h_i` that of a score is `de_i = a_i (da_i - sum_j a_j da_j)`.
+    With `da_i = dc . h_i` the gradient of a score is `de_i = a_i (da_i - sum_j a_j da_j)`.
     """
     q, keys, v, values = (
         float_pointer(load_int(p, 2)),
@@ -96,21 +98,21 @@ def backward(task, p):
     )
     dvalues = float_pointer(load_int(p, 13))
     S, D, M = load_int(p, 14), load_int(p, 15), load_int(p, 16)
-    first, mine, mean = task * S, task * ((S + LANES - 1) // LANES * LANES), 0.0
+    first, weights_start, mean = task * S, task * ((S + LANES - 1) // LANES * LANES), 0.0
     for i in range(S):
         if load_scalar(present, first + i) > 0:
             products = broadcast(0.0)
             for j in range(0, M, LANES):
                 products = fma(load(dc, task * M + j), load(values, (first + i) * M + j), products)
             da = reduce_sum(products)
-            store_scalar(de, mine + i, da)
-            mean = mean + load_scalar(weights, mine + i) * da
+            store_scalar(de, weights_start + i, da)
+            mean = mean + load_scalar(weights, weights_start + i) * da
     for j in range(0, D, LANES):
         store(dq, task * D + j, broadcast(0.0))
     for i in range(S):
         if load_scalar(present, first + i) > 0:
-            a = load_scalar(weights, mine + i)
-            g = broadcast(a * (load_scalar(de, mine + i) - mean))
+            a = load_scalar(weights, weights_start + i)
+            g = broadcast(a * (load_scalar(de, weights_start + i) - mean))
             for j in range(0, M, LANES):
                 at = (first + i) * M + j
                 store(dvalues, at, fma(broadcast(a), load(dc, task * M + j), load(dvalues, at)))

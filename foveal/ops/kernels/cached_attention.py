@@ -1,7 +1,8 @@
-"""`ops.attention.dot_product.cached_attention`: one query of each row and head against all keys of its cache.
+"""Kernel of `ops.attention.cached_attention`: one query of each row and head attends to all keys of its
+cache.
 
-A task is a row and one share of its heads. Sizes: B, H, K as there; C slots in a cache.
-Keys are gone through slot by slot, all heads of the share at once, as they lie in memory.
+A task is a row and one share of its heads. Sizes: B, H, K as there; a cache has C slots. Keys are read slot
+by slot, all heads of the share at once, in the order of memory.
 """
 
 import math
@@ -25,7 +26,7 @@ from foveal.ops.kernels.simd import (
 
 
 def forward(task, p):
-    """Write the new key and value into the slot that `count` names, then attend to all up to it."""
+    """Write the new key and value into slot `count`, then attend to all slots up to this one."""
     q, k, v, y = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -51,9 +52,9 @@ def forward(task, p):
 
 @kernel_function
 def attend_row(q, k, v, y, keys, values, weights, row, last, C, H, K, first_head, last_head):
-    """One row and the heads from `first_head` to `last_head`; `last` is the new slot."""
+    """Attend with the heads from `first_head` to `last_head` of one row. `last` is the new slot."""
     heads, first, own = range(first_head, last_head), row * C * H * K, row * H * K
-    scale, room, whole = (
+    scale, padded_size, vector_part = (
         1 / (math.sqrt(K) * math.log(2)),
         (C + LANES - 1) // LANES * LANES,
         K // LANES * LANES,
@@ -64,30 +65,38 @@ def attend_row(q, k, v, y, keys, values, weights, row, last, C, H, K, first_head
         store_scalar(y, own + i, 0.0)
     for j in range(last + 1):
         for head in heads:
-            score, mine, there = broadcast(0.0), own + head * K, first + (j * H + head) * K
-            for i in range(0, whole, LANES):
-                score = fma(load(q, mine + i), load(keys, there + i), score)
-            product = dot_remainder(q, mine, keys, there, whole, K, reduce_sum(score))
-            store_scalar(weights, (row * H + head) * room + j, product * scale)
+            score, query_start, key_start = broadcast(0.0), own + head * K, first + (j * H + head) * K
+            for i in range(0, vector_part, LANES):
+                score = fma(load(q, query_start + i), load(keys, key_start + i), score)
+            product = dot_remainder(q, query_start, keys, key_start, vector_part, K, reduce_sum(score))
+            store_scalar(weights, (row * H + head) * padded_size + j, product * scale)
     for head in heads:
-        mine = (row * H + head) * room
-        highest, sums = load_scalar(weights, mine), broadcast(0.0)
+        query_start = (row * H + head) * padded_size
+        highest, sums = load_scalar(weights, query_start), broadcast(0.0)
         for j in range(1, last + 1):
-            highest = max(highest, load_scalar(weights, mine + j))
+            highest = max(highest, load_scalar(weights, query_start + j))
         for j in range(last + 1, (last + LANES) // LANES * LANES):
-            store_scalar(weights, mine + j, -math.inf)
+            store_scalar(weights, query_start + j, -math.inf)
         for j in range(0, last + 1, LANES):
-            weight = exp2(load(weights, mine + j) - highest)
-            store(weights, mine + j, weight)
+            weight = exp2(load(weights, query_start + j) - highest)
+            store(weights, query_start + j, weight)
             sums = sums + weight
-        share_of_one = 1 / reduce_sum(sums)
+        inverse = 1 / reduce_sum(sums)
         for j in range(0, last + 1, LANES):
-            store(weights, mine + j, load(weights, mine + j) * share_of_one)
+            store(weights, query_start + j, load(weights, query_start + j) * inverse)
     for j in range(last + 1):
         for head in heads:
-            weight = load_scalar(weights, (row * H + head) * room + j)
-            mine, there = own + head * K, first + (j * H + head) * K
-            for i in range(0, whole, LANES):
-                store(y, mine + i, fma(broadcast(weight), load(values, there + i), load(y, mine + i)))
-            for i in range(whole, K):
-                store_scalar(y, mine + i, load_scalar(y, mine + i) + weight * load_scalar(values, there + i))
+            weight = load_scalar(weights, (row * H + head) * padded_size + j)
+            query_start, key_start = own + head * K, first + (j * H + head) * K
+            for i in range(0, vector_part, LANES):
+                store(
+                    y,
+                    query_start + i,
+                    fma(broadcast(weight), load(values, key_start + i), load(y, query_start + i)),
+                )
+            for i in range(vector_part, K):
+                store_scalar(
+                    y,
+                    query_start + i,
+                    load_scalar(y, query_start + i) + weight * load_scalar(values, key_start + i),
+                )

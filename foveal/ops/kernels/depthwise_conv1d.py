@@ -1,15 +1,15 @@
-"""`ops.ssm.depthwise_conv1d`: convolution and SiLU in one pass over time, 16 channels side by side.
+"""Kernel of `ops.ssm.depthwise_conv1d`: convolution and SiLU in one pass over time, 16 channels side by side.
 
 A task is one row of the batch and one share of its channels. Sizes: B, T, E, K, R = K - 1 as there, E a
-multiple of 16; the taps lie as (K, E). History and input are one sequence of R + T steps that lies in two
-places: output t reads its steps t .. t + R.
+multiple of 16. The taps are stored as (K, E). History and input are one sequence of R + T steps, stored in
+two arrays: output t reads steps t .. t + R.
 """
 
 from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, load_int, sigmoid, store
 
 
 def forward(task, p):
-    """y."""
+    """Compute y."""
     x, history, taps, bias, y = (
         load_int(p, 2),
         load_int(p, 3),
@@ -37,10 +37,11 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """The gradients, of the taps and the bias (`dtaps`'s last line) those of this row.
+    """Compute the gradients. Those of the taps and the bias (`dtaps`'s last row) are of this row of the
+    batch.
 
-    A step's gradient needs those of the K sums it went into. So that of sum t is put in the place of dx_t,
-    and R steps later, when all are there, the step's own comes over it.
+    The gradient of a step needs the gradients of the K sums that the step contributed to. So the gradient of
+    sum t is stored at dx_t. R steps later, when all are known, the step's own gradient overwrites it.
     """
     x, history, taps, bias, dy = (
         load_int(p, 2),
@@ -53,7 +54,7 @@ def backward(task, p):
     T, E, K, shares = load_int(p, 10), load_int(p, 11), load_int(p, 12), load_int(p, 13)
     row, share, groups, R = task // shares, task % shares, E // LANES, K - 1
     first, end = groups * share // shares * LANES, groups * (share + 1) // shares * LANES
-    past, present, given = (
+    past, present, dy_values = (
         float_pointer(history + row * R * E * 4),
         float_pointer(x + row * T * E * 4),
         float_pointer(dy),
@@ -73,7 +74,7 @@ def backward(task, p):
                 for j in range(before, K):
                     a = fma(load(taps, j * E + e), load(present, (t + j - R) * E + e), a)
                 s = sigmoid(a)
-                g = load(given, (row * T + t) * E + e) * s * fma(a, 1.0 - s, broadcast(1.0))
+                g = load(dy_values, (row * T + t) * E + e) * s * fma(a, 1.0 - s, broadcast(1.0))
                 store(to_present, t * E + e, g)
                 for j in range(before):
                     k = j * E + e
@@ -82,7 +83,7 @@ def backward(task, p):
                     k = j * E + e
                     store(to_taps, k, fma(g, load(present, (t + j - R) * E + e), load(to_taps, k)))
                 store(to_taps, K * E + e, load(to_taps, K * E + e) + g)
-        # Step t of history and input went into the sums t - R .. t, as far as there are any.
+        # Step t of history and input contributed to the sums t - R .. t, as far as they exist.
         for e in range(first, end, LANES):
             a = broadcast(0.0)
             for j in range(max(t - T + 1, 0), min(K, t + 1)):

@@ -1,18 +1,19 @@
-"""`ops.dropout`: the noise is drawn where it is used, and again on the way back, so it is never stored."""
+"""Kernel of `ops.dropout`: the noise is generated where it is used, and again in the backward pass, so it is
+never stored."""
 
 from foveal.ops.kernels.simd import LANES, broadcast, dropout_mask, float_pointer, load, load_int, store
 
 
 def forward(task, p):
-    """The output; from the output's gradient, the input's."""
+    """Compute the output, or the input's gradient from the output's."""
     x, y = float_pointer(load_int(p, 2)), float_pointer(load_int(p, 3))
-    groups, tasks, seed, dropped, of = (
+    groups, tasks, seed, dropped, steps = (
         load_int(p, 4),
         load_int(p, 1),
         load_int(p, 5),
         load_int(p, 6),
         load_int(p, 7),
     )
-    scale = broadcast(of / (of - dropped))
+    scale = broadcast(steps / (steps - dropped))
     for at in range(groups * task // tasks * LANES, groups * (task + 1) // tasks * LANES, LANES):
         store(y, at, load(x, at) * dropout_mask(seed, at, dropped) * scale)

@@ -1,8 +1,8 @@
-"""`ops.fused_decode_step`: one new position of each row through the blocks of a Transformer.
+"""Kernel of `ops.fused_decode_step`: one new position of each row through the blocks of a Transformer.
 
-A block's work is in seven phases. A task is a share of one; it begins when all before the phase are done.
-Tasks are taken in their order, so whoever waits waits for tasks that somebody is at. Sizes: R rows, D
-numbers wide, H heads of K, caches of C slots, E hidden units; D and E are multiples of 16.
+The work of a block has seven phases. A task is a share of a phase, and begins when all tasks of earlier
+phases are done. Tasks are taken in order, so a waiting task always waits for tasks that are running. Sizes: R
+rows, D the width, H heads of K, caches of C slots, E hidden units; D and E are multiples of 16.
 """
 
 import math
@@ -33,15 +33,15 @@ from foveal.ops.kernels.simd import (
 )
 
 DONE_ARGUMENT, TASKS_ARGUMENT, BLOCKS_ARGUMENT = 2, 3, 21
-"""Places of the arguments: how many tasks are done, how many each phase has, and those of the first block."""
+"""Indices of the arguments: the number of tasks done, the task counts of the phases, and the first block."""
 BLOCK_ARGUMENTS = 23
-"""A block's arguments."""
+"""Number of arguments of a block."""
 NORM, PROJECT, ATTEND, OUTPUT, FEEDFORWARD_NORM, EXPAND, CONTRACT = range(7)
 GELU, GELU_TANH, RELU, SILU = range(4)
 
 
 def forward(task, p):
-    """For each block, `x + attention(norm(x))`, and that plus the feed-forward layer of its norm."""
+    """Compute for each block `x + attention(norm(x))`, and add the feed-forward layer of its norm."""
     each = 0
     for phase in range(7):
         each += load_int(p, TASKS_ARGUMENT + phase)
@@ -60,9 +60,9 @@ def forward(task, p):
 
 @kernel_function
 def run_task(phase, part, parts, p, b):
-    """Number `part` of the `parts` of a phase of the block whose arguments begin at `b`."""
+    """Run share `part` of `parts` of a phase, for the block whose arguments begin at `b`."""
     R, D, H, E, C = load_int(p, 10), load_int(p, 11), load_int(p, 12), load_int(p, 13), load_int(p, 14)
-    centred, rotary, activation, gated = load_int(p, 15), load_int(p, 16), load_int(p, 17), load_int(p, 18)
+    centered, rotary, activation, gated = load_int(p, 15), load_int(p, 16), load_int(p, 17), load_int(p, 18)
     x, scratch, count = (
         float_pointer(load_int(p, 19)),
         float_pointer(load_int(p, 20)),
@@ -70,7 +70,7 @@ def run_task(phase, part, parts, p, b):
     )
     K = D // H
     normal, q, k, v = scratch, offset(scratch, R * D), offset(scratch, 2 * R * D), offset(scratch, 3 * R * D)
-    mixed, between, angles = (
+    context, residual, angles = (
         offset(scratch, 4 * R * D),
         offset(scratch, 5 * R * D),
         offset(scratch, 6 * R * D),
@@ -78,35 +78,39 @@ def run_task(phase, part, parts, p, b):
     hidden, gate = offset(scratch, 7 * R * D), offset(scratch, 7 * R * D + R * E)
     weights = offset(scratch, 7 * R * D + 2 * R * E)
     if phase == NORM:
-        normalize(x, load_int(p, b + 3), load_int(p, b + 4), normal, part, D, centred, load_double(p, b + 5))
+        normalize(x, load_int(p, b + 3), load_int(p, b + 4), normal, part, D, centered, load_double(p, b + 5))
         if rotary:
             rotary_angles(angles, part, K, load_int(count, part))
     elif phase == PROJECT:
-        which, third, thirds = part % 3, part // 3, parts // 3
-        W, bias, to = load_int(p, b + 6 + 2 * which), load_int(p, b + 7 + 2 * which), offset(q, which * R * D)
-        matmul(normal, W, bias, to, R, D, D, D * third // thirds, D * (third + 1) // thirds)
+        projection, share, shares = part % 3, part // 3, parts // 3
+        W, bias, target = (
+            load_int(p, b + 6 + 2 * projection),
+            load_int(p, b + 7 + 2 * projection),
+            offset(q, projection * R * D),
+        )
+        matmul(normal, W, bias, target, R, D, D, D * share // shares, D * (share + 1) // shares)
     elif phase == ATTEND:
-        row, some, shares = part // (parts // R), part % (parts // R), parts // R
-        first, last = H * some // shares, H * (some + 1) // shares
+        row, head_share, shares = part // (parts // R), part % (parts // R), parts // R
+        first, last = H * head_share // shares, H * (head_share + 1) // shares
         if rotary:
             rotate_pairs(q, angles, row, D, K, first, last)
             rotate_pairs(k, angles, row, D, K, first, last)
         keys, values = float_pointer(load_int(p, b)), float_pointer(load_int(p, b + 1))
-        attend_row(q, k, v, mixed, keys, values, weights, row, load_int(count, row), C, H, K, first, last)
+        attend_row(q, k, v, context, keys, values, weights, row, load_int(count, row), C, H, K, first, last)
     elif phase == OUTPUT:
         first, last = D * part // parts, D * (part + 1) // parts
-        matmul(mixed, load_int(p, b + 12), load_int(p, b + 13), between, R, D, D, first, last)
-        add_in_place(between, x, R, D, first, last)
+        matmul(context, load_int(p, b + 12), load_int(p, b + 13), residual, R, D, D, first, last)
+        add_in_place(residual, x, R, D, first, last)
     elif phase == FEEDFORWARD_NORM:
         count[part] += 1
         normalize(
-            between,
+            residual,
             load_int(p, b + 14),
             load_int(p, b + 15),
             normal,
             part,
             D,
-            centred,
+            centered,
             load_double(p, b + 16),
         )
     elif phase == EXPAND:
@@ -118,55 +122,59 @@ def run_task(phase, part, parts, p, b):
     else:
         first, last = D * part // parts, D * (part + 1) // parts
         matmul(hidden, load_int(p, b + 21), load_int(p, b + 22), x, R, E, D, first, last)
-        add_in_place(x, between, R, D, first, last)
+        add_in_place(x, residual, R, D, first, last)
 
 
 @kernel_function
 def matmul(x, W, bias, y, R, K, M, first, last):
-    """`ops.linear`; W and bias are addresses, of which the second may be none."""
+    """Compute `ops.linear`. W and bias are addresses; the address of bias may be 0."""
     output_range(x, float_pointer(W), float_pointer(bias), y, R, K, M, bias != 0, first, last)
 
 
 @kernel_function
 def add_in_place(y, x, R, D, first, last):
-    """`y + x`, in place, of the numbers from `first` to `last` of every row."""
+    """Compute `y + x`, in place, for the elements from `first` to `last` of every row."""
     for row in range(R):
         for i in range(row * D + first, row * D + last):
             store_scalar(y, i, load_scalar(y, i) + load_scalar(x, i))
 
 
 @kernel_function
-def normalize(x, gain, bias, y, row, D, centred, epsilon):
-    """`ops.normalization.layer_norm` of one row if `centred`, else `rms_norm`."""
+def normalize(x, gain, bias, y, row, D, centered, epsilon):
+    """Compute `ops.normalization.layer_norm` of one row if `centered`, else `rms_norm`."""
     gain, bias = float_pointer(gain), float_pointer(bias)
     own, mean, squares = row * D, broadcast(0.0), broadcast(0.0)
-    if centred:
+    if centered:
         sums = broadcast(0.0)
         for i in range(own, own + D, LANES):
             sums = sums + load(x, i)
         mean = broadcast(reduce_sum(sums) / D)
     for i in range(own, own + D, LANES):
-        apart = load(x, i) - mean
-        squares = fma(apart, apart, squares)
+        deviation = load(x, i) - mean
+        squares = fma(deviation, deviation, squares)
     scale = broadcast(1 / math.sqrt(reduce_sum(squares) / D + epsilon))
     for i in range(0, D, LANES):
-        normal = (load(x, own + i) - mean) * scale
-        store(y, own + i, fma(normal, load(gain, i), load(bias, i)) if centred else normal * load(gain, i))
+        normalized = (load(x, own + i) - mean) * scale
+        store(
+            y,
+            own + i,
+            fma(normalized, load(gain, i), load(bias, i)) if centered else normalized * load(gain, i),
+        )
 
 
 @kernel_function
-def rotary_angles(angles, row, K, place):
-    """The cosines and sines that `ops.attention.dot_product.rotary` turns a place's pairs by, in float64 as there."""
+def rotary_angles(angles, row, K, position):
+    """Compute the cosines and sines of `ops.attention.rotary` for one position, in float64 as there."""
     half = K // 2
     for i in range(half):
-        angle = place * 10000.0 ** (-i / half)
+        angle = position * 10000.0 ** (-i / half)
         store_scalar(angles, row * K + i, math.cos(angle))
         store_scalar(angles, row * K + half + i, math.sin(angle))
 
 
 @kernel_function
 def rotate_pairs(x, angles, row, D, K, first, last):
-    """`ops.attention.rotary.rotate_pairs`, in place, of the heads from `first` to `last`."""
+    """Compute `ops.attention.rotary.rotate_pairs`, in place, for the heads from `first` to `last`."""
     half = K // 2
     for head in range(first, last):
         own = row * D + head * K
@@ -179,7 +187,7 @@ def rotate_pairs(x, angles, row, D, K, first, last):
 
 @kernel_function
 def activate(x, gate, R, E, first, last, activation, gated):
-    """The activation, in place; or `silu(gate)` times what is there."""
+    """Apply the activation in place. If `gated`, multiply by `silu(gate)` instead."""
     for row in range(R):
         for i in range(row * E + first, row * E + last, LANES):
             value = load(x, i)

@@ -1,6 +1,6 @@
-"""`ops.linear` for a few vectors: the weights are read once, as fast as memory gives them.
+"""Kernel of `ops.linear` for a few vectors: the weights are read once, at the speed of memory.
 
-A task is a share of the outputs, whose weights lie one behind the other. Sizes: R vectors of K numbers to M.
+A task is a share of the outputs, whose weights are adjacent in memory. Sizes: R vectors, K inputs, M outputs.
 """
 
 from foveal.ops.kernels.simd import (
@@ -18,7 +18,7 @@ from foveal.ops.kernels.simd import (
 
 
 def forward(task, p):
-    """`y[r, m] = sum_k x[r, k] W[m, k] + bias[m]`; `biased` says whether there is a bias."""
+    """Compute `y[r, m] = sum_k x[r, k] W[m, k] + bias[m]`. `biased` says whether there is a bias."""
     x, W, bias, y = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -31,47 +31,55 @@ def forward(task, p):
 
 @kernel_function
 def output_range(x, W, bias, y, R, K, M, biased, first, last):
-    """Those from `first` to `last`, for every row.
+    """Compute the outputs from `first` to `last`, for every row.
 
-    Four vectors at a time share what is read of the weights. A single one has four sums instead, of every
-    fourth 16 numbers, since each sum has to wait for its last addition.
+    Four rows at a time share each load of the weights. A single row has four sums instead, of every fourth
+    vector, since each sum has to wait for its last addition.
     """
-    quads, whole = K // (4 * LANES) * 4 * LANES, K // LANES * LANES
+    unrolled_part, vector_part = K // (4 * LANES) * 4 * LANES, K // LANES * LANES
     for m in range(first, last):
         row = m * K
         added = load_scalar(bias, m) if biased else 0.0
         for r in range(0, R // 4 * 4, 4):
-            one, two, three, four = r * K, (r + 1) * K, (r + 2) * K, (r + 3) * K
+            row_a, row_b, row_c, row_d = r * K, (r + 1) * K, (r + 2) * K, (r + 3) * K
             a, b, c, d = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
-            for k in range(0, whole, LANES):
+            for k in range(0, vector_part, LANES):
                 w = load(W, row + k)
-                a = fma(w, load(x, one + k), a)
-                b = fma(w, load(x, two + k), b)
-                c = fma(w, load(x, three + k), c)
-                d = fma(w, load(x, four + k), d)
-            store_scalar(y, r * M + m, dot_remainder(x, one, W, row, whole, K, reduce_sum(a)) + added)
-            store_scalar(y, (r + 1) * M + m, dot_remainder(x, two, W, row, whole, K, reduce_sum(b)) + added)
-            store_scalar(y, (r + 2) * M + m, dot_remainder(x, three, W, row, whole, K, reduce_sum(c)) + added)
-            store_scalar(y, (r + 3) * M + m, dot_remainder(x, four, W, row, whole, K, reduce_sum(d)) + added)
+                a = fma(w, load(x, row_a + k), a)
+                b = fma(w, load(x, row_b + k), b)
+                c = fma(w, load(x, row_c + k), c)
+                d = fma(w, load(x, row_d + k), d)
+            store_scalar(y, r * M + m, dot_remainder(x, row_a, W, row, vector_part, K, reduce_sum(a)) + added)
+            store_scalar(
+                y, (r + 1) * M + m, dot_remainder(x, row_b, W, row, vector_part, K, reduce_sum(b)) + added
+            )
+            store_scalar(
+                y, (r + 2) * M + m, dot_remainder(x, row_c, W, row, vector_part, K, reduce_sum(c)) + added
+            )
+            store_scalar(
+                y, (r + 3) * M + m, dot_remainder(x, row_d, W, row, vector_part, K, reduce_sum(d)) + added
+            )
         for r in range(R // 4 * 4, R):
             own = r * K
             a, b, c, d = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
-            for k in range(0, quads, 4 * LANES):
-                at, here = row + k, own + k
-                a = fma(load(W, at), load(x, here), a)
-                b = fma(load(W, at + LANES), load(x, here + LANES), b)
-                c = fma(load(W, at + 2 * LANES), load(x, here + 2 * LANES), c)
-                d = fma(load(W, at + 3 * LANES), load(x, here + 3 * LANES), d)
-            for k in range(quads, whole, LANES):
+            for k in range(0, unrolled_part, 4 * LANES):
+                at, x_at = row + k, own + k
+                a = fma(load(W, at), load(x, x_at), a)
+                b = fma(load(W, at + LANES), load(x, x_at + LANES), b)
+                c = fma(load(W, at + 2 * LANES), load(x, x_at + 2 * LANES), c)
+                d = fma(load(W, at + 3 * LANES), load(x, x_at + 3 * LANES), d)
+            for k in range(unrolled_part, vector_part, LANES):
                 a = fma(load(W, row + k), load(x, own + k), a)
             store_scalar(
-                y, r * M + m, dot_remainder(x, own, W, row, whole, K, reduce_sum((a + b) + (c + d))) + added
+                y,
+                r * M + m,
+                dot_remainder(x, own, W, row, vector_part, K, reduce_sum((a + b) + (c + d))) + added,
             )
 
 
 @kernel_function
-def dot_remainder(x, own, W, row, whole, K, s):
-    """`s` and the products of the numbers behind the last whole vector."""
-    for k in range(whole, K):
+def dot_remainder(x, own, W, row, vector_part, K, s):
+    """Return `s` plus the products of the elements after the last whole vector."""
+    for k in range(vector_part, K):
         s += load_scalar(W, row + k) * load_scalar(x, own + k)
     return s

@@ -1,7 +1,9 @@
-"""`ops.ssm.linear_scan` of complex numbers: 8 of them in a vector, real and imaginary parts side by side.
+"""Kernel of `ops.ssm.linear_scan` for complex numbers: 8 of them in a vector, real and imaginary parts side
+by side.
 
-A task is a row and one share of its states, BLOCK steps of all of them and then the next: of long rows each
-step lies on another page. Sizes: B, T as there, N twice the number of complex states, a multiple of 16.
+A task is a row and one share of its states. It computes BLOCK steps of all its states, then the next ones,
+since in long rows each step is on another memory page. Sizes: B, T as there, N twice the number of complex
+states, a multiple of 16.
 """
 
 from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, load_int, store, swap_pairs
@@ -10,9 +12,9 @@ BLOCK = 64
 
 
 def forward(task, p):
-    """`s_t = decay s_(t-1) + v_t`.
+    """Compute `s_t = decay s_(t-1) + v_t`.
 
-    `real` holds the real part of each decay twice, `turned` the imaginary one with a minus and a plus.
+    `real` has the real part of each decay twice, and `turned` the imaginary part with a minus and a plus.
     """
     real, turned, v = (
         float_pointer(load_int(p, 2)),
@@ -34,10 +36,10 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """`a_t = gradient_t + conj(decay) a_(t+1)`, and its products with the states before.
+    """Compute `a_t = gradient_t + conj(decay) a_(t+1)`, and its products with the previous states.
 
-    To `straight` is added the sum of `a_t s_(t-1)` by parts, to `crossed` that of each part with the state's
-    other one.
+    The sum of `a_t s_(t-1)` by parts is added to `straight`, and that of each part with the state's other
+    part to `crossed`.
     """
     real, turned, gradient = (
         float_pointer(load_int(p, 2)),
@@ -56,15 +58,18 @@ def backward(task, p):
         begin, end = block * BLOCK, min(T, (block + 1) * BLOCK)
         for group in range(groups * share // shares, groups * (share + 1) // shares):
             n = group * LANES
-            own = row * N + n
+            state_start = row * N + n
             c, d = load(real, n), 0.0 - load(turned, n)
             a = load(flow, (row * T + end) * N + n) if end < T else broadcast(0.0)
-            along, across = load(straight, own), load(crossed, own)
+            straight_sum, crossed_sum = load(straight, state_start), load(crossed, state_start)
             for t in range(end - 1, begin - 1, -1):
                 at = (row * T + t) * N + n
                 a = fma(c, a, fma(d, swap_pairs(a), load(gradient, at)))
                 store(flow, at, a)
-                before = load(states, at - N) if t > 0 else load(first, own)
-                along, across = fma(a, before, along), fma(a, swap_pairs(before), across)
-            store(straight, own, along)
-            store(crossed, own, across)
+                previous = load(states, at - N) if t > 0 else load(first, state_start)
+                straight_sum, crossed_sum = (
+                    fma(a, previous, straight_sum),
+                    fma(a, swap_pairs(previous), crossed_sum),
+                )
+            store(straight, state_start, straight_sum)
+            store(crossed, state_start, crossed_sum)

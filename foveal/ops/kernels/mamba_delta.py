@@ -1,4 +1,4 @@
-"""`ops.ssm.mamba_delta`: by elements, 16 channels side by side.
+"""Kernel of `ops.ssm.mamba_delta`, elementwise, 16 channels side by side.
 
 A task is one row of the batch and one share of its channels. Sizes: B, T, E as there, E a multiple of 16.
 """
@@ -16,14 +16,14 @@ from foveal.ops.kernels.simd import (
     store,
 )
 
-# 2 artanh(s) = s (C0 + C1 s^2 + ...) up to s = 1/3: an interpolation at Chebyshev's points, right to 4e-9.
+# 2 artanh(s) = s (C0 + C1 s^2 + ...) up to s = 1/3: interpolated at Chebyshev points, accurate to 4e-9.
 C0, C1, C2, C3, C4 = 2.0000000077, 0.6666632164, 0.4002459523, 0.2796515775, 0.2815777835
 
 
 def forward(task, p):
-    """`delta = max(a, 0) + ln(1 + w)` of `a = x + bias`, with `w = e^-|a|`.
+    """Compute `delta = max(a, 0) + ln(1 + w)` of `a = x + bias`, with `w = e^-|a|`.
 
-    The logarithm is `2 artanh(w / (w + 2))`: for small w it is w to the last digits.
+    The logarithm is `2 artanh(w / (w + 2))`, which for small w equals w to the last digits.
     """
     x, bias, delta = (
         float_pointer(load_int(p, 2)),
@@ -44,7 +44,7 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """The gradients, of the bias that of this row."""
+    """Compute the gradients. That of the bias is of this row of the batch."""
     x, bias, ddelta = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),

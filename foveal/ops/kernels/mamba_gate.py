@@ -1,4 +1,4 @@
-"""`ops.ssm.mamba_gate`: by elements, 16 channels side by side.
+"""Kernel of `ops.ssm.mamba_gate`, elementwise, 16 channels side by side.
 
 A task is one row of the batch and one share of its channels. Sizes: B, T, E as there, E a multiple of 16.
 """
@@ -7,7 +7,7 @@ from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, 
 
 
 def forward(task, p):
-    """The output."""
+    """Compute the output."""
     y, u, skip, z = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -25,14 +25,14 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """The gradients, of `skip` that of this row."""
+    """Compute the gradients. That of `skip` is of this row of the batch."""
     y, u, skip, z = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
         float_pointer(load_int(p, 4)),
         float_pointer(load_int(p, 5)),
     )
-    given, dy, du = (
+    doutput, dy, du = (
         float_pointer(load_int(p, 6)),
         float_pointer(load_int(p, 7)),
         float_pointer(load_int(p, 8)),
@@ -45,10 +45,10 @@ def backward(task, p):
         store(dskip, row * E + e, broadcast(0.0))
     for at in range(row * T * E, (row + 1) * T * E, E):
         for e in range(first, end, LANES):
-            a, g, x, k = load(z, at + e), load(given, at + e), load(u, at + e), row * E + e
-            s, through = sigmoid(a), load(skip, e)
-            passed, to_passed = fma(through, x, load(y, at + e)), g * a * s
-            store(dy, at + e, to_passed)
-            store(du, at + e, to_passed * through)
+            a, g, x, k = load(z, at + e), load(doutput, at + e), load(u, at + e), row * E + e
+            s, skip_e = sigmoid(a), load(skip, e)
+            passed, d_passed = fma(skip_e, x, load(y, at + e)), g * a * s
+            store(dy, at + e, d_passed)
+            store(du, at + e, d_passed * skip_e)
             store(dz, at + e, g * passed * s * fma(a, 1.0 - s, broadcast(1.0)))
-            store(dskip, k, fma(to_passed, x, load(dskip, k)))
+            store(dskip, k, fma(d_passed, x, load(dskip, k)))

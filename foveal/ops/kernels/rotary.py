@@ -1,4 +1,4 @@
-"""`ops.attention.dot_product.rotary`: all heads of a position are turned by the same angles; 16 pairs side by side.
+"""Kernel of `ops.attention.rotary`: the same angles for all heads of a position; 16 pairs side by side.
 
 A task is a share of the positions of all rows of the batch.
 """
@@ -7,7 +7,7 @@ from foveal.ops.kernels.simd import LANES, float_pointer, fma, load, load_int, s
 
 
 def forward(task, p):
-    """The output; with the other sign of `sin`, from the output's gradient, the input's."""
+    """Compute the output. With `sin` negated, compute the input's gradient from the output's."""
     x, y, cos, sin = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),

@@ -1,8 +1,9 @@
-"""`ops.recurrent.rwkv`: 16 channels side by side, along the whole row.
+"""Kernel of `ops.recurrent.rwkv`: 16 channels side by side, along the complete row.
 
-A task is a row and one share of its channels. Sizes: B, T, D as there, D a multiple of 16. Of every
-`chunk` steps the sums before them are kept, from which theirs are made anew on the way back. Steps lie D
-numbers apart, so no processor guesses which lines come next: those `PREFETCH_STEPS` of a step are fetched.
+A task is a row and one share of its channels. Sizes: B, T, D as there, D a multiple of 16. Of every `chunk`
+steps, the sums before them are stored. The backward pass computes the sums of the steps from them again.
+Steps are D elements apart, so no processor predicts which cache lines come next: those of `PREFETCH_STEPS`
+later are prefetched.
 """
 
 from foveal.ops.kernels.simd import (
@@ -23,7 +24,8 @@ PREFETCH_STEPS = 8
 
 
 def forward(task, p):
-    """y (0 in the padding), the sums after each row's length in place of the first, and the kept ones."""
+    """Compute y (0 in the padding), replace the initial sums by those after each row's length, and store
+    checkpoints."""
     k, v, w, u = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -49,32 +51,32 @@ def forward(task, p):
         for t in range(T):
             at = (row * T + t) * D + d
             if t % chunk == 0:
-                place = ((row * chunks + t // chunk) * D + d) * 3
-                store(kept, place, a)
-                store(kept, place + LANES, b)
-                store(kept, place + 2 * LANES, top)
+                kept_at = ((row * chunks + t // chunk) * D + d) * 3
+                store(kept, kept_at, a)
+                store(kept, kept_at + LANES, b)
+                store(kept, kept_at + 2 * LANES, top)
             if t >= load_int(lengths, row):
                 store(y, at, broadcast(0.0))
                 continue
             key, value = load(k, at), load(v, at)
-            for coming in (k, v, y):
-                prefetch(coming, at + PREFETCH_STEPS * D)
-            high = maximum(top, bonus + key)
-            past, present = exp(top - high), exp(bonus + key - high)
+            for array in (k, v, y):
+                prefetch(array, at + PREFETCH_STEPS * D)
+            new_top = maximum(top, bonus + key)
+            past, present = exp(top - new_top), exp(bonus + key - new_top)
             store(y, at, fma(past, a, present * value) / fma(past, b, present))
-            high = maximum(top + decay, key)
-            past, present = exp(top + decay - high), exp(key - high)
-            a, b, top = fma(past, a, present * value), fma(past, b, present), high
+            new_top = maximum(top + decay, key)
+            past, present = exp(top + decay - new_top), exp(key - new_top)
+            a, b, top = fma(past, a, present * value), fma(past, b, present), new_top
         store(numerators, own, a)
         store(denominators, own, b)
         store(exponents, own, top)
 
 
 def backward(task, p):
-    """The gradients, from the last step to the first, with the exponents for constants.
+    """Compute the gradients, from the last step to the first, with constant exponents.
 
-    `to_a`, `to_b` are the gradients of numerator and denominator: the last one's at first. `scratch` has
-    room for the six vectors a step that the way back needs.
+    `to_a`, `to_b` are the gradients of numerator and denominator, on entry those of the last state. `scratch`
+    has space for the six vectors of a step that the backward pass needs.
     """
     k, v, w, u = (
         float_pointer(load_int(p, 2)),
@@ -101,51 +103,56 @@ def backward(task, p):
     )
     T, D, chunk, shares = load_int(p, 17), load_int(p, 18), load_int(p, 19), load_int(p, 20)
     row, share, groups, chunks = task // shares, task % shares, D // LANES, (T + chunk - 1) // chunk
-    room = task * chunk * 6 * LANES
+    scratch_start = task * chunk * 6 * LANES
     for group in range(groups * share // shares, groups * (share + 1) // shares):
         d = group * LANES
         decay, bonus, own = load(w, d), load(u, d), row * D + d
         to_a, to_b = load(numerators, own), load(denominators, own)
         to_decay, to_bonus = broadcast(0.0), broadcast(0.0)
-        for number in range(chunks - 1, -1, -1):
-            first = number * chunk
+        for index in range(chunks - 1, -1, -1):
+            first = index * chunk
             steps = max(0, min(chunk, load_int(lengths, row) - first))
             for t in range(max(first, load_int(lengths, row)), min(T, first + chunk)):
                 store(dk, (row * T + t) * D + d, broadcast(0.0))
                 store(dv, (row * T + t) * D + d, broadcast(0.0))
-            place = ((row * chunks + number) * D + d) * 3
-            a, b, top = load(kept, place), load(kept, place + LANES), load(kept, place + 2 * LANES)
+            kept_at = ((row * chunks + index) * D + d) * 3
+            a, b, top = load(kept, kept_at), load(kept, kept_at + LANES), load(kept, kept_at + 2 * LANES)
             for i in range(steps):
                 at = (row * T + first + i) * D + d
-                key, value, note = load(k, at), load(v, at), room + i * 6 * LANES
-                for coming in (k, v, dy):
-                    prefetch(coming, at + PREFETCH_STEPS * D)
-                for coming in (y, dk, dv):
-                    prefetch(coming, at)
-                high = maximum(top, bonus + key)
-                past, present = exp(top - high), exp(bonus + key - high)
+                key, value, scratch_at = load(k, at), load(v, at), scratch_start + i * 6 * LANES
+                for array in (k, v, dy):
+                    prefetch(array, at + PREFETCH_STEPS * D)
+                for array in (y, dk, dv):
+                    prefetch(array, at)
+                new_top = maximum(top, bonus + key)
+                past, present = exp(top - new_top), exp(bonus + key - new_top)
                 share_of_dy = load(dy, at) / fma(past, b, present)
-                store(scratch, note, a)
-                store(scratch, note + LANES, b)
-                store(scratch, note + 2 * LANES, past * share_of_dy)
-                store(scratch, note + 3 * LANES, present * share_of_dy)
-                high = maximum(top + decay, key)
-                past, present = exp(top + decay - high), exp(key - high)
-                store(scratch, note + 4 * LANES, past)
-                store(scratch, note + 5 * LANES, present)
-                a, b, top = fma(past, a, present * value), fma(past, b, present), high
+                store(scratch, scratch_at, a)
+                store(scratch, scratch_at + LANES, b)
+                store(scratch, scratch_at + 2 * LANES, past * share_of_dy)
+                store(scratch, scratch_at + 3 * LANES, present * share_of_dy)
+                new_top = maximum(top + decay, key)
+                past, present = exp(top + decay - new_top), exp(key - new_top)
+                store(scratch, scratch_at + 4 * LANES, past)
+                store(scratch, scratch_at + 5 * LANES, present)
+                a, b, top = fma(past, a, present * value), fma(past, b, present), new_top
             for i in range(steps - 1, -1, -1):
                 at = (row * T + first + i) * D + d
-                value, out, note = load(v, at), load(y, at), room + i * 6 * LANES
-                from_past, from_present = load(scratch, note + 2 * LANES), load(scratch, note + 3 * LANES)
-                past, present = load(scratch, note + 4 * LANES), load(scratch, note + 5 * LANES)
+                value, out, scratch_at = load(v, at), load(y, at), scratch_start + i * 6 * LANES
+                from_past, from_present = (
+                    load(scratch, scratch_at + 2 * LANES),
+                    load(scratch, scratch_at + 3 * LANES),
+                )
+                past, present = load(scratch, scratch_at + 4 * LANES), load(scratch, scratch_at + 5 * LANES)
                 through = from_present * (value - out)
                 store(dv, at, fma(present, to_a, from_present))
                 store(dk, at, fma(present, fma(value, to_a, to_b), through))
                 to_bonus = to_bonus + through
                 kept_a, kept_b = past * to_a, past * to_b
                 to_decay = fma(
-                    kept_a, load(scratch, note), fma(kept_b, load(scratch, note + LANES), to_decay)
+                    kept_a,
+                    load(scratch, scratch_at),
+                    fma(kept_b, load(scratch, scratch_at + LANES), to_decay),
                 )
                 to_a, to_b = kept_a + from_past, kept_b - from_past * out
         store(numerators, own, to_a)

@@ -1,10 +1,10 @@
-"""`ops.ssm.selective_scan`: 16 channels side by side, states one after the other, time as it comes.
+"""Kernel of `ops.ssm.selective_scan`: 16 channels side by side, state by state, step by step.
 
-A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there, E a multiple of
-16; states and decays lie as (..., E/16, N, 16), so that a group of channels has its own together. Of every
-`chunk` steps the state before them is kept, from which theirs are made anew on the way back. `rates` is
-A / ln 2, since a power of 2 is cheaper than one of e. Steps lie E numbers apart, so no processor guesses
-which lines come next: those of the next chunk are fetched.
+A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there, E a multiple of 16.
+States and decays are stored as (..., E/16, N, 16), so that those of a group of channels are adjacent. Of
+every `chunk` steps, the state before them is stored. The backward pass computes the states of the steps from
+it again. `rates` is A / ln 2, since a power of 2 is cheaper than one of e. Steps are E elements apart, so no
+processor predicts which cache lines come next: those of the next chunk are prefetched.
 """
 
 import math
@@ -28,7 +28,7 @@ LN2 = math.log(2)
 
 
 def forward(task, p):
-    """y, the last state in place of the first, and in `kept` the state before each chunk."""
+    """Compute y, replace the initial state by the last, and store in `kept` the state before each chunk."""
     u, delta, rates = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -46,32 +46,33 @@ def forward(task, p):
     row, share, groups, chunks = task // shares, task % shares, E // LANES, (T + chunk - 1) // chunk
     for group in range(groups * share // shares, groups * (share + 1) // shares):
         e, size = group * LANES, N * LANES
-        own, common = (row * groups + group) * size, group * size
+        state_start, rates_start = (row * groups + group) * size, group * size
         for t in range(T):
             at = row * T + t
             if t % chunk == 0:
                 for n in range(0, size, LANES):
-                    store(kept, own * chunks + t // chunk * size + n, load(state, own + n))
-                    prefetch(kept, own * chunks + (t // chunk + 1) * size + n)
-            for coming in (u, delta, y):
-                prefetch(coming, (at + chunk) * E + e)
+                    store(kept, state_start * chunks + t // chunk * size + n, load(state, state_start + n))
+                    prefetch(kept, state_start * chunks + (t // chunk + 1) * size + n)
+            for array in (u, delta, y):
+                prefetch(array, (at + chunk) * E + e)
             d = load(delta, at * E + e)
             v = d * load(u, at * E + e)
             out = broadcast(0.0)
             for n in range(N):
                 k = n * LANES
-                decay = exp2(d * load(rates, common + k))
-                h = fma(decay, load(state, own + k), v * load_scalar(B, at * N + n))
-                store(state, own + k, h)
+                decay = exp2(d * load(rates, rates_start + k))
+                h = fma(decay, load(state, state_start + k), v * load_scalar(B, at * N + n))
+                store(state, state_start + k, h)
                 out = fma(h, broadcast(load_scalar(C, at * N + n)), out)
             store(y, at * E + e, out)
 
 
 def backward(task, p):
-    """The gradients, from the last chunk to the first; `flow` is the state's, the last one's at first.
+    """Compute the gradients, from the last chunk to the first. `flow` is the state's, on entry the last
+    state's.
 
-    dB and dC are sums over channels: of each share by itself. `scratch` has room for a chunk's states,
-    decays, and sums of dB and dC over the groups of channels.
+    dB and dC are sums over channels, computed for each share separately. `scratch` has space for a chunk's
+    states, decays, and the sums of dB and dC over the groups of channels.
     """
     u, delta, rates = (
         float_pointer(load_int(p, 2)),
@@ -109,41 +110,41 @@ def backward(task, p):
             store(scratch, sums_C + i * LANES, broadcast(0.0))
         for group in range(groups * share // shares, groups * (share + 1) // shares):
             e = group * LANES
-            own, common = (row * groups + group) * N * LANES, group * N * LANES
-            # states[i] is the one before step i.
+            state_start, rates_start = (row * groups + group) * N * LANES, group * N * LANES
+            # states[i] is the state before step i.
             for k in range(0, N * LANES, LANES):
-                prefetch(kept, own * chunks + (number - 1) * N * LANES + k)
-                store(scratch, states + k, load(kept, own * chunks + number * N * LANES + k))
+                prefetch(kept, state_start * chunks + (number - 1) * N * LANES + k)
+                store(scratch, states + k, load(kept, state_start * chunks + number * N * LANES + k))
             for i in range(steps):
                 at = row * T + first + i
-                for coming in (u, delta, dy, du, ddelta):
-                    prefetch(coming, (at - chunk) * E + e)
+                for array in (u, delta, dy, du, ddelta):
+                    prefetch(array, (at - chunk) * E + e)
                 d = load(delta, at * E + e)
                 v = d * load(u, at * E + e)
                 for n in range(N):
                     k = (i * N + n) * LANES
-                    decay = exp2(d * load(rates, common + n * LANES))
+                    decay = exp2(d * load(rates, rates_start + n * LANES))
                     store(scratch, decays + k, decay)
                     if i + 1 < steps:
                         h = fma(decay, load(scratch, states + k), v * load_scalar(B, at * N + n))
                         store(scratch, states + k + N * LANES, h)
             for i in range(steps - 1, -1, -1):
                 at = row * T + first + i
-                d, x, given = load(delta, at * E + e), load(u, at * E + e), load(dy, at * E + e)
+                d, x, dy_t = load(delta, at * E + e), load(u, at * E + e), load(dy, at * E + e)
                 v = d * x
                 to_rates, to_inputs = broadcast(0.0), broadcast(0.0)
                 for n in range(N):
-                    k, m = (i * N + n) * LANES, own + n * LANES
+                    k, m = (i * N + n) * LANES, state_start + n * LANES
                     b = broadcast(load_scalar(B, at * N + n))
-                    g = fma(given, broadcast(load_scalar(C, at * N + n)), load(flow, m))
+                    g = fma(dy_t, broadcast(load_scalar(C, at * N + n)), load(flow, m))
                     decay = load(scratch, decays + k)
                     old = decay * load(scratch, states + k)
                     store(flow, m, decay * g)
-                    store(scratch, sums_C + k, fma(given, fma(v, b, old), load(scratch, sums_C + k)))
+                    store(scratch, sums_C + k, fma(dy_t, fma(v, b, old), load(scratch, sums_C + k)))
                     store(scratch, sums_B + k, fma(g, v, load(scratch, sums_B + k)))
                     to_inputs = fma(g, b, to_inputs)
                     past = g * old
-                    to_rates = fma(past, load(rates, common + n * LANES), to_rates)
+                    to_rates = fma(past, load(rates, rates_start + n * LANES), to_rates)
                     store(dA, m, fma(past, d, load(dA, m)))
                 store(du, at * E + e, d * to_inputs)
                 store(ddelta, at * E + e, fma(x, to_inputs, to_rates * LN2))

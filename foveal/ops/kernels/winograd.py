@@ -1,11 +1,13 @@
-"""`ops.vision.winograd`: convolution by 3x3 filters, 16 outputs of a channel from 36 products instead of 144.
+"""Kernel of `ops.vision.winograd`: convolution by 3x3 filters, 16 outputs of a channel from 36 products
+instead of 144.
 
-Images lie with their channels last. Outputs are made in tiles of 4x4 places, from tiles of 6x6; a transformed
-tile has 36 places k, each a product of matrices over the channels. Blocks of T tiles go through all three
-steps, so that what is between them stays in the cache: V (36, T, channels) before the products, M behind
-them. A line more between the places keeps them from falling on the same part of the cache.
+Images have channels last. Outputs are computed in tiles of 4x4 positions, from input tiles of 6x6. A
+transformed tile has 36 points k, each a product of matrices over the channels. Blocks of T tiles go through
+all three steps, so that the data between the steps stay in the cache: V (36, T, channels) before the
+products, M after them. One additional vector between the points keeps them from competing for the same part
+of the cache.
 
-Sizes: images (N, H, W, C), outputs (N, h, w, D), C and D multiples of 8 and at least 16; the last 16 channels
+Sizes: images (N, H, W, C), outputs (N, h, w, D), C and D multiples of 8 and at least 16. The last 16 channels
 may overlap those before them. A panel is 32 columns of a product.
 """
 
@@ -27,7 +29,7 @@ ROWS, PANEL, TRANSFORM_POINTS = 8, 32, 36
 
 @always_inline
 def input_line(x):
-    """`B^T x` (Lavin and Gray 2016, eq. 14)."""
+    """Return `B^T x` (Lavin and Gray 2016, eq. 14)."""
     a, b, c, d, e, f = x
     s, t = fma(c, broadcast(-4.0), e), fma(b, broadcast(-4.0), d)
     u, v = e - c, (d - b) + (d - b)
@@ -38,7 +40,7 @@ def input_line(x):
 
 @always_inline
 def output_line(m):
-    """`A^T m`."""
+    """Return `A^T m`."""
     a, b, c, d, e, f = m
     s, t, u, v = b + c, b - c, d + e, d - e
     return a + s + u, fma(v, broadcast(2.0), t), fma(u, broadcast(4.0), s), fma(v, broadcast(8.0), t) + f
@@ -46,7 +48,7 @@ def output_line(m):
 
 @always_inline
 def gradient_line(dy):
-    """`A dy`: back through `output_line`."""
+    """Return `A dy`, the gradient of `output_line`."""
     a, b, c, d = dy
     s, t = a + c, b + d
     u, v = fma(c, broadcast(4.0), a), fma(d, broadcast(8.0), b + b)
@@ -55,34 +57,37 @@ def gradient_line(dy):
 
 @always_inline
 def load_padded(x, at, inside):
-    """What is at a place, 0 outside of the image."""
+    """Load a vector, or 0 outside of the image."""
     if inside:
         return load(x, at)
     return broadcast(0.0)
 
 
 @always_inline
-def load_4(x, at, apart):
-    """Four vectors, one at each `apart` from `at` on."""
-    return load(x, at), load(x, at + apart), load(x, at + 2 * apart), load(x, at + 3 * apart)
+def load_4(x, at, stride):
+    """Load four vectors at distance `apart`, from `at` on."""
+    return load(x, at), load(x, at + stride), load(x, at + 2 * stride), load(x, at + 3 * stride)
 
 
 @always_inline
-def load_6(x, at, apart):
-    a, b, c, d = load_4(x, at, apart)
-    return a, b, c, d, load(x, at + 4 * apart), load(x, at + 5 * apart)
+def load_6(x, at, stride):
+    """Load six vectors at distance `apart`, from `at` on."""
+    a, b, c, d = load_4(x, at, stride)
+    return a, b, c, d, load(x, at + 4 * stride), load(x, at + 5 * stride)
 
 
 @kernel_function
 def tile_position(tile, down, across):
-    """The image of a tile, and its row and column there, in tiles."""
+    """Return the image of a tile, and its row and column there, in tiles."""
     return tile // (down * across), tile // across % down, tile % across
 
 
 @kernel_function
 def transform_input(x, image, top, left, H, W, C, first, end, line, V, apart):
-    """`B^T x B` of the 6x6 places from (top, left) on, channels first .. end, each to its
-    `V[k apart + channel - first]`."""
+    """Compute `B^T x B` of the 6x6 positions from (top, left) on, for channels first .. end.
+
+    The results are stored in `V[k apart + channel - first]`.
+    """
     for group in range(first, end, LANES):
         e = min(group, end - LANES)
         for r in range(6):
@@ -105,7 +110,7 @@ def transform_input(x, image, top, left, H, W, C, first, end, line, V, apart):
 
 @kernel_function
 def transform_output(M, apart, bias, line, y, image, top, left, h, w, D):
-    """`A^T m A + b` of `M[k apart + channel]` to the 4x4 places from (top, left) on."""
+    """Compute `A^T m A + b` of `M[k apart + channel]` for the 4x4 positions from (top, left) on."""
     for group in range(0, D, LANES):
         e = min(group, D - LANES)
         for r in range(6):
@@ -120,8 +125,10 @@ def transform_output(M, apart, bias, line, y, image, top, left, h, w, D):
 
 @kernel_function
 def transform_gradient(dy, image, top, left, h, w, D, first, end, line, M, apart):
-    """`A dy A^T` of the 4x4 places from (top, left) on, channels first .. end, each to its
-    `M[k apart + channel - first]`."""
+    """Compute `A dy A^T` of the 4x4 positions from (top, left) on, for channels first .. end.
+
+    The results are stored in `M[k apart + channel - first]`.
+    """
     for group in range(first, end, LANES):
         e = min(group, end - LANES)
         for r in range(4):
@@ -138,14 +145,14 @@ def transform_gradient(dy, image, top, left, h, w, D, first, end, line, M, apart
 
 
 def forward(task, p):
-    """y, from the filters `U` (36, panels, C, 32). A task is a share of the blocks."""
+    """Compute y, from the filters `U` (36, panels, C, 32). A task is a share of the blocks."""
     x, U, y, bias = (
         float_pointer(load_int(p, 2)),
         load_int(p, 3),
         float_pointer(load_int(p, 4)),
         float_pointer(load_int(p, 5)),
     )
-    scratch, room, T, tasks = load_int(p, 6), load_int(p, 7), load_int(p, 8), load_int(p, 1)
+    scratch, scratch_size, T, tasks = load_int(p, 6), load_int(p, 7), load_int(p, 8), load_int(p, 1)
     N, H, W, C, D, padding = (
         load_int(p, 9),
         load_int(p, 10),
@@ -158,9 +165,9 @@ def forward(task, p):
     down, across = (h + 3) // 4, (w + 3) // 4
     tiles = N * down * across
     blocks = (tiles + T - 1) // T
-    apart, between = T * C + LANES, T * panels * PANEL + LANES
-    own = scratch + task * room * 4
-    line, V = float_pointer(own), own + TRANSFORM_POINTS * LANES * 4
+    apart, output_apart = T * C + LANES, T * panels * PANEL + LANES
+    task_scratch = scratch + task * scratch_size * 4
+    line, V = float_pointer(task_scratch), task_scratch + TRANSFORM_POINTS * LANES * 4
     M = V + TRANSFORM_POINTS * apart * 4
     for block in range(blocks * task // tasks, blocks * (task + 1) // tasks):
         begin, count = block * T, min(T, tiles - block * T)
@@ -171,23 +178,23 @@ def forward(task, p):
         for k in range(TRANSFORM_POINTS):
             for panel in range(panels):
                 filters = float_pointer(U + (k * panels + panel) * C * PANEL * 4)
-                for t in range(
-                    0, count, ROWS
-                ):  # beyond `count` there is something, and nobody reads what comes of it
+                # The rows after `count` are computed from arbitrary memory, and never used.
+                for t in range(0, count, ROWS):
                     inputs = float_pointer(V + (k * apart + t * C) * 4)
-                    outputs = float_pointer(M + (k * between + (t * panels + panel) * PANEL) * 4)
+                    outputs = float_pointer(M + (k * output_apart + (t * panels + panel) * PANEL) * 4)
                     matmul_8x32(inputs, C, 1, filters, PANEL, outputs, panels * PANEL, C, 0)
         for t in range(count):
             image, i, j = tile_position(begin + t, down, across)
-            own_M = float_pointer(M + t * panels * PANEL * 4)
-            transform_output(own_M, between, bias, line, y, image, 4 * i, 4 * j, h, w, D)
+            tile_M = float_pointer(M + t * panels * PANEL * 4)
+            transform_output(tile_M, output_apart, bias, line, y, image, 4 * i, 4 * j, h, w, D)
 
 
 def backward(task, p):
-    """dU, of a share of the tiles, for `rows` input channels and `columns` output channels (of `wide`)."""
+    """Compute dU of a share of the tiles, for `rows` input channels and `columns` output channels (padded to
+    `wide`)."""
     x, dy, dU = float_pointer(load_int(p, 2)), float_pointer(load_int(p, 3)), load_int(p, 4)
     rows, columns, wide, shares = load_int(p, 5), load_int(p, 15), load_int(p, 16), load_int(p, 17)
-    scratch, room, T = load_int(p, 6), load_int(p, 7), load_int(p, 8)
+    scratch, scratch_size, T = load_int(p, 6), load_int(p, 7), load_int(p, 8)
     N, H, W, C, D, padding = (
         load_int(p, 9),
         load_int(p, 10),
@@ -202,9 +209,9 @@ def backward(task, p):
     blocks = (tiles + T - 1) // T
     square, share = task // shares, task % shares
     c, d = square // (D // columns) * rows, square % (D // columns) * columns
-    apart, between = T * rows + LANES, T * wide + LANES
-    own = scratch + task * room * 4
-    line, V = float_pointer(own), own + TRANSFORM_POINTS * LANES * 4
+    apart, gradient_apart = T * rows + LANES, T * wide + LANES
+    task_scratch = scratch + task * scratch_size * 4
+    line, V = float_pointer(task_scratch), task_scratch + TRANSFORM_POINTS * LANES * 4
     M, sums = V + TRANSFORM_POINTS * apart * 4, dU + task * TRANSFORM_POINTS * rows * wide * 4
     first = blocks * share // shares
     for block in range(first, blocks * (share + 1) // shares):
@@ -215,11 +222,11 @@ def backward(task, p):
             transform_input(
                 x, image, top, left, H, W, C, c, c + rows, line, float_pointer(V + t * rows * 4), apart
             )
-            own_M, end = float_pointer(M + t * wide * 4), d + columns
-            transform_gradient(dy, image, 4 * i, 4 * j, h, w, D, d, end, line, own_M, between)
+            tile_M, end = float_pointer(M + t * wide * 4), d + columns
+            transform_gradient(dy, image, 4 * i, 4 * j, h, w, D, d, end, line, tile_M, gradient_apart)
         for k in range(TRANSFORM_POINTS):
             for panel in range(0, wide, PANEL):
-                gradients = float_pointer(M + (k * between + panel) * 4)
+                gradients = float_pointer(M + (k * gradient_apart + panel) * 4)
                 for e in range(0, rows, ROWS):
                     inputs = float_pointer(V + (k * apart + e) * 4)
                     outputs = float_pointer(sums + ((k * rows + e) * wide + panel) * 4)

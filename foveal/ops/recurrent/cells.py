@@ -1,8 +1,8 @@
 """Recurrent cells as equations, and the loop that runs any of them.
 
-Each step takes `p`, the part of the equation that depends on the input alone (`W_x x_t + b`, made for the
-whole sequence in one product), and the state before; it returns the state after. `D` is the input's width,
-`H` the state's, `G` the gates' together (3H or 4H).
+Each step takes `p`, the part of the equation that depends on the input alone (`W_x x_t + b`, computed for the
+whole sequence in one product), and the previous state. It returns the next state. `D` is the input's width,
+`H` the state's, and `G` the width of all gates together (3H or 4H).
 """
 
 from collections.abc import Callable
@@ -25,9 +25,9 @@ def run_recurrence(
     state: State,
     lengths: Int[Tensor, " B"] | None = None,
 ) -> tuple[Float[Tensor, "B T H"], State]:
-    """`y_t, s_t = step(p_t, s_(t-1))` for t = 1..T; a row whose length is over keeps its state.
+    """Run `y_t, s_t = step(p_t, s_(t-1))` for t = 1..T. A row keeps its state after its length.
 
-    The sequence is taken apart with `unbind`: indexing it step by step makes the backward pass O(T^2).
+    The sequence is split with `unbind`: indexing it step by step makes the backward pass O(T^2).
     """
     alive = None if lengths is None else sequence_mask(lengths, projected.shape[1])[:, :, None].unbind(1)
     outputs = []
@@ -41,7 +41,7 @@ def run_recurrence(
 def elman_step(
     p: Float[Tensor, "B H"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "H H"], relu: bool = False
 ) -> Float[Tensor, "B H"]:
-    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)` (Elman 1990), or with ReLU (Le et al. 2015)."""
+    """Return `h_t = tanh(W_h h_(t-1) + W_x x_t + b)` (Elman 1990), or with ReLU (Le et al. 2015)."""
     a = p + linear(h, W_h)
     return a.relu() if relu else a.tanh()
 
@@ -49,9 +49,10 @@ def elman_step(
 def lstm_step(
     p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], c: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
 ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
-    """`c_t = f * c_(t-1) + i * g`, `h_t = o * tanh(c_t)` (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
+    """Return `h_t = o * tanh(c_t)` and `c_t = f * c_(t-1) + i * g` (Hochreiter and Schmidhuber 1997; Gers et
+    al. 2000).
 
-    The rows of `p` and `W_h` hold the gates in the order i, f, g, o, as torch's do.
+    The rows of `p` and `W_h` hold the gates in the order i, f, g, o, as in torch.
     """
     i, f, g, o = (p + linear(h, W_h)).chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
@@ -61,9 +62,9 @@ def lstm_step(
 def gru_step_reset_after(
     p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"], b_n: Float[Tensor, " H"]
 ) -> Float[Tensor, "B H"]:
-    """The GRU whose reset gate multiplies *after* the recurrent product, as cuDNN's and torch's.
+    """Run a GRU step whose reset gate multiplies *after* the recurrent product, as in cuDNN and torch.
 
-    `n = tanh(p_n + r * (W_n h + b_n))`, `h_t = z * h + (1 - z) * n`; gates in the order r, z, n.
+    `n = tanh(p_n + r * (W_n h + b_n))`, `h_t = z * h + (1 - z) * n`, with gates in the order r, z, n.
     """
     p_r, p_z, p_n = p.chunk(3, 1)
     a_r, a_z, a_n = linear(h, W_h).chunk(3, 1)
@@ -75,7 +76,10 @@ def gru_step_reset_after(
 def gru_step_reset_before(
     p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
 ) -> Float[Tensor, "B H"]:
-    """The GRU as published (Cho et al. 2014): `n = tanh(p_n + W_n (r * h))`; gates in the order r, z, n."""
+    """Run a step of the GRU as published (Cho et al. 2014): `n = tanh(p_n + W_n (r * h))`.
+
+    The gates are in the order r, z, n.
+    """
     H = h.shape[1]
     r, z = (p[:, : 2 * H] + linear(h, W_h[: 2 * H])).sigmoid().chunk(2, 1)
     n = (p[:, 2 * H :] + linear(r * h, W_h[2 * H :])).tanh()
@@ -89,7 +93,7 @@ def fused_elman(
     relu: bool,
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
-    """torch's kernel for `elman_step`; `weights` is `[W_x, W_h, b_x, b_h]`."""
+    """Run torch's kernel for `elman_step`. `weights` is `[W_x, W_h, b_x, b_h]`."""
     y, last = _run_fused(torch.rnn_relu if relu else torch.rnn_tanh, x, h[None], weights)
     return y, last[0] if lengths is None else last_valid(h, y, lengths)
 
@@ -100,13 +104,13 @@ def fused_gru(
     weights: list[Tensor],
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
-    """torch's kernel for `gru_step_reset_after`; `weights` is `[W_x, W_h, b_x, b_h]`."""
+    """Run torch's kernel for `gru_step_reset_after`. `weights` is `[W_x, W_h, b_x, b_h]`."""
     y, last = _run_fused(torch.gru, x, h[None], weights)
     return y, last[0] if lengths is None else last_valid(h, y, lengths)
 
 
 GATE_SATURATION = 1e4
-"""A gate's input that makes its sigmoid exactly 0 (negative) or 1 (positive) in every precision."""
+"""A gate's input for which its sigmoid is exactly 0 (negative) or 1 (positive) in every precision."""
 
 
 @cache
@@ -121,10 +125,10 @@ def fused_lstm(
     weights: list[Tensor],
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
-    """torch's kernel for `lstm_step` (oneDNN on a CPU); `weights` is `[W_x, W_h, b_x, b_h]`.
+    """Run torch's kernel for `lstm_step` (oneDNN on a CPU). `weights` is `[W_x, W_h, b_x, b_h]`.
 
-    The kernel knows no lengths, and returns only the last cell state. So the padding is made an input of
-    its own, which shuts the input gate and opens the forget gate: `c_t = 1 * c_(t-1) + 0 * g`, exactly.
+    The kernel supports no lengths, and returns only the last cell state. So the padding becomes an additional
+    input, which closes the input gate and opens the forget gate: `c_t = 1 * c_(t-1) + 0 * g`, exactly.
     """
     if lengths is not None:
         H = h.shape[1]
@@ -141,17 +145,17 @@ def fused_lstm(
 def _run_fused(
     run: Callable[..., tuple[Tensor, ...]], x: Float[Tensor, "B T D"], state: State, weights: list[Tensor]
 ) -> tuple[Tensor, ...]:
-    """torch's `run` of one layer.
+    """Run one layer with torch's `run`.
 
-    In float32 where its kernel has no bfloat16: oneDNN's LSTM on processors without AVX-512, and all of
-    cuDNN's, for which autocast takes float16 instead, where small gradients are lost.
+    Use float32 where torch's kernel has no bfloat16: oneDNN's LSTM on processors without AVX-512, and all of
+    cuDNN's kernels. For those autocast takes float16 instead, in which small gradients are lost.
     """
-    kind = x.device.type
-    precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
-    missing = kind != "cpu" or (run is torch.lstm and not _has_bfloat16())
+    device_type = x.device.type
+    precision = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else x.dtype
+    missing = device_type != "cpu" or (run is torch.lstm and not _has_bfloat16())
     if precision == torch.bfloat16 and missing:
-        with torch.autocast(kind, enabled=False):
-            single = map_state(lambda part: part.float(), state)
-            found = _run_fused(run, x.float(), single, [part.float() for part in weights])
-        return tuple(part.to(precision) for part in found)
+        with torch.autocast(device_type, enabled=False):
+            state32 = map_state(lambda part: part.float(), state)
+            outputs = _run_fused(run, x.float(), state32, [part.float() for part in weights])
+        return tuple(part.to(precision) for part in outputs)
     return run(x, state, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)

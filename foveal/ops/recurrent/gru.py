@@ -1,7 +1,8 @@
-"""The GRU of `recurrence.gru_step_after` on a CPU: one product and one kernel a step.
+"""The GRU of `cells.gru_step_reset_after` on a CPU, with one product and one kernel a step.
 
-torch's own runs a dozen operations a step, and more on the way back; among them the weights' gradient, a thin
-product that writes the whole matrix each time. Here that is one product over all steps.
+torch's own GRU runs a dozen operations a step, and more in the backward pass. One of them is the gradient of
+the weights, a thin product that writes the complete matrix in each step. Here it is one product over all
+steps.
 """
 
 from typing import Any
@@ -16,13 +17,14 @@ from foveal.ops.jit.code_cache import LANES
 from foveal.ops.jit.launch import Kernel, pad_to_lanes
 
 NUMBERS_PER_TASK = 1 << 12
-"""Numbers of the state that are worth a task of their own."""
+"""Elements of the state that justify a task of their own."""
 
 _forward = Kernel("gru", "forward")
 _backward = Kernel("gru", "backward")
 
 
 def gru_kernel_usable(W_h: Float[Tensor, "G H"]) -> bool:
+    """Return whether the kernel can compute with these weights."""
     return _forward.usable(W_h) and _backward.usable()
 
 
@@ -32,16 +34,16 @@ def gru_kernel(
     weights: list[Tensor],
     lengths: Int[Tensor, " B"] | None,
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
-    """`gru_step_after` along the sequence; `weights` is `[W_x, W_h, b_x, b_h]`.
+    """Run `gru_step_reset_after` along the sequence. `weights` is `[W_x, W_h, b_x, b_h]`.
 
-    Where a row's length is over, its state stays, and is its output. Under autocast the factors of the
-    products are rounded to its precision; the state, and what is done by elements, is in float32.
+    After a row's length, its state stays, and is the row's output. Under autocast the factors of the products
+    are rounded to the lower precision. The state and elementwise operations are in float32.
     """
     W_x, W_h, b_x, b_h = weights
     B, T, _ = x.shape
     H = h.shape[1]
     lengths = torch.full((B,), T) if lengths is None else lengths.long().contiguous()
-    # Time first, so that a step is contiguous.
+    # Time is first, so that a step is contiguous.
     projected = F.linear(x.transpose(0, 1).contiguous(), W_x, b_x + F.pad(b_h[: 2 * H], (0, H))).float()
     h, b_n = h.float(), b_h[2 * H :].contiguous()
     if H % LANES:
@@ -54,12 +56,12 @@ def gru_kernel(
 
 
 def _pad_gates(x: Float[Tensor, "*B G"]) -> Float[Tensor, "*B F"]:
-    """`pad_to_lanes`, for each of three gates side by side."""
+    """Apply `pad_to_lanes` to each of three gates side by side."""
     return pad_to_lanes(torch.unflatten(x, -1, (3, -1))).flatten(-2)
 
 
 class _GRU(torch.autograd.Function):
-    """Of `(T, B, 3H)` and `(B, H)`, `H` a multiple of the kernel's vectors."""
+    """The GRU for `(T, B, 3H)` and `(B, H)`, where `H` is a multiple of the kernel's vectors."""
 
     @staticmethod
     def forward(
@@ -74,32 +76,32 @@ class _GRU(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         T, B, G = projected.shape
         H = h.shape[1]
-        states, kept = h.new_empty(T + 1, B, H), h.new_empty(T if keep else 1, B, 4 * H)
+        states, saved_gates = h.new_empty(T + 1, B, H), h.new_empty(T if keep else 1, B, 4 * H)
         states[0] = h
         weights, product, tasks = W_h.to(lower), h.new_empty(B, G), _task_count(h)
         for t in range(T):
             _multiply(states[t], weights.t(), product)
-            _forward(tasks, projected, product, b_n, states, kept, lengths, B, H, int(keep), t)
-        ctx.save_for_backward(weights, states, kept, lengths)
+            _forward(tasks, projected, product, b_n, states, saved_gates, lengths, B, H, int(keep), t)
+        ctx.save_for_backward(weights, states, saved_gates, lengths)
         return states[1:], states[T].clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor, dlast: Tensor) -> tuple[Tensor | None, ...]:
-        weights, states, kept, lengths = ctx.saved_tensors
+        weights, states, saved_gates, lengths = ctx.saved_tensors
         T, B, H = dy.shape
-        # The kernel puts the gradients side by side as a_n, r, z, p_n: the product's and the input's overlap.
+        # The kernel orders the gradients as a_n, r, z, p_n. Those of the product and the input overlap.
         weights = weights.roll(H, 0)
-        d, dy = torch.empty_like(kept), dy.contiguous()
+        d, dy = torch.empty_like(saved_gates), dy.contiguous()
         dproduct, dprojected = d[:, :, : 3 * H], d[:, :, H:]
-        flow, through, tasks = dlast.contiguous().clone(), torch.zeros_like(states[0]), _task_count(dlast)
+        dh, dstate, tasks = dlast.contiguous().clone(), torch.zeros_like(states[0]), _task_count(dlast)
         for t in reversed(range(T)):
-            _backward(tasks, dy, flow, through, d, states, kept, lengths, B, H, t)
-            _multiply(dproduct[t], weights, through)
+            _backward(tasks, dy, dh, dstate, d, states, saved_gates, lengths, B, H, t)
+            _multiply(dproduct[t], weights, dstate)
         dW, before = weights.new_empty(weights.shape, dtype=d.dtype), states[:-1].to(weights.dtype)
         _multiply(dproduct.flatten(0, 1).t(), before.flatten(0, 1), dW)
         db_n = d[:, :, :H].sum((0, 1))
-        return dprojected, flow + through, dW.roll(-H, 0), db_n, None, None, None
+        return dprojected, dh + dstate, dW.roll(-H, 0), db_n, None, None, None
 
 
 def _task_count(h: Float[Tensor, "B H"]) -> int:
@@ -107,7 +109,7 @@ def _task_count(h: Float[Tensor, "B H"]) -> int:
 
 
 def _multiply(a: Float[Tensor, "M K"], b: Float[Tensor, "K N"], out: Float[Tensor, "M N"]) -> None:
-    """`out = a b`, with `a` rounded to `b`'s precision."""
+    """Compute `out = a b`, with `a` rounded to `b`'s precision."""
     if b.dtype == out.dtype:
         torch.mm(a, b, out=out)
     else:

@@ -1,12 +1,12 @@
-"""RWKV's recurrence (version 4; Peng et al. 2023, eq. 16 and appendix D): an exponentially decaying mean.
+"""RWKV's recurrence (version 4; Peng et al. 2023, eq. 16 and appendix D), an exponentially decaying mean.
 
     y_t = (a_(t-1) + e^(u+k_t) v_t) / (b_(t-1) + e^(u+k_t))
     a_t = e^w a_(t-1) + e^(k_t) v_t,    b_t = e^w b_(t-1) + e^(k_t)
 
-in each channel by itself. `w` is the logarithm of the decay of a step and negative, `u` the bonus of the
-present input. The exponents may be large, so a sum is kept as a number of moderate size times e^exponent:
-the state is `numerator`, `denominator` and their common `exponent`, the largest so far (decayed).
-The exponent is but a scale: every gradient takes it for a constant, which changes no gradient of the sums.
+in each channel separately. `w` is the logarithm of the decay of a step and negative, `u` the bonus of the
+present input. The exponents may be large, so a sum is stored as a number of moderate size times e^exponent:
+the state is `numerator`, `denominator` and their common `exponent`, the largest so far (decayed). The
+exponent is only a scale: every gradient treats it as a constant, which changes no gradient of the sums.
 """
 
 from typing import Any
@@ -26,16 +26,16 @@ WKVState = tuple[Float[Tensor, "B D"], Float[Tensor, "B D"], Float[Tensor, "B D"
 """Numerator, denominator, exponent."""
 
 EMPTY_EXPONENT = -1e38
-"""The exponent of a sum over nothing: e^EMPTY is 0 beside any other, and EMPTY - EMPTY is no NaN."""
+"""The exponent of an empty sum: e^EMPTY is 0 next to any other, and EMPTY - EMPTY is not NaN."""
 
 SCAN_CHUNK = 32
 """Steps of a chunk in `decayed_sums`."""
 
 CHECKPOINT_STEPS = 64
-"""Steps of which the kernel keeps the sums before them."""
+"""The kernel stores the sums once in this many steps."""
 
 CACHED_NUMBERS = 1 << 17
-"""Numbers (rows x steps x channels) worked on at a time on a CPU."""
+"""Elements (rows x steps x channels) that are processed at a time on a CPU."""
 
 _forward = Kernel("rwkv", "forward")
 _backward = Kernel("rwkv", "backward")
@@ -49,16 +49,16 @@ def wkv(
     state: WKVState,
     lengths: Int[Tensor, " B"] | None = None,
 ) -> tuple[Float[Tensor, "B T D"], WKVState]:
-    """`wkv_reference` by the best path here; all tensors of one type, float32 or float64.
+    """Compute `wkv_reference` by the fastest path. All tensors have one type, float32 or float64.
 
-    Outputs in the padding are finite if `k` and `v` are, but otherwise anything.
+    Outputs in the padding are arbitrary, but finite if `k` and `v` are.
     """
     kernel = _forward.usable(k, v, w, u, *state) and _backward.usable()
     if not use_fast_path("wkv", "kernel" if kernel else "scan", kernel or k.shape[1] > 1):
         return wkv_reference(k, v, w, u, state, lengths)
     run = _KernelWKV if kernel else _WKV
-    y, *after = run.apply(k, v, w, u, *state, lengths)  # type: ignore[no-untyped-call]
-    return y, tuple(after)
+    y, *new_state = run.apply(k, v, w, u, *state, lengths)  # type: ignore[no-untyped-call]
+    return y, tuple(new_state)
 
 
 def wkv_reference(
@@ -69,7 +69,7 @@ def wkv_reference(
     state: WKVState,
     lengths: Int[Tensor, " B"] | None = None,
 ) -> tuple[Float[Tensor, "B T D"], WKVState]:
-    """The recurrence step by step; the state returned is the one after each row's own length."""
+    """Run the recurrence step by step. The returned state is the state after each row's length."""
 
     def step(kv: Float[Tensor, "B E"], state: WKVState) -> tuple[Tensor, WKVState]:
         k, v = kv.chunk(2, 1)
@@ -92,26 +92,27 @@ def decayed_sums(
     initial: Float[Tensor, "2 B D"],
     initial_exponent: Float[Tensor, "B D"],
 ) -> tuple[Float[Tensor, "2 B T+1 D"], Float[Tensor, "B T+1 D"]]:
-    """`s_0 = e^initial_exponent initial`, `s_(t+1) = e^w s_t + e^(exponent_t) x_t`, t < T, and its scale.
+    """Return `s_0 = e^initial_exponent initial`, `s_(t+1) = e^w s_t + e^(exponent_t) x_t`, t < T, and their
+    scales.
 
-    Chunks of the sequence run side by side: the sum of each chunk alone is a plain reduction, these sums
-    obey the same recurrence with decay `SCAN_CHUNK w`, and it gives the state in which each chunk begins. So
-    the loops are O(log T) times STEPS long, and the work is linear in T.
+    Chunks of the sequence run side by side. The sum of each chunk alone is a plain reduction. These sums
+    follow the same recurrence with decay `SCAN_CHUNK w`, which gives the state at the start of each chunk. So
+    the loops have O(log T) times SCAN_CHUNK steps, and the work is linear in T.
     """
     B, T, D = exponent.shape
-    whole = T < 2 * SCAN_CHUNK
-    C, L = (1, T + 1) if whole else (T // SCAN_CHUNK + 1, SCAN_CHUNK)
+    single_chunk = T < 2 * SCAN_CHUNK
+    C, L = (1, T + 1) if single_chunk else (T // SCAN_CHUNK + 1, SCAN_CHUNK)
     exponent = F.pad(exponent, (0, 0, 0, C * L - T), value=EMPTY_EXPONENT).view(B, C, L, D)
     x = F.pad(x, (0, 0, 0, C * L - T)).view(2, B, C, L, D)
     sums, tops, decayed = torch.empty_like(x), torch.empty_like(exponent), torch.empty_like(exponent)
-    if whole:
+    if single_chunk:
         sums[:, :, 0, 0], tops[:, 0, 0] = initial, initial_exponent
     else:
-        far = exponent + w * torch.arange(L - 1, -1, -1, dtype=w.dtype, device=w.device)[:, None]
-        top = far.amax(2)
-        chunks = (far.sub_(top[:, :, None]).exp_() * x).sum(3)
-        before, before_exponent = decayed_sums(top, chunks, L * w, initial, initial_exponent)
-        sums[:, :, :, 0], tops[:, :, 0] = before[:, :, :C], before_exponent[:, :C]
+        end_exponent = exponent + w * torch.arange(L - 1, -1, -1, dtype=w.dtype, device=w.device)[:, None]
+        top = end_exponent.amax(2)
+        chunks = (end_exponent.sub_(top[:, :, None]).exp_() * x).sum(3)
+        starts, start_exponent = decayed_sums(top, chunks, L * w, initial, initial_exponent)
+        sums[:, :, :, 0], tops[:, :, 0] = starts[:, :, :C], start_exponent[:, :C]
 
     top, *later = tops.unbind(2)
     for e, d, t in zip(exponent.unbind(2), decayed.unbind(2)[1:], later, strict=False):
@@ -134,7 +135,8 @@ def wkv_forward(
     state: WKVState,
     lengths: Int[Tensor, " B"],
 ) -> tuple[Float[Tensor, "B T D"], WKVState, tuple[Tensor, ...]]:
-    """Outputs, the state after each row's length, and what `wkv_backward` needs besides the arguments."""
+    """Return the outputs, the state after each row's length, and the tensors that `wkv_backward` needs
+    besides the arguments."""
     numerator, denominator, exponent = state
     x = torch.stack([v, torch.ones_like(v)])
     sums, tops = decayed_sums(k, x, w, torch.stack([numerator, denominator]), exponent)
@@ -143,8 +145,8 @@ def wkv_forward(
     total = torch.addcmul(present, past, sums[1, :, :-1])
     y = (past.mul_(sums[0, :, :-1]).addcmul_(present, v)).div_(total)
     rows = torch.arange(k.shape[0], device=k.device)
-    after = (sums[0, rows, lengths], sums[1, rows, lengths], tops[rows, lengths])
-    return y, after, (y, sums, tops, top, total)
+    new_state = (sums[0, rows, lengths], sums[1, rows, lengths], tops[rows, lengths])
+    return y, new_state, (y, sums, tops, top, total)
 
 
 def wkv_backward(
@@ -158,10 +160,10 @@ def wkv_backward(
     d_numerator: Float[Tensor, "B D"],
     d_denominator: Float[Tensor, "B D"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients to k, v, w, u, and to the numerator and the denominator of the first state.
+    """Return the gradients of k, v, w, u, and of the numerator and the denominator of the initial state.
 
-    What the sums `s_t` receive, `A_t = e^w A_(t+1) + dy_t / (e^top total)`, is again a decayed sum, from the
-    end backwards; the gradient of the last state comes in as the input after a row's end.
+    The gradient of the sums `s_t`, `A_t = e^w A_(t+1) + dy_t / (e^top total)`, is again a decayed sum, from
+    the end backwards. The gradient of the last state enters as the input after a row's end.
     """
     y, sums, tops, top, total = saved
     share = dy / total
@@ -170,51 +172,51 @@ def wkv_backward(
     rows = torch.arange(k.shape[0], device=k.device)
     x[0, rows, lengths], x[1, rows, lengths] = d_numerator, d_denominator
     exponent[rows, lengths] = -tops[rows, lengths]
-    nothing = torch.zeros_like(x[:, :, 0])
-    empty = torch.full_like(nothing[0], EMPTY_EXPONENT)
-    received, scale = decayed_sums(exponent.flip(1), x.flip(2), w, nothing, empty)
-    received, scale = received.flip(2), scale.flip(1)  # entry t is A_t, the last is nothing
-    to_start = (tops[:, 0] + scale[:, 0]).exp_() * received[:, :, 0]
-    received, scale = received[:, :, 1:-1], scale[:, 1:-1]
+    zeros = torch.zeros_like(x[:, :, 0])
+    empty = torch.full_like(zeros[0], EMPTY_EXPONENT)
+    dsums, scale = decayed_sums(exponent.flip(1), x.flip(2), w, zeros, empty)
+    dsums, scale = dsums.flip(2), scale.flip(1)  # entry t is A_t, the last entry is unused
+    dinitial = (tops[:, 0] + scale[:, 0]).exp_() * dsums[:, :, 0]
+    dsums, scale = dsums[:, :, 1:-1], scale[:, 1:-1]
 
-    into = (k + scale).exp_()  # e^k_t, times the scale of A_(t+1)
+    weight = (k + scale).exp_()  # e^k_t times the scale of A_(t+1)
     present = (k + u).sub_(top).exp_() * share
-    dv = torch.addcmul(present, into, received[0])
+    dv = torch.addcmul(present, weight, dsums[0])
     du = present * (v - y)
-    dk = torch.addcmul(du, into, v * received[0] + received[1])
-    kept = (tops[:, :-1] + w).add_(scale).exp_()
-    dw = kept * (sums[:, :, :-1] * received).sum(0)
-    return dk, dv, dw.sum((0, 1)), du.sum((0, 1)), to_start[0], to_start[1]
+    dk = torch.addcmul(du, weight, v * dsums[0] + dsums[1])
+    decay = (tops[:, :-1] + w).add_(scale).exp_()
+    dw = decay * (sums[:, :, :-1] * dsums).sum(0)
+    return dk, dv, dw.sum((0, 1)), du.sum((0, 1)), dinitial[0], dinitial[1]
 
 
 class _KernelWKV(torch.autograd.Function):
-    """The whole sequence by `kernels.rwkv`."""
+    """The complete sequence by `kernels.rwkv`."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        *given, lengths = inputs
-        k, v, w, u, a, b, top = (pad_to_lanes(part) for part in given)
+        *tensors, lengths = inputs
+        k, v, w, u, a, b, top = (pad_to_lanes(tensor) for tensor in tensors)
         B, T, D = k.shape
         if lengths is None:
             lengths = torch.full((B,), T)
         a, b, top = a.clone(), b.clone(), top.clone()
         y, shares = torch.empty_like(k), channel_tasks(B, D)
-        kept = k.new_empty(B, -(-T // CHECKPOINT_STEPS), D, 3)
-        _forward(B * shares, k, v, w, u, a, b, top, y, kept, lengths, T, D, CHECKPOINT_STEPS, shares)
-        ctx.save_for_backward(k, v, w, u, y, kept, lengths)
-        ctx.width = width = given[0].shape[2]
-        after = top[:, :width]
-        ctx.mark_non_differentiable(after)
-        return y[:, :, :width], a[:, :width], b[:, :width], after
+        checkpoints = k.new_empty(B, -(-T // CHECKPOINT_STEPS), D, 3)
+        _forward(B * shares, k, v, w, u, a, b, top, y, checkpoints, lengths, T, D, CHECKPOINT_STEPS, shares)
+        ctx.save_for_backward(k, v, w, u, y, checkpoints, lengths)
+        ctx.width = width = tensors[0].shape[2]
+        new_exponent = top[:, :width]
+        ctx.mark_non_differentiable(new_exponent)
+        return y[:, :, :width], a[:, :width], b[:, :width], new_exponent
 
     @staticmethod
     @once_differentiable
     def backward(
         ctx: Any, dy: Tensor, d_numerator: Tensor, d_denominator: Tensor, _: Tensor
     ) -> tuple[Tensor | None, ...]:
-        k, v, w, u, y, kept, lengths = ctx.saved_tensors
+        k, v, w, u, y, checkpoints, lengths = ctx.saved_tensors
         B, T, D = k.shape
-        dy, to_a, to_b = (
+        dy, d_a, d_b = (
             pad_to_lanes(dy),
             pad_to_lanes(d_numerator).clone(),
             pad_to_lanes(d_denominator).clone(),
@@ -222,14 +224,17 @@ class _KernelWKV(torch.autograd.Function):
         dk, dv, shares = torch.empty_like(k), torch.empty_like(v), channel_tasks(B, D)
         dw, du = k.new_empty(2, B, D)
         scratch = k.new_empty(B * shares * CHECKPOINT_STEPS * 6 * LANES)
-        outputs = (dk, dv, dw, du, to_a, to_b, scratch)
-        _backward(B * shares, k, v, w, u, y, kept, dy, lengths, *outputs, T, D, CHECKPOINT_STEPS, shares)
-        gradients = (dk, dv, dw.sum(0), du.sum(0), to_a, to_b)
+        outputs = (dk, dv, dw, du, d_a, d_b, scratch)
+        _backward(
+            B * shares, k, v, w, u, y, checkpoints, dy, lengths, *outputs, T, D, CHECKPOINT_STEPS, shares
+        )
+        gradients = (dk, dv, dw.sum(0), du.sum(0), d_a, d_b)
         return *(gradient[..., : ctx.width] for gradient in gradients), None, None
 
 
 class _WKV(torch.autograd.Function):
-    """On a CPU the sequence goes in pieces whose numbers fit its cache, each from the state of the last."""
+    """`wkv_forward` and `wkv_backward` in chunks. On a CPU a chunk fits the cache, and starts from the state
+    of the previous one."""
 
     @staticmethod
     def forward(
@@ -248,18 +253,18 @@ class _WKV(torch.autograd.Function):
             lengths = torch.full((B,), T, device=k.device)
         ctx.size = max(16, CACHED_NUMBERS // (B * D)) if k.device.type == "cpu" else T
         state: WKVState = (numerator, denominator, exponent)
-        pieces = []
+        chunks = []
         for t in range(0, T, ctx.size):
-            k_t, v_t, inside = (
+            k_t, v_t, lengths_here = (
                 k[:, t : t + ctx.size],
                 v[:, t : t + ctx.size],
                 lengths.sub(t).clamp(0, ctx.size),
             )
-            _, state, saved = wkv_forward(k_t, v_t, w, u, state, inside)
-            pieces.append(saved)
-        ctx.save_for_backward(k, v, w, u, lengths, *(part for saved in pieces for part in saved))
+            _, state, saved = wkv_forward(k_t, v_t, w, u, state, lengths_here)
+            chunks.append(saved)
+        ctx.save_for_backward(k, v, w, u, lengths, *(part for saved in chunks for part in saved))
         ctx.mark_non_differentiable(state[2])
-        return torch.cat([y for y, *_ in pieces], 1), *state
+        return torch.cat([y for y, *_ in chunks], 1), *state
 
     @staticmethod
     @once_differentiable
@@ -269,10 +274,10 @@ class _WKV(torch.autograd.Function):
         k, v, w, u, lengths, *saved = ctx.saved_tensors
         dk, dv, dw, du = torch.empty_like(k), torch.empty_like(v), torch.zeros_like(w), torch.zeros_like(u)
         for t in reversed(range(0, k.shape[1], ctx.size)):
-            part = (slice(None), slice(t, t + ctx.size))
-            inside, last = lengths.sub(t).clamp(0, ctx.size), tuple(saved[-5:])
-            dk[part], dv[part], dw_t, du_t, d_numerator, d_denominator = wkv_backward(
-                k[part], v[part], w, u, inside, last, dy[part], d_numerator, d_denominator
+            chunk = (slice(None), slice(t, t + ctx.size))
+            lengths_here, saved_here = lengths.sub(t).clamp(0, ctx.size), tuple(saved[-5:])
+            dk[chunk], dv[chunk], dw_t, du_t, d_numerator, d_denominator = wkv_backward(
+                k[chunk], v[chunk], w, u, lengths_here, saved_here, dy[chunk], d_numerator, d_denominator
             )
             del saved[-5:]
             dw += dw_t

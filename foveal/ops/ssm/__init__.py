@@ -1,1 +1,1 @@
-"""State space models: scans, and what Mamba does around them."""
+"""State space models: scans, and the operations around Mamba's scan."""

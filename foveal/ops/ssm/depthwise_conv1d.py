@@ -1,4 +1,4 @@
-"""Mamba's short convolution: each channel by itself, causal, and a SiLU behind it."""
+"""Mamba's short convolution: causal, each channel separately, followed by a SiLU."""
 
 from typing import Any
 
@@ -21,18 +21,19 @@ def depthwise_conv1d_silu(
     weight: Float[Tensor, "D K"],
     bias: Float[Tensor, " D"],
 ) -> Float[Tensor, "B T D"]:
-    """`y_t = silu(b + sum_j w_j * x_(t - (K-1-j)))` (Gu and Dao 2023, figure 3), in the weights' precision.
+    """Return `y_t = silu(b + sum_j w_j * x_(t - (K-1-j)))` (Gu and Dao 2023, figure 3), in the weights'
+    precision.
 
-    The last of the K taps is the present input's; `history` is the R = K - 1 inputs before `x`. The fast
-    paths are a kernel, and K multiply-adds over the sequence with their gradients, in place: faster on a
-    CPU than torch's grouped convolution.
+    The last of the K taps is for the present input. `history` has the R = K - 1 inputs before `x`. The fast
+    paths are a kernel, and K in-place multiply-adds over the sequence with their gradients, which are faster
+    on a CPU than torch's grouped convolution.
     """
     x, history = x.to(weight.dtype), history.to(weight.dtype)
     kernel = _forward.usable(weight) and _backward.usable()
     if not use_fast_path("depthwise_conv1d", "kernel" if kernel else "in_place", True):
-        every, T, y = torch.cat([history, x], 1), x.shape[1], bias
+        padded, T, y = torch.cat([history, x], 1), x.shape[1], bias
         for j, tap in enumerate(weight.unbind(1)):
-            y = torch.addcmul(y, every[:, j : j + T], tap)
+            y = torch.addcmul(y, padded[:, j : j + T], tap)
         return F.silu(y)
     if kernel:
         y = _DepthwiseKernel.apply(*map(pad_to_lanes, (x, history, weight.t(), bias)))  # type: ignore[no-untyped-call]
@@ -41,7 +42,7 @@ def depthwise_conv1d_silu(
 
 
 class _DepthwiseKernel(torch.autograd.Function):
-    """All of it, of taps (K, D), D a multiple of the kernel's vectors."""
+    """Convolution and SiLU by the kernel, for taps (K, D), where D is a multiple of the kernel's vectors."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, history: Tensor, taps: Tensor, bias: Tensor) -> Tensor:
@@ -64,25 +65,25 @@ class _DepthwiseKernel(torch.autograd.Function):
 
 
 class _InPlaceDepthwise(torch.autograd.Function):
-    """The convolution of history and input together."""
+    """The convolution of history and input concatenated."""
 
     @staticmethod
-    def forward(ctx: Any, every: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(every, weight)
+    def forward(ctx: Any, padded: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(padded, weight)
         taps = weight.t().contiguous()
-        T = every.shape[1] - len(taps) + 1
-        y = torch.addcmul(bias, every[:, :T], taps[0])
+        T = padded.shape[1] - len(taps) + 1
+        y = torch.addcmul(bias, padded[:, :T], taps[0])
         for j in range(1, len(taps)):
-            y.addcmul_(every[:, j : j + T], taps[j])
+            y.addcmul_(padded[:, j : j + T], taps[j])
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        every, weight = ctx.saved_tensors
+        padded, weight = ctx.saved_tensors
         taps = weight.t().contiguous()
-        T, devery, dtaps = dy.shape[1], torch.zeros_like(every), torch.empty_like(taps)
+        T, dpadded, dtaps = dy.shape[1], torch.zeros_like(padded), torch.empty_like(taps)
         for j, tap in enumerate(taps):
-            devery[:, j : j + T].addcmul_(dy, tap)
-            dtaps[j] = (every[:, j : j + T] * dy).sum((0, 1))
-        return devery, dtaps.t(), dy.sum((0, 1))
+            dpadded[:, j : j + T].addcmul_(dy, tap)
+            dtaps[j] = (padded[:, j : j + T] * dy).sum((0, 1))
+        return dpadded, dtaps.t(), dy.sum((0, 1))

@@ -1,6 +1,7 @@
-"""The linear recurrence with a constant diagonal: `s_t = decay * s_(t-1) + v_t`, along the whole sequence.
+"""The linear recurrence with a constant diagonal, `s_t = decay * s_(t-1) + v_t`, along the complete sequence.
 
-`N` is the number of states, each a recurrence by itself; decay, inputs and states are complex (or real).
+`N` is the number of states, each with a recurrence of its own. Decay, inputs and states are complex (or
+real).
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
 
 CHUNK_STEPS = 32
-"""Steps that are taken one after the other (32 was fastest, 16 and 64 close)."""
+"""Sequential steps in a chunk (32 was fastest, 16 and 64 close)."""
 
 _forward = Kernel("linear_scan", "forward")
 _backward = Kernel("linear_scan", "backward")
@@ -26,7 +27,7 @@ _backward = Kernel("linear_scan", "backward")
 def linear_scan(
     decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], initial: Inexact[Tensor, "B N"]
 ) -> Inexact[Tensor, "B T N"]:
-    """All states of the recurrence, by the fastest path."""
+    """Return all states of the recurrence, by the fastest path."""
     kernel = v.dtype == torch.complex64 and _forward.usable(torch.view_as_real(v)) and _backward.usable()
     if not use_fast_path("linear_scan", "kernel" if kernel else "chunks", True):
         return linear_scan_reference(decay, v, initial)
@@ -37,7 +38,8 @@ def linear_scan(
 def linear_scan_reference(
     decay: Inexact[Tensor, " N"], v: Inexact[Tensor, "B T N"], initial: Inexact[Tensor, "B N"]
 ) -> Inexact[Tensor, "B T N"]:
-    """`s_t = decay * s_(t-1) + v_t` for t = 1..T, from `s_0 = initial` (Smith et al. 2023, section 2.2)."""
+    """Return `s_t = decay * s_(t-1) + v_t` for t = 1..T, from `s_0 = initial` (Smith et al. 2023, section
+    2.2)."""
     states, s = [], initial
     for v_t in v.unbind(1):
         s = decay * s + v_t
@@ -51,12 +53,13 @@ def chunked_scan(
     initial: Inexact[Tensor, "B N"],
     backwards: bool = False,
 ) -> Inexact[Tensor, "B T N"]:
-    """`linear_scan_reference` in linear work, but only about `C log T / log C` steps in a row, C = `CHUNK_STEPS`.
+    """Compute `linear_scan_reference` with linear work, but only about `C log T / log C` sequential steps, C
+    = `CHUNK_STEPS`.
 
-    The sequence is cut into chunks, which run side by side, each as if nothing came before it. What they
-    end with is a shorter sequence that obeys the same recurrence with the decay of a whole chunk; scanned
-    in its turn, it says what enters each chunk, and that has decayed by `decay^i` at the chunk's i-th
-    place. Nothing is ever multiplied by what comes later, so a NaN there is harmless.
+    The sequence is split into chunks, which run side by side, each as if nothing came before. Their final
+    states form a shorter sequence with the same recurrence, with the decay of a whole chunk. Scanning it in
+    turn gives the state that enters each chunk. At the chunk's i-th step this state has decayed by `decay^i`.
+    No value is ever multiplied by a later one, so a NaN in later inputs is harmless.
 
     `backwards` runs from the last step to the first. Gradients are not recorded.
     """
@@ -64,14 +67,14 @@ def chunked_scan(
     L = min(CHUNK_STEPS, T)
     s = F.pad(v, (0, 0, 0, -T % L)) if T % L else v.clone()
     s = s.view(len(s), -1, L, len(decay))
-    places = s.unbind(2)[::-1] if backwards else s.unbind(2)
+    steps = s.unbind(2)[::-1] if backwards else s.unbind(2)
     if s.shape[1] == 1:
-        places[0][:, 0].addcmul_(decay, initial)
-    for before, here in pairwise(places):
-        here.addcmul_(decay, before)
+        steps[0][:, 0].addcmul_(decay, initial)
+    for previous, current in pairwise(steps):
+        current.addcmul_(decay, previous)
     if s.shape[1] > 1:
         powers = decay.expand(L, -1).cumprod(0)
-        ends = places[-1][:, 1:] if backwards else places[-1][:, :-1]
+        ends = steps[-1][:, 1:] if backwards else steps[-1][:, :-1]
         ends = chunked_scan(powers[-1], ends, initial, backwards)
         entering = torch.cat([ends, initial[:, None]] if backwards else [initial[:, None], ends], 1)
         s.addcmul_(powers.flip(0) if backwards else powers, entering[:, :, None])
@@ -84,28 +87,28 @@ def chunked_scan_gradients(
     initial: Inexact[Tensor, "B N"],
     gradient: Inexact[Tensor, "B T N"],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients to decay, v and first, from the one to the states.
+    """Return the gradients of decay, v and initial, from the gradient of the states.
 
-    With `a_t = gradient_t + conj(decay) a_(t+1)`, which is the recurrence run backwards, they are the sum
-    of `a_t conj(s_(t-1))`, `a`, and `conj(decay) a_1`.
+    With `a_t = gradient_t + conj(decay) a_(t+1)`, which is the recurrence run backwards, they are the sum of
+    `a_t conj(s_(t-1))`, `a`, and `conj(decay) a_1`.
     """
     conjugate = decay.conj().resolve_conj()
     a = chunked_scan(conjugate, gradient, torch.zeros_like(initial), backwards=True)
-    # vecdot conjugates its first argument on the way; a conjugate copy costs more than the whole scan.
-    to_decay = torch.linalg.vecdot(states[:, :-1], a[:, 1:], dim=1) + initial.conj() * a[:, 0]
-    return to_decay.sum(0), a, conjugate * a[:, 0]
+    # vecdot conjugates its first argument without a copy. A conjugate copy costs more than the entire scan.
+    ddecay = torch.linalg.vecdot(states[:, :-1], a[:, 1:], dim=1) + initial.conj() * a[:, 0]
+    return ddecay.sum(0), a, conjugate * a[:, 0]
 
 
 def kernel_scan(
     decay: Complex[Tensor, " N"], v: Complex[Tensor, "B T N"], initial: Complex[Tensor, "B N"]
 ) -> Complex[Tensor, "B T N"]:
-    """As `chunked_scan`, by `kernels.linear_scan`."""
+    """Compute `chunked_scan` with `kernels.linear_scan`."""
     B, T, N = v.shape
-    real, turned = _real_imaginary_factors(decay)
+    real, signed_imaginary = _real_imaginary_factors(decay)
     inputs, start = _as_pairs(v), _as_pairs(initial)
     states, width = torch.empty_like(inputs), inputs.shape[2]
     shares = channel_tasks(B, width)
-    _forward(B * shares, real, turned, inputs, start, states, T, width, shares)
+    _forward(B * shares, real, signed_imaginary, inputs, start, states, T, width, shares)
     return _as_complex(states, N)
 
 
@@ -115,33 +118,47 @@ def kernel_scan_gradients(
     initial: Complex[Tensor, "B N"],
     gradient: Complex[Tensor, "B T N"],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As `chunked_scan_gradients`, by `kernels.linear_scan`."""
+    """Compute `chunked_scan_gradients` with `kernels.linear_scan`."""
     B, T, N = states.shape
-    real, turned = _real_imaginary_factors(decay)
-    given, start, before = _as_pairs(gradient), _as_pairs(initial), _as_pairs(states)
-    flow, width = torch.empty_like(given), given.shape[2]
-    straight, crossed = given.new_zeros(2, B, width)
+    real, signed_imaginary = _real_imaginary_factors(decay)
+    dstates, start, state_pairs = _as_pairs(gradient), _as_pairs(initial), _as_pairs(states)
+    a_pairs, width = torch.empty_like(dstates), dstates.shape[2]
+    straight, crossed = dstates.new_zeros(2, B, width)
     shares = channel_tasks(B, width)
-    _backward(B * shares, real, turned, given, start, before, flow, straight, crossed, T, width, shares)
-    along, across = straight.sum(0).view(-1, 2)[:N], crossed.sum(0).view(-1, 2)[:N]
-    to_decay = torch.complex(along[:, 0] + along[:, 1], across[:, 1] - across[:, 0])
-    a = _as_complex(flow, N)
-    return to_decay, a, decay.conj() * a[:, 0]
+    _backward(
+        B * shares,
+        real,
+        signed_imaginary,
+        dstates,
+        start,
+        state_pairs,
+        a_pairs,
+        straight,
+        crossed,
+        T,
+        width,
+        shares,
+    )
+    straight_sum, crossed_sum = straight.sum(0).view(-1, 2)[:N], crossed.sum(0).view(-1, 2)[:N]
+    ddecay = torch.complex(straight_sum[:, 0] + straight_sum[:, 1], crossed_sum[:, 1] - crossed_sum[:, 0])
+    a = _as_complex(a_pairs, N)
+    return ddecay, a, decay.conj() * a[:, 0]
 
 
 def _real_imaginary_factors(decay: Complex[Tensor, " N"]) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"]]:
-    """The real part of each twice, and the imaginary part with a minus and a plus."""
+    """Return the real part of each decay twice, and the imaginary part with a minus and a plus."""
     real, imaginary = decay.real, decay.imag
     pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
     return pad_to_lanes(pairs[0].flatten()), pad_to_lanes(pairs[1].flatten())
 
 
 def _as_pairs(x: Complex[Tensor, "*B N"]) -> Float[Tensor, "*B M"]:
-    """Real and imaginary parts side by side."""
+    """Return real and imaginary parts side by side."""
     return pad_to_lanes(torch.view_as_real(x.resolve_conj()).flatten(-2))
 
 
 def _as_complex(pairs: Float[Tensor, "B T M"], size: int) -> Complex[Tensor, "B T N"]:
+    """Return complex numbers from pairs."""
     return torch.view_as_complex(pairs.view(*pairs.shape[:2], -1, 2)[:, :, :size])
 
 

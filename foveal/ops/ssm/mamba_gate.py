@@ -1,4 +1,4 @@
-"""The way out of Mamba's mixer: past the scan, and through the gate."""
+"""The output of Mamba's mixer: the skip connection around the scan, and the gate."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _backward = Kernel("mamba_gate", "backward")
 def mamba_gate(
     y: Float[Tensor, "B T E"], u: Float[Tensor, "B T E"], skip: Float[Tensor, " E"], z: Float[Tensor, "B T E"]
 ) -> Float[Tensor, "B T E"]:
-    """`(y + skip * u) * silu(z)` (Gu and Dao 2023, figure 3), in one pass where there is a kernel.
+    """Return `(y + skip * u) * silu(z)` (Gu and Dao 2023, figure 3). The kernel needs one pass over memory.
 
     For a single input torch's operations are faster.
     """
@@ -40,10 +40,10 @@ class _MambaGate(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, given: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, doutput: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         y, u, skip, z = ctx.saved_tensors
-        (B, T, E), given = y.shape, given.contiguous()
+        (B, T, E), doutput = y.shape, doutput.contiguous()
         dy, du, dz, dskip = *(torch.empty_like(y) for _ in range(3)), y.new_empty(B, E)
         shares = channel_tasks(B, E)
-        _backward(B * shares, y, u, skip, z, given, dy, du, dskip, dz, T, E, shares)
+        _backward(B * shares, y, u, skip, z, doutput, dy, du, dskip, dz, T, E, shares)
         return dy, du, dskip.sum(0), dz

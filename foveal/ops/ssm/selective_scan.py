@@ -1,4 +1,4 @@
-"""Mamba's selective scan: a linear recurrence whose decay, input and output depend on the input.
+"""Mamba's selective scan, a linear recurrence whose decay, input and output depend on the input.
 
 `E` is the inner width (channels), `N` the state size of each channel. Channels do not mix here.
 """
@@ -18,7 +18,8 @@ from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
 
 CHECKPOINT_STEPS = 8
-"""Steps of which the kernel keeps one state: on the way back what is made of them stays in the L1 cache."""
+"""The kernel stores one state in this many steps, so that the states recomputed in the backward pass stay in
+the L1 cache."""
 
 _forward = Kernel("selective_scan", "forward")
 _backward = Kernel("selective_scan", "backward")
@@ -32,12 +33,12 @@ def selective_scan(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"]]:
-    """`selective_scan_reference` by the fastest path there is, in the precision of `A`.
+    """Compute `selective_scan_reference` by the fastest path, in the precision of `A`.
 
-    A state goes through thousands of products: under autocast it is carried in A's precision all the same.
+    A state is multiplied thousands of times, so it has A's precision even under autocast.
     """
     with torch.autocast(u.device.type, enabled=False):
-        u, delta, B, C, initial = (part.to(A.dtype) for part in (u, delta, B, C, initial))
+        u, delta, B, C, initial = (tensor.to(A.dtype) for tensor in (u, delta, B, C, initial))
         kernel = _forward.usable(A) and _backward.usable()
         if not use_fast_path("selective_scan", "kernel" if kernel else "chunks", True):
             return selective_scan_reference(u, delta, A, B, C, initial)
@@ -53,11 +54,11 @@ def selective_scan_reference(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"]]:
-    """`h_t = exp(delta_t A) h_(t-1) + delta_t B_t u_t`, `y_t = C_t h_t` (Gu and Dao 2023, algorithm 2).
+    """Return the outputs `y_t = C_t h_t` and the last state (Gu and Dao 2023, algorithm 2).
 
-    A is diagonal, its discretisation exact (zero-order hold); that of B is the simplified `delta B` of the
-    authors' code, not the paper's equation 4. `delta` is not negative; where it is 0 the state stays bit
-    for bit. Returns the outputs and the last state.
+    `h_t = exp(delta_t A) h_(t-1) + delta_t B_t u_t`. A is diagonal, and its discretization is exact
+    (zero-order hold). The discretization of B is the simplified `delta B` of the authors' code, not the
+    paper's equation 4. `delta` is not negative. Where it is 0 the state stays bit for bit.
     """
     h, outputs = initial, []
     for u_t, delta_t, B_t, C_t in zip(u.unbind(1), delta.unbind(1), B.unbind(1), C.unbind(1), strict=True):
@@ -75,15 +76,30 @@ def kernel_forward(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "B G S N L"]]:
-    """As `forward`, by `kernels.selective_scan`: G groups of L channels, one vector each."""
+    """Compute `forward` with `kernels.selective_scan`: G groups of L channels, one vector each."""
     rows, T, E = u.shape
     N = A.shape[1]
     u, delta, B, C = pad_to_lanes(u), pad_to_lanes(delta), B.contiguous(), C.contiguous()
     rates, state = _group_channels(A / math.log(2)), _group_channels(initial)
-    kept = state.new_empty(rows, state.shape[1], -(-T // CHECKPOINT_STEPS), N, LANES)
+    checkpoints = state.new_empty(rows, state.shape[1], -(-T // CHECKPOINT_STEPS), N, LANES)
     y, shares = torch.empty_like(u), channel_tasks(rows, u.shape[2])
-    _forward(rows * shares, u, delta, rates, B, C, state, y, kept, T, u.shape[2], N, CHECKPOINT_STEPS, shares)
-    return y[:, :, :E], _ungroup_channels(state, E).contiguous(), kept
+    _forward(
+        rows * shares,
+        u,
+        delta,
+        rates,
+        B,
+        C,
+        state,
+        y,
+        checkpoints,
+        T,
+        u.shape[2],
+        N,
+        CHECKPOINT_STEPS,
+        shares,
+    )
+    return y[:, :, :E], _ungroup_channels(state, E).contiguous(), checkpoints
 
 
 def kernel_backward(
@@ -94,9 +110,9 @@ def kernel_backward(
     A: Float[Tensor, "E N"],
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
-    kept: Float[Tensor, "B G S N L"],
+    checkpoints: Float[Tensor, "B G S N L"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """As `backward`, by `kernels.selective_scan`."""
+    """Compute `backward` with `kernels.selective_scan`."""
     rows, T, E = u.shape
     N = A.shape[1]
     dy, u, delta, B, C = (
@@ -106,35 +122,35 @@ def kernel_backward(
         B.contiguous(),
         C.contiguous(),
     )
-    rates, flow, shares = (
+    rates, dstate, shares = (
         _group_channels(A / math.log(2)),
         _group_channels(dlast),
         channel_tasks(rows, u.shape[2]),
     )
-    du, ddelta, dA = torch.empty_like(u), torch.empty_like(u), torch.zeros_like(flow)
+    du, ddelta, dA = torch.empty_like(u), torch.empty_like(u), torch.zeros_like(dstate)
     dB, dC = u.new_empty(2, shares, rows, T, N)
     scratch = u.new_empty(rows * shares * 4 * CHECKPOINT_STEPS * N * LANES)
-    outputs = (du, ddelta, dA, dB, dC, flow, scratch)
+    outputs = (du, ddelta, dA, dB, dC, dstate, scratch)
     sizes = (T, u.shape[2], N, CHECKPOINT_STEPS, shares, rows)
-    _backward(rows * shares, u, delta, rates, B, C, kept, dy, *outputs, *sizes)
-    dA, first = _ungroup_channels(dA.sum(0), E), _ungroup_channels(flow, E)
-    return du[:, :, :E], ddelta[:, :, :E], dA, dB.sum(0), dC.sum(0), first
+    _backward(rows * shares, u, delta, rates, B, C, checkpoints, dy, *outputs, *sizes)
+    dA, dinitial = _ungroup_channels(dA.sum(0), E), _ungroup_channels(dstate, E)
+    return du[:, :, :E], ddelta[:, :, :E], dA, dB.sum(0), dC.sum(0), dinitial
 
 
 def _group_channels(x: Float[Tensor, "*B E N"]) -> Float[Tensor, "*B G N L"]:
-    """A copy with the states of a group of channels side by side, the last group filled up with zeros."""
+    """Return a copy with the states of a group of channels side by side, the last group padded with zeros."""
     missing = -x.shape[-2] % LANES
     x = F.pad(x, (0, 0, 0, missing)) if missing else x
     return torch.unflatten(x, -2, (-1, LANES)).transpose(-1, -2).clone(memory_format=torch.contiguous_format)
 
 
 def _ungroup_channels(x: Float[Tensor, "*B G N L"], E: int) -> Float[Tensor, "*B E N"]:
-    """Back from `_group_channels`."""
+    """Undo `_group_channels`."""
     return x.transpose(-1, -2).flatten(-3, -2)[..., :E, :]
 
 
 class _SelectiveScan(torch.autograd.Function):
-    """Either path as one operation of autograd's."""
+    """Either path as one autograd operation."""
 
     @staticmethod
     def forward(
@@ -143,8 +159,8 @@ class _SelectiveScan(torch.autograd.Function):
         backward: Callable[..., tuple[Tensor, ...]],
         *inputs: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        y, last, kept = forward(*inputs)
-        ctx.save_for_backward(*inputs[:-1], kept)
+        y, last, checkpoints = forward(*inputs)
+        ctx.save_for_backward(*inputs[:-1], checkpoints)
         ctx.path_back = backward
         return y, last
 
@@ -162,24 +178,24 @@ def forward(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "S B N E"]]:
-    """The outputs, the last state, and what `backward` needs: the state before each chunk of time.
+    """Return the outputs, the last state, and for `backward` the state before each chunk of time.
 
-    Decays and inputs of a chunk are made at once, then a step is one addition in place, and the outputs are
-    one product. Everything lies time first and channels last: a step is contiguous.
+    Decays and inputs of a chunk are computed at once. Then a step is one addition in place, and the outputs
+    are one product. In memory time is first and channels are last, so a step is contiguous.
     """
     y, h = torch.empty_like(u), initial.transpose(1, 2)
     steps = _chunk_steps(initial)
-    kept = h.new_empty(-(-u.shape[1] // steps), *h.shape)
+    checkpoints = h.new_empty(-(-u.shape[1] // steps), *h.shape)
     decay, states = h.new_empty(2, steps, *h.shape)
     u, delta, B, C = _time_first(u, delta, B, C)
     A = A.t().contiguous()
-    for number, part in enumerate(_chunks(u.shape[0], steps)):
-        kept[number] = h
-        h_s = states[: part.stop - part.start]
-        _run_chunk(u[part], delta[part], A, B[part], kept[number], decay[: len(h_s)], h_s)
-        y.transpose(0, 1)[part] = (C[part][:, :, None, :] @ h_s).squeeze(2)
+    for number, chunk in enumerate(_chunks(u.shape[0], steps)):
+        checkpoints[number] = h
+        h_s = states[: chunk.stop - chunk.start]
+        _run_chunk(u[chunk], delta[chunk], A, B[chunk], checkpoints[number], decay[: len(h_s)], h_s)
+        y.transpose(0, 1)[chunk] = (C[chunk][:, :, None, :] @ h_s).squeeze(2)
         h = h_s[-1]
-    return y, h.transpose(1, 2).contiguous(), kept
+    return y, h.transpose(1, 2).contiguous(), checkpoints
 
 
 def backward(
@@ -190,41 +206,42 @@ def backward(
     A: Float[Tensor, "E N"],
     B: Float[Tensor, "B T N"],
     C: Float[Tensor, "B T N"],
-    kept: Float[Tensor, "S B N E"],
+    checkpoints: Float[Tensor, "S B N E"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The gradients of `(u, delta, A, B, C, initial)`, from those of the outputs and of the last state.
+    """Return the gradients of `(u, delta, A, B, C, initial)`, from those of the outputs and of the last
+    state.
 
-    From the last chunk to the first: the states once more from the one that was kept, then their gradients
-    `g_t = C_t dy_t + decay_(t+1) g_(t+1)` in the same way, and the rest as products over the chunk.
+    From the last chunk to the first, the states are recomputed from the stored one. Their gradients `g_t =
+    C_t dy_t + decay_(t+1) g_(t+1)` are computed in the same way, and the rest as products over the chunk.
     """
-    du, ddelta, dB, dC = (torch.empty_like(part) for part in (u, delta, B, C))
+    du, ddelta, dB, dC = (torch.empty_like(chunk) for chunk in (u, delta, B, C))
     dA = A.new_zeros(A.shape[::-1])
     g_next = dlast.transpose(1, 2).contiguous()
     steps = _chunk_steps(dlast)
-    decay, states, g, spare = kept.new_empty(4, steps, *kept.shape[1:])
+    decay, states, g, workspace = checkpoints.new_empty(4, steps, *checkpoints.shape[1:])
     dy, u, delta, B, C = _time_first(dy, u, delta, B, C)
     A = A.t().contiguous()
-    for number, part in reversed(list(enumerate(_chunks(u.shape[0], steps)))):
-        u_s, delta_s, B_s, dy_s = (each[part] for each in (u, delta, B, dy))
-        a, h, g_s, product = (room[: len(u_s)] for room in (decay, states, g, spare))
-        _run_chunk(u_s, delta_s, A, B_s, kept[number], a, h)
-        torch.mul(C[part][:, :, :, None], dy_s[:, :, None, :], out=g_s)
+    for number, chunk in reversed(list(enumerate(_chunks(u.shape[0], steps)))):
+        u_s, delta_s, B_s, dy_s = (tensor[chunk] for tensor in (u, delta, B, dy))
+        a, h, g_s, product = (buffer[: len(u_s)] for buffer in (decay, states, g, workspace))
+        _run_chunk(u_s, delta_s, A, B_s, checkpoints[number], a, h)
+        torch.mul(C[chunk][:, :, :, None], dy_s[:, :, None, :], out=g_s)
         g_s[-1] += g_next
-        every_a, every_g = a.unbind(0), g_s.unbind(0)
+        steps_a, steps_g = a.unbind(0), g_s.unbind(0)
         for t in range(len(g_s) - 2, -1, -1):
-            torch.addcmul(every_g[t], every_a[t + 1], every_g[t + 1], out=every_g[t])
-        torch.mul(every_a[0], every_g[0], out=g_next)
+            torch.addcmul(steps_g[t], steps_a[t + 1], steps_g[t + 1], out=steps_g[t])
+        torch.mul(steps_a[0], steps_g[0], out=g_next)
 
-        taken = (delta_s * u_s)[:, :, None, :]
-        dC.transpose(0, 1)[part] = torch.mul(h, dy_s[:, :, None, :], out=product).sum(3)
-        dB.transpose(0, 1)[part] = torch.mul(g_s, taken, out=product).sum(3)
-        dtaken = (B_s[:, :, None, :] @ g_s).squeeze(2)
+        inputs = (delta_s * u_s)[:, :, None, :]
+        dC.transpose(0, 1)[chunk] = torch.mul(h, dy_s[:, :, None, :], out=product).sum(3)
+        dB.transpose(0, 1)[chunk] = torch.mul(g_s, inputs, out=product).sum(3)
+        dinputs = (B_s[:, :, None, :] @ g_s).squeeze(2)
         # The gradient of delta_t A, the logarithm of the decay: g_t decay_t h_(t-1).
         dlog = a.mul_(g_s)
-        dlog[0] *= kept[number]
+        dlog[0] *= checkpoints[number]
         dlog[1:] *= h[:-1]
-        du.transpose(0, 1)[part] = dtaken * delta_s
-        ddelta.transpose(0, 1)[part] = dtaken * u_s + torch.mul(dlog, A, out=product).sum(2)
+        du.transpose(0, 1)[chunk] = dinputs * delta_s
+        ddelta.transpose(0, 1)[chunk] = dinputs * u_s + torch.mul(dlog, A, out=product).sum(2)
         dA += dlog.mul_(delta_s[:, :, None, :]).sum((0, 1))
     return du, ddelta, dA.t(), dB, dC, g_next.transpose(1, 2)
 
@@ -238,7 +255,8 @@ def _run_chunk(
     decay: Float[Tensor, "T B N E"],
     states: Float[Tensor, "T B N E"],
 ) -> None:
-    """Fill `decay` and `states`, from the state `h` before. exp2 takes a third of exp's time on a CPU."""
+    """Fill `decay` and `states`, from the state `h` before the chunk. exp2 takes a third of exp's time on a
+    CPU."""
     torch.mul(delta[:, :, None, :], A / math.log(2), out=decay).exp2_()
     torch.mul((delta * u)[:, :, None, :], B[:, :, :, None], out=states)
     for decay_t, state_t in zip(decay.unbind(0), states.unbind(0), strict=True):
@@ -246,13 +264,15 @@ def _run_chunk(
 
 
 def _time_first(*parts: Float[Tensor, "B T _"]) -> list[Tensor]:
+    """Return copies with time as first axis."""
     return [part.transpose(0, 1).contiguous() for part in parts]
 
 
 def _chunk_steps(state: Float[Tensor, "B E N"]) -> int:
-    """Steps in a chunk: what stays in a processor's cache, but no fewer than 4 and no more than 64."""
+    """Return the steps of a chunk that fits in a processor's cache, but at least 4 and at most 64."""
     return max(4, min(64, 2**20 // max(state.numel(), 1)))
 
 
 def _chunks(T: int, steps: int) -> Iterator[slice]:
+    """Return the slices of time."""
     return (slice(start, min(start + steps, T)) for start in range(0, T, steps))

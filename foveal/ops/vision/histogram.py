@@ -1,4 +1,4 @@
-"""Histograms of an image: which colours are in it, and which way its edges go where."""
+"""Histograms of an image: colors, and the orientations of edges."""
 
 import math
 
@@ -9,16 +9,16 @@ from torch.nn import functional as F
 
 
 def code_frequencies(codes: Int[Tensor, "B N"], count: int, dtype: torch.dtype) -> Float[Tensor, "B K"]:
-    """What share of a row's N codes is each of 0 .. K - 1, K = `count`; a row sums to 1."""
+    """Return the fraction of each of 0 .. K - 1, K = `count`, among a row's N codes. A row sums to 1."""
     ones = torch.ones(codes.shape, dtype=dtype, device=codes.device)
     return ones.new_zeros(len(codes), count).scatter_add_(1, codes, ones) / codes.shape[1]
 
 
 def color_codes(images: Float[Tensor, "B C H W"], bins: int, width: float) -> Int[Tensor, "B N"]:
-    """In which of the `bins^C` boxes of colours each pixel lies (Swain and Ballard 1991).
+    """Return the index of each pixel's color box among `bins^C` boxes (Swain and Ballard 1991).
 
-    Each channel is cut into bins of `width` around 0, where pixels are standardised the mean; the first and
-    the last are open.
+    Each channel is split into bins of `width` around 0, the mean of standardized pixels. The first and the
+    last bin are open.
     """
     levels = (images / width + bins / 2).floor().clamp(0, bins - 1).long()
     codes = levels[:, 0]
@@ -30,19 +30,20 @@ def color_codes(images: Float[Tensor, "B C H W"], bins: int, width: float) -> In
 def gradient_orientation_votes(
     images: Float[Tensor, "B C H W"], orientations: int
 ) -> Float[Tensor, "B O H W"]:
-    """Each pixel's vote for the orientation of the edge through it (Dalal and Triggs 2005, 6.2 to 6.3).
+    """Return each pixel's vote for the orientation of the edge through it (Dalal and Triggs 2005, 6.2 to
+    6.3).
 
-    `g = (x[., +1] - x[., -1], x[+1, .] - x[-1, .])`, in the channel where |g| is largest; outside of the
-    image its border goes on. |g| is shared among the two nearest of the orientations (o + 1/2) 180 / O
-    degrees, in proportion to how near; a gradient and its opposite are alike.
+    `g = (x[., +1] - x[., -1], x[+1, .] - x[-1, .])`, in the channel where |g| is largest. The border of the
+    image is replicated. |g| is divided between the two nearest of the orientations (o + 1/2) 180 / O degrees,
+    in proportion to their closeness. A gradient and its opposite count as the same orientation.
     """
     x = F.pad(images, (1, 1, 1, 1), mode="replicate")
     across, down = x[..., 1:-1, 2:] - x[..., 1:-1, :-2], x[..., 2:, 1:-1] - x[..., :-2, 1:-1]
     square, channel = (across.square() + down.square()).max(1, keepdim=True)
     angle = torch.atan2(down.gather(1, channel), across.gather(1, channel))
-    place = angle * (orientations / math.pi) - 0.5
-    low = place.floor()
-    high_share, magnitude = place - low, square.sqrt()
+    position = angle * (orientations / math.pi) - 0.5
+    low = position.floor()
+    high_share, magnitude = position - low, square.sqrt()
     first = low.long().remainder(orientations)
     votes = magnitude.new_zeros(len(images), orientations, *images.shape[2:])
     votes.scatter_(1, first, magnitude * (1 - high_share))
@@ -50,7 +51,8 @@ def gradient_orientation_votes(
 
 
 def local_contrast_normalize(cells: Float[Tensor, "B O h w"], epsilon: float) -> Float[Tensor, "B O h w"]:
-    """`v / sqrt(mean |v'|^2 + epsilon^2)`, the mean over the 3 x 3 cells around v that there are."""
+    """Return `v / sqrt(mean |v'|^2 + epsilon^2)`, with the mean over the existing ones of the 3 x 3 cells
+    around v."""
     energy = cells.square().sum(1, keepdim=True)
     around = F.avg_pool2d(energy, 3, stride=1, padding=1, count_include_pad=False)
     return cells / (around + epsilon**2).sqrt()

@@ -1,5 +1,7 @@
-"""Convolution by 3x3 filters at stride 1, most of the work of VGG and ResNet: torch's, and Winograd's with a
-quarter of the products."""
+"""Convolution by 3x3 filters at stride 1, most of the work of VGG and ResNet, with Winograd's algorithm.
+
+Winograd's algorithm needs a quarter of the products.
+"""
 
 from functools import cache
 from typing import Any
@@ -15,14 +17,15 @@ from foveal.ops.jit.launch import Kernel
 
 TRANSFORM_POINTS, FILTER_PANEL, LANES = 36, 32, 16
 TILES_PER_BLOCK = 32
-"""Tiles of a block: what is between the transforms of so many lies in a core's own cache (2 MiB)."""
+"""Tiles of a block. The data between their transforms fit in a core's own cache (2 MiB)."""
 TILES_PER_LARGE_BLOCK, LARGE_FILTERS = 64, 1 << 13
-"""Where that has no room for so many filters, they are read again for each block: then of more tiles."""
+"""Tiles of a block, and the filters from which these are used. Such filters don't fit in the cache, and are
+read again for each block."""
 MAX_GRADIENT_CHANNELS = 128
-"""Most channels of each side whose filters' gradients are summed at once."""
+"""Maximum number of input or output channels whose filter gradients are summed at once."""
 MIN_TILES = 64
-"""Tiles that are worth the transform of the filters."""
-# Lavin and Gray 2016, eq. 14: for F(4x4, 3x3), at the points 0, 1, -1, 2, -2 and infinity.
+"""Tiles from which the transform of the filters pays."""
+# Lavin and Gray 2016, eq. 14, for F(4x4, 3x3), at the points 0, 1, -1, 2, -2 and infinity.
 FILTER_TRANSFORM = (
     (1 / 4, 0, 0),
     (-1 / 6, -1 / 6, -1 / 6),
@@ -41,21 +44,21 @@ def conv2d_3x3(
     bias: Float[Tensor, " D"] | None = None,
     padding: int = 1,
 ) -> Float[Tensor, "B D h w"]:
-    """`y_ij = b + sum_rs W_rs x_(i+r-p, j+s-p)`, zeros outside of the image; h = H + 2 p - 2.
+    """Return `y_ij = b + sum_rs W_rs x_(i+r-p, j+s-p)`, with zeros outside of the image; h = H + 2 p - 2.
 
-    The fast path makes tiles of 4x4 outputs, `y = A^T ((G w G^T) * (B^T x B)) A`, where `*` is a product of
-    matrices over channels at each of 36 places (Lavin and Gray 2016, "Fast algorithms for convolutional
-    neural networks"). Rounding is some ten times that of the direct sum, 1e-5 of the largest output. A NaN
-    spreads over its tile.
+    The fast path computes tiles of 4x4 outputs, `y = A^T ((G w G^T) * (B^T x B)) A`, where `*` is a product
+    of matrices over channels at each of 36 points (Lavin and Gray 2016, "Fast algorithms for convolutional
+    neural networks"). The rounding error is about ten times that of the direct sum, 1e-5 of the largest
+    output. A NaN spreads over its tile.
     """
     if use_fast_path("conv2d_3x3", "winograd", _winograd_usable(x, weight, padding)):
-        given = weight.new_zeros(len(weight)) if bias is None else bias
-        return _Winograd.apply(x, weight, given, padding)  # type: ignore[no-untyped-call]
+        bias_or_zeros = weight.new_zeros(len(weight)) if bias is None else bias
+        return _Winograd.apply(x, weight, bias_or_zeros, padding)  # type: ignore[no-untyped-call]
     return F.conv2d(x, weight, bias, padding=padding)
 
 
 def _winograd_usable(x: Tensor, weight: Tensor, padding: int) -> bool:
-    """Where the kernels can compute, and are faster than torch's convolution."""
+    """Return whether the kernels can compute this convolution, and are faster than torch's."""
     (N, C, H, W), D = x.shape, len(weight)
     if (
         C % 8
@@ -67,17 +70,17 @@ def _winograd_usable(x: Tensor, weight: Tensor, padding: int) -> bool:
         return False
     h, w = _output_size(x, padding)
     tiles = _tile_count(N, h, w)
-    pays = (
+    worthwhile = (
         tiles >= MIN_TILES
         and N * h * w >= 8 * tiles
         and _has_wide_registers()
         and not torch.is_autocast_enabled("cpu")
     )
-    return pays and _forward.usable(x, weight) and _backward.usable()
+    return worthwhile and _forward.usable(x, weight) and _backward.usable()
 
 
 def _output_size(x: Tensor, padding: int) -> tuple[int, int]:
-    """Rows and columns of the output."""
+    """Return rows and columns of the output."""
     return x.shape[2] + 2 * padding - 2, x.shape[3] + 2 * padding - 2
 
 
@@ -87,7 +90,7 @@ def _tile_count(N: int, h: int, w: int) -> int:
 
 @cache
 def _has_wide_registers() -> bool:
-    """Registers of 8 or 16 numbers; with narrower ones it was never measured."""
+    """Return whether registers hold 8 or 16 numbers. Narrower ones were never measured."""
     return torch.backends.cpu.get_cpu_capability().startswith(("AVX2", "AVX512"))
 
 
@@ -105,8 +108,8 @@ class _Winograd(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         dy, dx, dweight, dbias = dy.contiguous(memory_format=torch.channels_last), None, None, None
         if ctx.needs_input_grad[0]:
-            turned = weight.flip(2, 3).transpose(0, 1)
-            dx = _winograd_conv(dy, turned, dy.new_zeros(len(turned)), 2 - ctx.padding)
+            flipped = weight.flip(2, 3).transpose(0, 1)
+            dx = _winograd_conv(dy, flipped, dy.new_zeros(len(flipped)), 2 - ctx.padding)
         if ctx.needs_input_grad[1]:
             dweight = _filter_gradient(x, dy, ctx.padding)
         if ctx.needs_input_grad[2]:
@@ -122,39 +125,39 @@ def _winograd_conv(x: Tensor, weight: Tensor, bias: Tensor, padding: int) -> Ten
     side_by_side = filters.reshape(panels, FILTER_PANEL, C, 9).transpose(1, 2).reshape(-1, 9)
     U = _filter_transform() @ side_by_side.T  # (36, panels, C, 32)
     tiles = TILES_PER_LARGE_BLOCK if C * D > LARGE_FILTERS else TILES_PER_BLOCK
-    room = TRANSFORM_POINTS * (LANES + tiles * (C + panels * FILTER_PANEL) + 2 * LANES)
+    scratch_size = TRANSFORM_POINTS * (LANES + tiles * (C + panels * FILTER_PANEL) + 2 * LANES)
     tasks = torch.get_num_threads()
-    scratch = x.new_empty(tasks * room)
-    _forward(tasks, x, U, y, bias.contiguous(), scratch, room, tiles, N, H, W, C, D, padding)
+    scratch = x.new_empty(tasks * scratch_size)
+    _forward(tasks, x, U, y, bias.contiguous(), scratch, scratch_size, tiles, N, H, W, C, D, padding)
     return y
 
 
 def _filter_gradient(x: Tensor, dy: Tensor, padding: int) -> Tensor:
     (N, C, H, W), D = x.shape, dy.shape[1]
     rows, columns = _channels_per_task(C), _channels_per_task(D)
-    wide = -(-columns // FILTER_PANEL) * FILTER_PANEL
+    padded_columns = -(-columns // FILTER_PANEL) * FILTER_PANEL
     squares = (C // rows) * (D // columns)
     blocks = -(-_tile_count(N, *dy.shape[2:]) // TILES_PER_BLOCK)
     shares = min(-(-torch.get_num_threads() // squares), blocks)
-    room = TRANSFORM_POINTS * (LANES + TILES_PER_BLOCK * (rows + wide) + 2 * LANES)
-    scratch = x.new_empty(squares * shares * room)
-    dU = x.new_empty(C // rows, D // columns, shares, TRANSFORM_POINTS, rows, wide)
-    sizes = (N, H, W, C, D, padding, columns, wide, shares)
-    _backward(squares * shares, x, dy, dU, rows, scratch, room, TILES_PER_BLOCK, *sizes)
+    scratch_size = TRANSFORM_POINTS * (LANES + TILES_PER_BLOCK * (rows + padded_columns) + 2 * LANES)
+    scratch = x.new_empty(squares * shares * scratch_size)
+    dU = x.new_empty(C // rows, D // columns, shares, TRANSFORM_POINTS, rows, padded_columns)
+    sizes = (N, H, W, C, D, padding, columns, padded_columns, shares)
+    _backward(squares * shares, x, dy, dU, rows, scratch, scratch_size, TILES_PER_BLOCK, *sizes)
     summed = dU.sum(2) if shares > 1 else dU.squeeze(2)
     dweight = summed.flatten(3).mT @ _filter_transform()  # (C / rows, D / columns, rows wide, 9)
-    dweight = dweight.view(C // rows, D // columns, rows, wide, 9)[:, :, :, :columns]
+    dweight = dweight.view(C // rows, D // columns, rows, padded_columns, 9)[:, :, :, :columns]
     return dweight.permute(1, 3, 0, 2, 4).reshape(D, C, 3, 3)
 
 
 @cache
 def _channels_per_task(channels: int) -> int:
-    """The most of them, a multiple of 8 that divides all, for one task."""
-    return max(some for some in range(8, MAX_GRADIENT_CHANNELS + 1, 8) if channels % some == 0)
+    """Return the largest multiple of 8 up to MAX_GRADIENT_CHANNELS that divides the channels."""
+    return max(size for size in range(8, MAX_GRADIENT_CHANNELS + 1, 8) if channels % size == 0)
 
 
 @cache
 def _filter_transform() -> Tensor:
-    """`U = (G (x) G) w`, (36, 9), G being `FILTER_TRANSFORM`."""
+    """Return `U = (G (x) G) w`, (36, 9), where G is `FILTER_TRANSFORM`."""
     g = torch.tensor(FILTER_TRANSFORM)
     return torch.kron(g, g)

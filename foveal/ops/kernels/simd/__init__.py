@@ -1,7 +1,8 @@
-"""What a kernel is written in: vectors of 16 float32, so that it says what is done at once.
+"""The vectors of 16 float32 in which kernels are written.
 
-A loop over single numbers is made into vector instructions only where the compiler can prove that no two
-arrays overlap; here nothing has to be proved. On machines with narrower registers a vector is several.
+A compiler turns a loop over single numbers into vector instructions only if it can prove that no two arrays
+overlap. With these vectors nothing has to be proved. On processors with narrower registers a vector takes
+several registers.
 """
 
 from foveal.ops.kernels.simd.exponential import exp, exp2, sigmoid, tanh

@@ -1,4 +1,4 @@
-"""Vectors of 16 float32 as values that Numba understands: read, written, added, multiplied, compared."""
+"""Vectors of 16 float32 as Numba values, with loads, stores, arithmetic and comparisons."""
 
 import inspect
 import operator
@@ -17,17 +17,17 @@ FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
 
 
 def kernel_function(function: Callable[..., Any]) -> Any:
-    """A part of a kernel with a name of its own; what tests may wrap around it is taken off."""
+    """Make a part of a kernel, as a function of its own. Wrappers from tests are removed."""
     return register_jitable(inspect.unwrap(function))
 
 
 def always_inline(function: Callable[..., Any]) -> Any:
-    """A step that is written where it is called, so that its values stay in registers."""
+    """Make a step of a kernel that is inlined at each call, so that its values stay in registers."""
     return register_jitable(inline="always")(inspect.unwrap(function))
 
 
 class LanesType(types.Type):
-    """16 float32."""
+    """The type of 16 float32."""
 
     def __init__(self) -> None:
         super().__init__("lanes")
@@ -39,30 +39,32 @@ pointer = types.CPointer(types.float32)
 
 @register_model(LanesType)
 class LanesModel(models.PrimitiveModel):
+    """The LLVM representation of `LanesType`."""
+
     def __init__(self, manager: Any, kind: Any):
         super().__init__(manager, kind, FLOATS)
 
 
 def constant(value: float) -> ir.Constant:
-    """16 times a number that is known beforehand."""
+    """Return a vector of 16 equal constants."""
     return ir.Constant(FLOATS, [float(value)] * LANES)
 
 
 def call(builder: Any, name: str, *operands: Any) -> Any:
-    """LLVM's own function `name`, of vectors."""
+    """Call LLVM's intrinsic function `name` on vectors."""
     kind = ir.FunctionType(FLOATS, [FLOATS] * len(operands))
     function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f32")
     return builder.call(function, operands)
 
 
 def vector_pointer(builder: Any, base: Any, index: Any) -> Any:
-    """Where the 16 numbers from `base[index]` on are."""
+    """Return a pointer to the 16 numbers from `base[index]` on."""
     return builder.bitcast(builder.gep(base, [index]), FLOATS.as_pointer())
 
 
 @intrinsic
 def float_pointer(context: Any, address: Any) -> Any:
-    """The float32 numbers at an address."""
+    """Return a pointer to the float32 numbers at an address."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], FLOAT.as_pointer())
@@ -72,7 +74,7 @@ def float_pointer(context: Any, address: Any) -> Any:
 
 @intrinsic
 def int_pointer(context: Any, address: Any) -> Any:
-    """The int64 numbers at an address."""
+    """Return a pointer to the int64 numbers at an address."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], ir.IntType(64).as_pointer())
@@ -82,7 +84,7 @@ def int_pointer(context: Any, address: Any) -> Any:
 
 @intrinsic
 def load_int(context: Any, base: Any, index: Any) -> Any:
-    """The integer `base[index]`: a kernel's argument, say."""
+    """Load the integer `base[index]`, for instance a kernel's argument."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load(builder.gep(values[0], [values[1]]))
@@ -92,24 +94,24 @@ def load_int(context: Any, base: Any, index: Any) -> Any:
 
 @intrinsic
 def load_double(context: Any, base: Any, index: Any) -> Any:
-    """The float64 `base[index]`: a kernel's argument that is no integer."""
+    """Load the float64 `base[index]`, a kernel's argument that is not an integer."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        place = builder.gep(values[0], [values[1]])
-        return builder.load(builder.bitcast(place, ir.DoubleType().as_pointer()))
+        position = builder.gep(values[0], [values[1]])
+        return builder.load(builder.bitcast(position, ir.DoubleType().as_pointer()))
 
     return types.float64(types.CPointer(types.int64), types.int64), code
 
 
 @intrinsic
 def prefetch(context: Any, base: Any, index: Any) -> Any:
-    """Has the processor bring `base[index]` near, which is soon read or written; anywhere is allowed."""
+    """Prefetch `base[index]` into the cache, for a read or write soon after. Any address is allowed."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        place = builder.bitcast(builder.gep(values[0], [values[1]]), ir.IntType(8).as_pointer())
+        position = builder.bitcast(builder.gep(values[0], [values[1]]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), INT, INT, INT])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [place, INT(0), INT(3), INT(1)])
+        builder.call(function, [position, INT(0), INT(3), INT(1)])
         return context.get_dummy_value()
 
     return types.void(pointer, types.int64), code
@@ -117,7 +119,7 @@ def prefetch(context: Any, base: Any, index: Any) -> Any:
 
 @intrinsic
 def offset(context: Any, base: Any, index: Any) -> Any:
-    """The numbers from `base[index]` on, as an address of their own."""
+    """Return a pointer to the numbers from `base[index]` on."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.gep(values[0], [values[1]])
@@ -127,7 +129,7 @@ def offset(context: Any, base: Any, index: Any) -> Any:
 
 @intrinsic
 def load(context: Any, base: Any, index: Any) -> Any:
-    """16 numbers from `base[index]` on."""
+    """Load 16 numbers from `base[index]` on."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load(vector_pointer(builder, *values), align=4)
@@ -137,7 +139,7 @@ def load(context: Any, base: Any, index: Any) -> Any:
 
 @intrinsic
 def store(context: Any, base: Any, index: Any, value: Any) -> Any:
-    """Write 16 numbers from `base[index]` on."""
+    """Store 16 numbers from `base[index]` on."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         builder.store(values[2], vector_pointer(builder, values[0], values[1]), align=4)
@@ -147,7 +149,7 @@ def store(context: Any, base: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def load_scalar(context: Any, base: Any, index: Any) -> Any:
-    """The number `base[index]`."""
+    """Load the number `base[index]`."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load(builder.gep(values[0], [values[1]]))
@@ -157,7 +159,7 @@ def load_scalar(context: Any, base: Any, index: Any) -> Any:
 
 @intrinsic
 def store_scalar(context: Any, base: Any, index: Any, value: Any) -> Any:
-    """Write the number `base[index]`."""
+    """Store the number `base[index]`."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         builder.store(values[2], builder.gep(values[0], [values[1]]))
@@ -167,7 +169,7 @@ def store_scalar(context: Any, base: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def broadcast(context: Any, value: Any) -> Any:
-    """16 times the same number."""
+    """Return a vector of 16 equal numbers."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return broadcast_ir(builder, context.cast(builder, values[0], value, types.float32))
@@ -176,15 +178,15 @@ def broadcast(context: Any, value: Any) -> Any:
 
 
 def broadcast_ir(builder: Any, single: Any) -> Any:
-    """16 times a number of LLVM's: a float32 or an int32."""
-    nothing = ir.Constant(ir.VectorType(single.type, LANES), ir.Undefined)
-    first = builder.insert_element(nothing, single, ir.Constant(INT, 0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
+    """Return a vector of 16 equal LLVM numbers, float32 or int32."""
+    undefined = ir.Constant(ir.VectorType(single.type, LANES), ir.Undefined)
+    first = builder.insert_element(undefined, single, ir.Constant(INT, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(INTS, [0] * LANES))
 
 
 @intrinsic
 def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
-    """`a * b + c`, rounded once."""
+    """Return `a * b + c`, rounded once."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return call(builder, "fma", *values)
@@ -194,7 +196,7 @@ def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def maximum(context: Any, a: Any, b: Any) -> Any:
-    """The larger ones; where one of two is a NaN, the second."""
+    """Return the larger element of each pair. If one of them is NaN, return the second."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return compare_select(builder, ">", *values)
@@ -203,8 +205,8 @@ def maximum(context: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def copysign(context: Any, size: Any, sign: Any) -> Any:
-    """The sizes of the first, with the signs of the second."""
+def copysign(context: Any, magnitude: Any, sign: Any) -> Any:
+    """Return the magnitudes of the first vector with the signs of the second."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return call(builder, "copysign", *values)
@@ -214,53 +216,54 @@ def copysign(context: Any, size: Any, sign: Any) -> Any:
 
 @intrinsic
 def swap_pairs(context: Any, value: Any) -> Any:
-    """Neighbours change places: the real and the imaginary parts of 8 complex numbers."""
+    """Swap neighbors: the real and the imaginary parts of 8 complex numbers."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        places = ir.Constant(INTS, [place ^ 1 for place in range(LANES)])
-        return builder.shuffle_vector(values[0], ir.Constant(FLOATS, ir.Undefined), places)
+        indices = ir.Constant(INTS, [index ^ 1 for index in range(LANES)])
+        return builder.shuffle_vector(values[0], ir.Constant(FLOATS, ir.Undefined), indices)
 
     return lanes(lanes), code
 
 
 @intrinsic
-def transpose_8(context: Any, x: Any, apart: Any, y: Any, width: Any) -> Any:
-    """`y[j, i] = x[i, j]` of 8 x 8 numbers, x's rows `apart` from each other and y's `width`."""
+def transpose_8(context: Any, x: Any, stride: Any, y: Any, width: Any) -> Any:
+    """Compute `y[j, i] = x[i, j]` for 8 x 8 numbers. The rows of x have stride `apart`, and those of y
+    `width`."""
     half = ir.VectorType(FLOAT, 8)
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        x, apart, y, width = values
+        x, stride, y, width = values
 
-        def row(base: Any, apart: Any, i: int) -> Any:
-            place = builder.gep(base, [builder.mul(apart, ir.Constant(WORD, i))])
-            return builder.bitcast(place, half.as_pointer())
+        def row(base: Any, stride: Any, i: int) -> Any:
+            start = builder.gep(base, [builder.mul(stride, ir.Constant(WORD, i))])
+            return builder.bitcast(start, half.as_pointer())
 
-        def chosen(a: Any, b: Any, places: tuple[int, ...]) -> Any:
-            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(INT, 8), places))
+        def shuffled(a: Any, b: Any, indices: tuple[int, ...]) -> Any:
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(INT, 8), indices))
 
-        rows = [builder.load(row(x, apart, i), align=4) for i in range(8)]
-        # Pairs, then fours, then eights of rows side by side, as the registers' halves allow.
+        rows = [builder.load(row(x, stride, i), align=4) for i in range(8)]
+        # Interleave pairs of rows, then fours, then eights, within the halves of a register.
         pairs = [
-            chosen(rows[i], rows[i + 1], places)
+            shuffled(rows[i], rows[i + 1], indices)
             for i in range(0, 8, 2)
-            for places in ((0, 8, 1, 9, 4, 12, 5, 13), (2, 10, 3, 11, 6, 14, 7, 15))
+            for indices in ((0, 8, 1, 9, 4, 12, 5, 13), (2, 10, 3, 11, 6, 14, 7, 15))
         ]
         fours = [
-            chosen(pairs[i + j], pairs[i + j + 2], places)
+            shuffled(pairs[i + j], pairs[i + j + 2], indices)
             for i in (0, 4)
             for j in range(2)
-            for places in ((0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))
+            for indices in ((0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))
         ]
         for j in range(8):
-            places = (0, 1, 2, 3, 8, 9, 10, 11) if j < 4 else (4, 5, 6, 7, 12, 13, 14, 15)
-            builder.store(chosen(fours[j % 4], fours[4 + j % 4], places), row(y, width, j), align=4)
+            indices = (0, 1, 2, 3, 8, 9, 10, 11) if j < 4 else (4, 5, 6, 7, 12, 13, 14, 15)
+            builder.store(shuffled(fours[j % 4], fours[4 + j % 4], indices), row(y, width, j), align=4)
 
     return types.void(pointer, types.int64, pointer, types.int64), code
 
 
 @intrinsic
 def reduce_sum(context: Any, value: Any) -> Any:
-    """The sum of the 16."""
+    """Return the sum of the 16 elements."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = ir.FunctionType(FLOAT, [FLOAT, FLOATS])
@@ -272,7 +275,7 @@ def reduce_sum(context: Any, value: Any) -> Any:
 
 @intrinsic
 def reduce_max(context: Any, value: Any) -> Any:
-    """The largest of the 16, NaN left out."""
+    """Return the largest of the 16 elements, ignoring NaN."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = ir.FunctionType(FLOAT, [FLOATS])
@@ -283,13 +286,15 @@ def reduce_max(context: Any, value: Any) -> Any:
 
 
 def compare_select(builder: Any, sign: str, a: Any, b: Any) -> Any:
-    """`a` where `a sign b`, else `b`."""
+    """Return `a` where `a sign b`, else `b`."""
     return builder.select(builder.fcmp_ordered(sign, a, b), a, b)
 
 
 def _operator(name: str, symbol: Any) -> None:
+    """Define a Python operator on vectors, and on a vector and a number."""
+
     @intrinsic
-    def both(context: Any, a: Any, b: Any) -> Any:
+    def on_vectors(context: Any, a: Any, b: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return getattr(builder, name)(*values)
 
@@ -298,11 +303,11 @@ def _operator(name: str, symbol: Any) -> None:
     @overload(symbol, inline="always")
     def of_lanes(a, b):  # Numba compares signatures
         if isinstance(a, LanesType) and isinstance(b, LanesType):
-            return lambda a, b: both(a, b)
+            return lambda a, b: on_vectors(a, b)
         if isinstance(a, LanesType) and isinstance(b, types.Float):
-            return lambda a, b: both(a, broadcast(b))
+            return lambda a, b: on_vectors(a, broadcast(b))
         if isinstance(a, types.Float) and isinstance(b, LanesType):
-            return lambda a, b: both(broadcast(a), b)
+            return lambda a, b: on_vectors(broadcast(a), b)
         return None
 
 

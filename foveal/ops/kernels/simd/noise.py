@@ -1,4 +1,4 @@
-"""Noise that is drawn where it is used."""
+"""Random numbers generated where they are used."""
 
 from typing import Any
 
@@ -10,33 +10,36 @@ from foveal.ops.kernels.simd.lanes import INT, INTS, LANES, WORD, broadcast_ir, 
 
 
 @intrinsic
-def dropout_mask(context: Any, seed: Any, place: Any, dropped: Any) -> Any:
-    """0 with a chance of `dropped / 2^24`, else 1: noise of the seed at 16 places from `place` on.
+def dropout_mask(context: Any, seed: Any, index: Any, dropped: Any) -> Any:
+    """Return 0 with probability `dropped / 2^24`, else 1, from the seed and 16 indices from `place` on.
 
-    The upper bits of a hash of each place: two rounds of lowbias32 (Ellis 2018), each with half of the seed.
+    The noise is the upper bits of a hash of each index: two rounds of lowbias32 (Ellis 2018), each with half
+    of the seed.
     """
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        seed, place, dropped = values
+        seed, index, dropped = values
         lower, upper = _integers(builder, seed), _integers(builder, builder.lshr(seed, ir.Constant(WORD, 32)))
-        counted = builder.add(_integers(builder, place), ir.Constant(INTS, list(range(LANES))))
-        noise = _hashed(builder, builder.xor(_hashed(builder, builder.add(counted, lower)), upper))
-        stays = builder.icmp_unsigned(">=", _shifted(builder, noise, 8), _integers(builder, dropped))
-        return builder.select(stays, constant(1.0), constant(0.0))
+        indices = builder.add(_integers(builder, index), ir.Constant(INTS, list(range(LANES))))
+        noise = _hashed(builder, builder.xor(_hashed(builder, builder.add(indices, lower)), upper))
+        kept = builder.icmp_unsigned(">=", _shifted(builder, noise, 8), _integers(builder, dropped))
+        return builder.select(kept, constant(1.0), constant(0.0))
 
     return lanes(types.int64, types.int64, types.int64), code
 
 
 def _integers(builder: Any, value: Any) -> Any:
-    """16 times the lower half of an int64."""
+    """Return a vector of 16 times the lower half of an int64."""
     return broadcast_ir(builder, builder.trunc(value, INT))
 
 
 def _shifted(builder: Any, value: Any, bits: int) -> Any:
+    """Return the vector shifted right by `bits`."""
     return builder.lshr(value, ir.Constant(INTS, [bits] * LANES))
 
 
 def _hashed(builder: Any, value: Any) -> Any:
+    """Return a hash of each element (lowbias32)."""
     for bits, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         value = builder.xor(value, _shifted(builder, value, bits))
         value = builder.mul(value, ir.Constant(INTS, [factor] * LANES))

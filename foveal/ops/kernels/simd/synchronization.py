@@ -1,4 +1,4 @@
-"""What tasks of one call do in order: a count of those that are done, which others wait for."""
+"""Synchronization of the tasks of one call: an atomic count of the tasks done."""
 
 from typing import Any
 
@@ -14,18 +14,19 @@ _words = types.CPointer(types.int64)
 
 @intrinsic
 def signal_done(context: Any, base: Any, index: Any) -> Any:
-    """Count one more task as done in `base[index]`; who sees it sees all that the task has written."""
+    """Count one more task as done in `base[index]`. A task that reads the count sees everything written
+    before."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        place = builder.gep(values[0], [values[1]])
-        builder.atomic_rmw("add", place, ir.Constant(WORD, 1), "release")
+        counter = builder.gep(values[0], [values[1]])
+        builder.atomic_rmw("add", counter, ir.Constant(WORD, 1), "release")
 
     return types.void(_words, types.int64), code
 
 
 @intrinsic
 def count_done(context: Any, base: Any, index: Any) -> Any:
-    """How many tasks are done."""
+    """Return how many tasks are done."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load_atomic(builder.gep(values[0], [values[1]]), "acquire", 8)
@@ -35,7 +36,7 @@ def count_done(context: Any, base: Any, index: Any) -> Any:
 
 @intrinsic
 def pause(context: Any) -> Any:
-    """Leave the core to its other thread for an instant, where processors know how."""
+    """Yield the core to its other hardware thread for a moment, on x86."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         if binding.get_process_triple().startswith("x86_64"):
