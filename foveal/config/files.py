@@ -5,12 +5,13 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from foveal.config.sections import Config
 
+Section = TypeVar("Section", bound=BaseModel)
 PRESETS_FOLDER = Path(__file__).parent.parent / "presets"
 EXPECTED_TYPES = {
     "int": "a whole number",
@@ -56,7 +57,7 @@ def from_tables(*tables: Mapping[str, Any]) -> Config:
     try:
         return Config.model_validate(merged)
     except ValidationError as error:
-        raise ConfigError(_first_error(error, merged)) from None
+        raise ConfigError(_first_error(error, Config)) from None
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
@@ -116,17 +117,32 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def _first_error(error: ValidationError, given: Mapping[str, Any]) -> str:
+def validate_section(section: type[Section], table: Mapping[str, Any], path: str) -> Section:
+    """Return the settings in a table of a config, such as the one at the path `model.mamba`.
+
+    Raises: ConfigError: a key is unknown, or its value is not allowed.
+    """
+    try:
+        return section.model_validate(table)
+    except ValidationError as error:
+        raise ConfigError(_first_error(error, section, f"{path}.")) from None
+
+
+def _first_error(error: ValidationError, root: type[BaseModel], prefix: str = "") -> str:
     """The first problem in one line, with the nearest known key or the allowed values."""
     problem = error.errors()[0]
     path = [str(part) for part in problem["loc"]]
-    key = ".".join(path)
-    if problem["type"] == "extra_forbidden":
-        section: Any = Config
-        for part in path[:-1]:
-            section = section.model_fields[part].annotation
-        before = "".join(f"{part}." for part in path[:-1])
-        return f"unknown key '{key}'{suggest(path[-1], section.model_fields, before)}"
+    key = prefix + ".".join(path)
+    section: Any = root
+    for part in path[:-1]:
+        section = getattr(section.model_fields.get(part), "annotation", None)
+        if section is None:
+            break
+    fields = getattr(section, "model_fields", {})
+    unknown = problem["type"] == "dict_type" and fields and path[-1] not in fields
+    if problem["type"] == "extra_forbidden" or unknown:
+        before = prefix + "".join(f"{part}." for part in path[:-1])
+        return f"unknown key '{key}'{suggest(path[-1], fields, before)}"
     if expected := EXPECTED_TYPES.get(problem["type"].partition("_")[0]):
         return f"{key}={problem['input']}: expected {expected}"
     message = str(problem["msg"]).removeprefix("Value error, ")

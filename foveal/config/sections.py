@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from foveal.config.data import AugmentConfig, DataConfig, ImageConfig
-from foveal.config.model import EncoderConfig, EncoderName, ModelConfig, check_stack, mixer_names
+from foveal.config.model import EncoderConfig, EncoderName, ModelConfig, check_feedforward
 from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, StrictModel
 
 TaskName = Literal[
@@ -187,12 +187,12 @@ def _check_encoder(encoder: EncoderConfig) -> None:
 
 def _check_stacks(config: Config) -> None:
     model, name = config.model, config.task.name
-    check_stack("model", model)
+    check_feedforward("model", model)
     if model.encoder.kind != "none":
-        check_stack("model.encoder", model.encoder)
+        check_feedforward("model.encoder", model.encoder)
     if name in VQA_TASKS:
-        check_stack("model.question", model.question)
-        check_stack("model.fusion", model.fusion)
+        check_feedforward("model.question", model.question)
+        check_feedforward("model.fusion", model.fusion)
     fitting = TASK_ENCODERS[name]
     if model.encoder.kind not in fitting:
         need = "no encoder" if fitting == ("none",) else "an encoder of what it reads"
@@ -211,7 +211,7 @@ def _check_stacks(config: Config) -> None:
 
 
 def _check_texts(config: Config) -> None:
-    model, data = config.model, config.data
+    data = config.data
     if data.shared_vocabulary and data.target_tokenizer != "same":
         raise ValueError(
             "data.shared_vocabulary is one vocabulary for both sides: leave data.target_tokenizer=same"
@@ -223,12 +223,6 @@ def _check_texts(config: Config) -> None:
         )
     if data.restart and (config.task.name, data.order) != ("language-model", "streams"):
         raise ValueError("data.restart is of streams of text: set data.restart=0, or data.order=streams")
-    windowless = "attention" in mixer_names(model.mixers) and model.attention.window == 0
-    if config.task.name == "language-model" and data.order == "streams" and windowless:
-        raise ValueError(
-            "attention without a window can't be carried from chunk to chunk: "
-            "set model.attention.window, or data.order=windows"
-        )
 
 
 def _check_images(config: Config) -> None:
@@ -273,8 +267,6 @@ def _check_objective(config: Config) -> None:
         raise ValueError(f"task.select_fraction: of labelled images alone, not of {task.name}; leave it out")
     if task.supervision == "reinforce" and task.name != "navigation":
         raise ValueError(f"task.supervision=reinforce: {task.name} walks nowhere; leave it out")
-    if task.name == "navigation" and config.model.attention_rnn.hard:
-        raise ValueError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
     if task.name != "language-model" and (task.reduction, task.loss_positions) != ("mean", "all"):
         raise ValueError(
             f"task.reduction, task.loss_positions: not of {task.name}, of a language model; leave them out"

@@ -7,6 +7,7 @@ from typing import Any
 from foveal.config import (
     TASK_ENCODERS,
     Config,
+    ModelConfig,
     StackConfig,
     TaskName,
     load_config,
@@ -19,6 +20,7 @@ from foveal.data.images.image_files import is_image_data
 from foveal.data.infer_task import COLUMN_SETTINGS, infer_task
 from foveal.data.prepare_examples import split_paths
 from foveal.models.image_networks import NETWORKS, published_input
+from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.store.run import Run
 from foveal.training.plan import parse_budget
 from foveal.ui.console import log
@@ -92,6 +94,8 @@ def load_training_config(
         begun = None if base_run is None else str(base_run.path / "config.toml")
         preset, published = model or begun or DEFAULT_PRESETS[task or infer_task(data, named)], []
     config = load_config(preset, [*published, *overrides, *settings])
+    written = parse_overrides(overrides).get("model", {})
+    config = config.model_copy(update={"model": resolve_mixer_settings(config.model, written)})
     parse_budget(config.training.budget)
     read = COLUMN_SETTINGS[config.task.name]
     if unread := [f"data.{name}" for name in named if name not in read]:
@@ -132,7 +136,8 @@ def encoder_overrides(run: Run) -> list[str]:
     longest = [f"data.max_length={config.data.context_length}"] if learned else []
     tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocab_size={config.data.vocab_size}"
     reading = "kind=text", "causal=true", "bidirectional=false", "pooling=last"
-    stack = config.model.model_dump(include=STACK_WEIGHT_SETTINGS)
+    others = ModelConfig.model_fields.keys() - STACK_WEIGHT_SETTINGS
+    stack = config.model.model_dump(exclude=set(others))
     return [
         *longest,
         *tokens,

@@ -22,6 +22,7 @@ from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.metrics.score import MetricResult
 from foveal.metrics.translation import bleu, chrf
 from foveal.models.encoder import EncoderWithHead
+from foveal.models.mixer_settings import samples_positions
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
@@ -66,8 +67,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
                 processor.target.decode,
             )
         marks = SpecialTokens(processor.target.size)
-        drawn = "attention-rnn" in config.model.mixers and config.model.attention_rnn.hard
-        make = HardAttentionObjective if drawn else SequenceToSequenceObjective
+        make = HardAttentionObjective if samples_positions(config.model) else SequenceToSequenceObjective
         return make(model, marks, processor.length_limit, config.task.label_smoothing, previews)
 
     def preview_title(self, source: str) -> str:

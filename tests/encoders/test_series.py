@@ -11,7 +11,7 @@ from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition

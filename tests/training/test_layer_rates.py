@@ -11,7 +11,7 @@ from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.image_networks import image_encoder
