@@ -135,7 +135,7 @@ def _feature_similarity(
     config, kind = load_config(str(path / "config.toml"), list(overrides)), task_of(loaded.config)
     if not isinstance(kind, ImageClassificationTask):
         raise UserError(f"{path}: a run of task {config.task.name}, but it is images that are compared here")
-    if max(layer_depths([name for name, _ in loaded.model.named_parameters()]).values()) < 2:
+    if max(layer_depths(loaded.model).values()) < 2:
         raise UserError(f"{path}: its encoder is of one layer, so there is nothing to compare")
     taken = ReusedProcessors(loaded.processor.source, loaded.processor.labels)
     prepared: PreparedData[Any, SplitData[ImageExamples]] = kind.prepare(config, data_paths, log, None, taken)

@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.audio.pyramidal_lstm import PyramidalLSTM
@@ -25,6 +26,10 @@ class PyramidalLSTMEncoder(nn.Module):
         self.limit: int | None = None
         self.aux_names: list[str] = []
         self.pyramid = PyramidalLSTM(d_in, width, layers, dropout)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: each LSTM of the pyramid is a layer."""
+        return stack_layer_groups(self, self.pyramid.blocks)
 
     def forward(
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
@@ -57,6 +62,10 @@ class ConvSubsamplingEncoder(nn.Module):
         self.aux_names = aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
         self.summary: EncoderPooling = summary
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None

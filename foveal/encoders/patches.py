@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.blocks.moe import AuxLosses, aux_names
@@ -28,6 +29,8 @@ class PatchEncoder(nn.Module):
     own: what becomes of it is the summary, and no part of the grid (3.1, equations 1 and 4). It starts normal
     with deviation 0.02.
     """
+
+    not_hidden = ("projection",)
 
     def __init__(
         self,
@@ -53,6 +56,10 @@ class PatchEncoder(nn.Module):
         nn.init.zeros_(self.projection.bias)
         if self.token is not None:
             nn.init.normal_(self.token, std=0.02)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(
         self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None

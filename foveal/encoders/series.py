@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.blocks.moe import AuxLosses, aux_names
@@ -21,6 +22,8 @@ class SeriesEncoder(nn.Module):
     starts normal with deviation 1/sqrt(C), the bias at zero, so that standardised channels become vectors of
     variance 1 (LeCun et al. 1998, 4.6).
     """
+
+    not_hidden = ("projection",)
 
     def __init__(
         self,
@@ -42,6 +45,10 @@ class SeriesEncoder(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.normal_(self.projection.weight, std=1 / math.sqrt(self.d_in))
         nn.init.zeros_(self.projection.bias)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(
         self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"] | None = None

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.patches import PatchEncoder
@@ -26,6 +27,8 @@ class FrameEncoder(nn.Module):
     `width`: where something is in the frame is kept, which motion is made of. The last norm stands behind the
     stack, which is for vectors of `width`. The map starts normal with deviation 1/sqrt(features).
     """
+
+    not_hidden = ("projection",)
 
     def __init__(
         self,
@@ -48,6 +51,10 @@ class FrameEncoder(nn.Module):
     def reset_parameters(self) -> None:
         _init_projection(self.projection)
 
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=[self.network])
+
     def forward(
         self, frames: Float[Tensor, "B T C H W"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
@@ -64,6 +71,8 @@ class Conv3dEncoder(nn.Module):
     linear map of all places of a frame. A vector sees `layers` frames to each side. The frames are squares of
     `size` pixels, halved by each layer.
     """
+
+    not_hidden = ("projection",)
 
     def __init__(self, channels: int, width: int, layers: int, size: int):
         super().__init__()

@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups
 from foveal.core.state import State
 from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
@@ -22,6 +23,8 @@ class DecoderLM(nn.Module):
     The projection (and with it a tied table) starts normal with deviation 0.02, so that the first loss is
     near `ln V`.
     """
+
+    not_hidden = ("projection",)
 
     def __init__(
         self,
@@ -55,6 +58,12 @@ class DecoderLM(nn.Module):
     def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
         """The first state of `batch` rows; `capacity` tokens are to come, if known."""
         return self.stack.init_state(batch, capacity, memory)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth; the embedding lies below the blocks."""
+        groups = self.stack.layer_groups()
+        groups[-1] += [*self.embedding.parameters(), *self.embedding_norm.parameters()]
+        return groups
 
     def forward(
         self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None

@@ -12,6 +12,8 @@ from foveal.core.errors import UserError
 class LearnedPosition(nn.Module):
     """A table of `limit` vectors, normal with deviation 0.02 at first; it knows nothing past its end."""
 
+    not_hidden = ("table",)
+
     def __init__(self, limit: int, width: int):
         super().__init__()
         self.limit = limit

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from foveal.config import ConfigError, EncoderConfig, EncoderStackConfig
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, layer_groups, lendable_encoder
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.pooling import EncoderPooling
@@ -127,6 +128,14 @@ class EncoderWithHead(nn.Module):
     def __init__(self, encoder: nn.Module, head: nn.Module):
         super().__init__()
         self.encoder, self.head = encoder, head
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the encoder's parameters by their depth; the head is on top of all blocks."""
+        return layer_groups(self.encoder)
+
+    def lendable_encoder(self) -> nn.Module:
+        """Return the encoder that another run can take over: this one, or the part of it that can be lent."""
+        return lendable_encoder(self.encoder) or self.encoder
 
     def encode(
         self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]

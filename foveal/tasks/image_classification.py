@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import nn
 
-from foveal.config import Config, ConfigError
+from foveal.config import Config
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
@@ -13,12 +13,10 @@ from foveal.data.images.image_examples import (
     ImageClassificationProcessor,
     ImageExamples,
 )
-from foveal.models.airbench import PROXY_NETWORK
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
-from foveal.objectives.selective import SelectiveObjective
-from foveal.objectives.selective_model import ModelWithProxy
+from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, with_proxy
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.image_source import ImageTask, image_encoder_for
 from foveal.tasks.labeling import ClassificationTask, summarize_labels
@@ -45,15 +43,7 @@ class ImageClassificationTask(ImageTask, ClassificationTask):
         model = super().model_for_classes(config, encoder, classes)
         if config.task.select_fraction == 1:
             return model
-        small, size = PROXY_NETWORK.encoder(config.data.image.channels, small=True), config.data.image.size
-        if min(small.grid(size)) < 1:
-            raise ConfigError(
-                f"task.select_fraction: images of {size}x{size} are too small for its proxy: "
-                "raise data.image.size, or leave task.select_fraction out"
-            )
-        return ModelWithProxy(
-            model, EncoderWithHead(small, PROXY_NETWORK.head(small.width, (1, 1), classes, 0.0))
-        )
+        return with_proxy(model, config.data.image.channels, config.data.image.size, classes)
 
     def objective(
         self, config: Config, model: EncoderWithHead, processor: Any, preview_examples: Any = None

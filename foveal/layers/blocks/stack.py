@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.core.state import State
 from foveal.layers.blocks.fused_decode import try_fused_decode_step
 from foveal.layers.blocks.moe import AuxLosses, add_aux
@@ -35,6 +36,10 @@ class Stack(nn.Module):
             device = next(self.parameters()).device
             state |= {"count": torch.zeros(batch, dtype=torch.long, device=device), "filled": 0}
         return state
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth; absolute positions lie below the blocks."""
+        return stack_layer_groups(self, self.blocks)
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None

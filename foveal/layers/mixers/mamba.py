@@ -41,6 +41,8 @@ class Mamba(TappedModule):
     State: `inputs` (B, kernel - 1, E), the convolution's last ones, and `h` (B, E, N); zeros at first.
     """
 
+    no_decay = ("A_log", "convolution_weight")
+
     bounded = True
 
     def __init__(self, width: int, expansion: int = 2, states: int = 16, kernel: int = 4, rank: int = 0):

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from foveal.config import ConfigError, ModelConfig
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, merge_layer_groups
 from foveal.core.state import State
 from foveal.encoders.text import TextEncoder
 from foveal.layers.blocks.stack import Stack
@@ -50,6 +51,8 @@ class NavigationAgent(nn.Module):
     of two, which f, where both arrive in a sum, hardly learns.
     """
 
+    not_hidden = ("projection",)
+
     def __init__(self, encoder: TextEncoder, stack: Stack, width: int, side: int, tile: int, moves: int):
         super().__init__()
         self.no_move = moves
@@ -58,6 +61,15 @@ class NavigationAgent(nn.Module):
         self.whole = nn.Linear(FEATURES * side**2, width)
         self.before = Embedding(moves + 1, width)
         self.projection = nn.Linear(width, moves)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth; the stack reads what the encoder made."""
+        encoder = self.encoder.layer_groups()
+        return merge_layer_groups(self.stack.layer_groups(), [[] for _ in self.stack.blocks] + encoder)
+
+    def lendable_encoder(self) -> nn.Module:
+        """Return the encoder of instructions, which another run can take over."""
+        return self.encoder
 
     def init_state(self, memory: Memory) -> State:
         """The state before the first step, of each row of the memory."""
