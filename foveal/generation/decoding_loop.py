@@ -19,6 +19,7 @@ from foveal.core.memory import Memory
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State, select_rows
 from foveal.generation.sampling import Noise, Sampling, choose_tokens
+from foveal.layers.blocks.stack import fuse_for_decoding
 
 Prompt = Sequence[int] | npt.NDArray[np.integer[Any]]
 FinishReason = Literal["limit", "stop", "end"]
@@ -76,7 +77,8 @@ def generate(
     limits = limits_per_prompt(max_new_tokens, len(prompts))
     if min(limits) < 1 or samples < 1:
         raise UserError(f"can't write {samples} samples of {max_new_tokens} tokens: both must be at least 1")
-    with torch.inference_mode():
+    fused = fuse_for_decoding(head)
+    with torch.inference_mode(), fused.active():
         features, state = prefill(head, prompts, memory, chunk, max(limits))
         copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
         features, state = features[copies], select_rows(state, copies)
@@ -113,7 +115,8 @@ def generate(
                 kept = torch.tensor(live, device=tokens.device)
                 rows, tokens, state = [rows[place] for place in live], tokens[kept], select_rows(state, kept)
                 seen = None if seen is None else seen[kept]
-            features, state, _ = head(tokens[:, None], state)
+            with fused.active():
+                features, state, _ = head(tokens[:, None], state)
             features = features[:, 0]
 
 
