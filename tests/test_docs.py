@@ -11,9 +11,8 @@ from pydantic import BaseModel
 from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ModelConfig, StackConfig, load_config, preset_names
 from foveal.core.tap import TAP_SITES
-from foveal.models.decoder import MEMORY_MIXERS
+from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.image_networks import NETWORKS
-from foveal.models.stack import MIXERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -100,9 +99,7 @@ def test_every_tap_is_told() -> None:
 
 
 def test_every_mixer_and_preset_has_its_place() -> None:
-    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == sorted(
-        [*MIXERS, *MEMORY_MIXERS]
-    )
+    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == list(mixer_specs())
     text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
     for preset in preset_names():
         assert f"{preset}.toml" in text or f"--model {preset}" in text, preset

@@ -5,8 +5,8 @@ import torch
 
 from foveal.config import from_tables
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.decoder import language_model
-from foveal.models.stack import MIXERS
 from foveal.ops.jit.dispatch import record_paths
 
 V, T = 11, 9
@@ -22,11 +22,11 @@ def model(mixer: str, **settings: object) -> DecoderLM:
     return made
 
 
-MODELS = {name: {} for name in MIXERS} | {
+MODELS = {name: {} for name, spec in mixer_specs().items() if not spec.reads_memory} | {
     "attention": {"positions": {"kind": "rotary"}, "feedforward": "swiglu"},
     "attention,rwkv": {"feedforward": "channel-mixing", "norm": "layer", "residual": True},
     "lstm,attention": {"feedforward": "moe", "positions": {"kind": "learned"}},
-    "gru": {"feedforward": "highway", "recurrent": {"reset_after": False}},
+    "gru": {"feedforward": "highway", "gru": {"reset_after": False}},
 }
 
 

@@ -12,6 +12,7 @@ from foveal.config import from_tables
 from foveal.core.state import map_state, select_rows
 from foveal.core.tap import capture
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.layers.blocks.stack import fuse_for_decoding
 from foveal.layers.linear import Linear
 from foveal.models.decoder import language_model
 from foveal.ops.fused_decode_step import SUPPORTED_ACTIVATIONS
@@ -42,8 +43,8 @@ def model(**settings: object) -> DecoderLM:
 @torch.no_grad()
 def write(head: DecoderLM, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any, bool]:
     """Features one position at a time, the last state, and whether it all went in one piece."""
-    features = []
-    with record_paths() as ran:
+    features, fused = [], fuse_for_decoding(head)
+    with record_paths() as ran, fused.active():
         for token in tokens.split(1, 1):
             y, state, _ = head(token, state)
             features.append(y)
@@ -121,7 +122,7 @@ def test_of_a_hybrid_those_that_can() -> None:
         expected, _, _ = head(tokens)
     found, _, _ = write(head, tokens, head.start(None, 2, 5))
     equal(found, expected)
-    with record_paths() as ran, torch.no_grad():
+    with record_paths() as ran, torch.no_grad(), fuse_for_decoding(head).active():
         head(tokens[:, :1], head.start(None, 2, 5))
     assert ran.count(STEP) == 2
 
@@ -161,7 +162,7 @@ def test_inputs_may_lie_as_they_like() -> None:
     x = torch.randn(48, 1, 3).permute(2, 1, 0)
     with torch.no_grad():
         expected, _, _ = stack(x.contiguous(), stack.init_state(3, 2))
-        with record_paths() as ran:
+        with record_paths() as ran, fuse_for_decoding(stack).active():
             found, _, _ = stack(x, stack.init_state(3, 2))
     assert ran == [STEP]
     equal(found, expected)
@@ -169,7 +170,7 @@ def test_inputs_may_lie_as_they_like() -> None:
 
 def test_gradients_go_layer_by_layer() -> None:
     head = model()
-    with record_paths() as ran:
+    with record_paths() as ran, fuse_for_decoding(head).active():
         y, _, _ = head(torch.randint(V, (2, 1)), head.start(None, 2, 3))
     assert STEP not in ran
     y.sum().backward()
@@ -241,6 +242,34 @@ def test_what_is_changed_counts(change: Callable[[DecoderLM], object]) -> None:
     equal(found, expected)
 
 
+def test_only_who_asks_gets_it() -> None:
+    """Outside `active`, and in a model that was not asked, blocks go layer by layer."""
+    head, other, token = model(), model(), torch.randint(V, (1, 1))
+    fused = fuse_for_decoding(head)
+    with record_paths() as ran, torch.no_grad():
+        with fused.active():
+            other(token, other.start(None, 1, 2))
+        head(token, head.start(None, 1, 2))
+        assert STEP not in ran
+        with fused.active(), fused.active():
+            head(token, head.start(None, 1, 2))
+        assert STEP in ran
+
+
+def test_it_goes_on_with_the_weights_that_it_saw() -> None:
+    """Their memory stays, so that a parameter replaced behind its back reads no foreign memory."""
+    head, tokens = model(), torch.randint(V, (1, 3))
+    fused = fuse_for_decoding(head)
+    expected, _, _ = write(head, tokens, head.start(None, 1, 3))
+    for parameter in head.stack.blocks.parameters():
+        parameter.data = torch.full_like(parameter.data, torch.nan)
+    state = head.start(None, 1, 3)
+    with torch.no_grad(), fused.active():
+        for place, token in enumerate(tokens.split(1, 1)):
+            y, state, _ = head(token, state)
+            equal(y, expected[:, place : place + 1])
+
+
 def test_a_copy_has_weights_of_its_own() -> None:
     head, tokens = model(), torch.randint(V, (1, 3))
     expected, _, _ = write(head, tokens, head.start(None, 1, 3))
@@ -280,5 +309,5 @@ def test_a_wrong_state_is_refused(break_it: Callable[[dict[str, Any]], object], 
     state = head.start(None, 2, 4)
     for block in state["blocks"]:
         break_it(block)
-    with pytest.raises(ValueError, match=told), torch.no_grad():
+    with pytest.raises(ValueError, match=told), torch.no_grad(), fuse_for_decoding(head).active():
         head(torch.randint(V, (2, 1)), state)
