@@ -38,9 +38,21 @@ def settings(part: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield ".".join((*path, name)), str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def settings_with_mixers() -> Iterator[tuple[str, str]]:
+    """Every key of a config with its default; the sections of mixers stand behind the model's settings."""
+    config = Config()
+    for name in type(config).model_fields:
+        yield from settings(getattr(config, name), (name,))
+        if name == "model":
+            for spec in mixer_specs().values():
+                yield from settings(spec.Settings(), (name, spec.section))
+
+
 def test_every_setting_with_its_default() -> None:
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page, re.MULTILINE) == list(settings(Config()))
+    assert re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page, re.MULTILINE) == list(
+        settings_with_mixers()
+    )
 
 
 def anchors(page: Path) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from foveal.config import AttentionConfig, ModelConfig, PositionConfig
+from foveal.config import ModelConfig, PositionConfig
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.models.decoder import language_model
@@ -94,7 +94,7 @@ def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[],
             width=8,
             norm="rms",
             residual=True,
-            attention=AttentionConfig(heads=2, window=window),
+            attention={"heads": 2, "window": window},
             positions=PositionConfig(kind=positions),
         )
         head = language_model(config, V, context=64).double().eval()
