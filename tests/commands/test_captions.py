@@ -48,7 +48,6 @@ SMALL = (
     "model.embedding_width=0",
     "model.layers=1",
     "model.dropout=0",
-    "model.attention.heads=2",
     "task.label_smoothing=0",
     "optimizer.name=muon",
     "optimizer.lr=1e-2",
