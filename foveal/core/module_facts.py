@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 from torch import nn
 
 LayerGroups = list[list[nn.Parameter]]
-"""Parameters by depth: group 0 is behind the last block, group 1 the last block, and so on down to the input."""
+"""Parameters by depth: group 0 is behind the last block, group 1 the last block, and so down to the input."""
 
 
 @runtime_checkable
@@ -72,7 +72,7 @@ def stack_layer_groups(
     """Return the layer groups of a module that runs `blocks` in order.
 
     `behind` are modules behind the last block; `inputs` are modules whose outputs the blocks read, each with
-    groups of its own that lie below the blocks. All other parameters of the module are before the first block.
+    groups of its own that lie below the blocks. All other parameters are before the first block.
     """
     ordered, readers = list(blocks), list(inputs)
     groups = [_parameters(behind), *(list(block.parameters()) for block in reversed(ordered))]

@@ -24,7 +24,7 @@ class DecoderMixerFactory(MixerFactory):
 
 
 def language_model(config: ModelConfig, vocabulary: int, context: int) -> DecoderLM:
-    """Make a generator over `vocabulary` tokens from nothing; a learned position table has `context` places."""
+    """Make a generator over `vocabulary` tokens; a learned position table has `context` places."""
     return _decoder_lm(config, MixerFactory(config), vocabulary, context)
 
 

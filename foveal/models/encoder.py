@@ -74,7 +74,7 @@ def text_encoder(
 
 
 def series_encoder(config: EncoderConfig, channels: int, max_length: int) -> SeriesEncoder:
-    """An encoder of series with `channels` numbers a step; a learned position table has `max_length` places."""
+    """Make an encoder of series of `channels` numbers; a learned position table has `max_length` places."""
     stack = make_stack(EncoderMixerFactory(config), config.width, max_length)
     return SeriesEncoder(channels, stack, config.width, make_last_norm(config), encoder_pooling_of(config))
 

@@ -49,7 +49,7 @@ class MixerFactory:
 
 
 def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stack:
-    """Make the stack behind vectors of width `embedding_width`; a learned position table has `context` places.
+    """Make the stack behind vectors of `embedding_width`; a learned position table has `context` places.
 
     Raises: ConfigError: the widths of the embedding and of the first mixer do not fit.
     """

@@ -21,8 +21,7 @@ PROXY_PREFIX = "proxy."
 
 
 class ModelWithProxy(EncoderWithHead):
-    """A model and a small one of the same classes, its `proxy`, which learns beside it and is used in training
-    only."""
+    """A model and a small one of the same classes, its `proxy`, which learns beside it."""
 
     beside = ("proxy",)
 

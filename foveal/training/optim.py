@@ -1,7 +1,7 @@
 """Optimizers behind one small face: one rate a step, clipping that reports, state by parameter name.
 
-Weight decay touches matrices only (`decayed_parameters`: not biases, gains or start states). It is added to the
-gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
+Weight decay touches matrices only (`decayed_parameters`: not biases, gains or start states). It is added to
+the gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
 
 With `layer_decay` = d a parameter k layers below the head has d^k of the rate (Howard and Ruder 2018; Clark
 et al. 2020): what is near the input is the most general, and is changed least.
@@ -114,8 +114,8 @@ def decayed_parameters(model: nn.Module) -> set[nn.Parameter]:
 def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
     """Return what Muon updates: matrices between hidden vectors, and filters over all channels of a grid.
 
-    Tables and the projection to the vocabulary have one side that is not a hidden vector, and go to AdamW with
-    everything that is no matrix (Jordan 2024).
+    Tables and the projection to the vocabulary have one side that is not a hidden vector, and go to AdamW
+    with everything that is no matrix (Jordan 2024).
     """
     return {
         weight

@@ -43,7 +43,7 @@ class FusedDecoding:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Let the model's stacks compute single positions in one piece, in this thread, while this is open."""
+        """Let the model's stacks compute positions in one piece while this is open, in this thread."""
         token = _active_plans.set(self._plans)
         try:
             yield
@@ -112,7 +112,7 @@ class _UnsupportedLayer(Exception):
 
 
 def _collect_weights(block: Block) -> BlockWeights | None:
-    """Return the weights of a pre-norm block with residuals, attention without a window and a network of ours.
+    """Return the weights of a pre-norm block with residuals, windowless attention and a network of ours.
 
     They are detached: their memory stays theirs even if the layer gets another tensor.
     """

@@ -82,7 +82,7 @@ class Stack(nn.Module):
 
 
 def fuse_for_decoding(model: object) -> FusedDecoding:
-    """Look for blocks of Transformers that can compute one position at a time in one piece, as generation does.
+    """Look for blocks of Transformers that can compute one position at a time in one piece.
 
     While the result is `active`, the model's stacks do so, on a CPU and without gradients; its outputs are
     those of layer by layer up to rounding. Blocks that can't are computed as ever: in training mode, with a

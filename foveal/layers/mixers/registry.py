@@ -78,7 +78,7 @@ class MixerSpec(ABC, Generic[S]):
     def make(self, place: MixerPlace[S]) -> nn.Module:
         """Return a new mixer for this place."""
 
-    def check(self, settings: S, stack: StackFacts) -> None:  # noqa: B027
+    def check(self, settings: S, stack: StackFacts) -> None:
         """Check that the settings fit the stack; `ValueError` says what to change."""
 
     def samples_positions(self, settings: S) -> bool:
