@@ -52,7 +52,7 @@ class ConvSubsamplingEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.d_in, self.width = d_in, width
@@ -61,7 +61,7 @@ class ConvSubsamplingEncoder(nn.Module):
         self.limit = None if stack.limit is None else 4 * stack.limit
         self.aux_names = aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
 
     def layer_groups(self) -> LayerGroups:
         """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
@@ -72,4 +72,4 @@ class ConvSubsamplingEncoder(nn.Module):
     ) -> tuple[Memory, AuxLosses]:
         x, lengths = self.subsampling(frames, lengths)
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.pooling), aux

@@ -30,7 +30,7 @@ class JointEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.width, self.limit = width, stack.limit
@@ -39,7 +39,7 @@ class JointEncoder(nn.Module):
         self.stack = stack
         self.aux_names = aux_names(self)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -73,7 +73,7 @@ class JointEncoder(nn.Module):
         x, _, aux = self.stack(x, None, lengths=counts)
         x = zero_padding(self.norm(x), counts)
         vectors = x.gather(1, back[:, :, None].expand_as(x))
-        joined = Memory(vectors, memory.mask, pool_vectors(x, counts, self.summary), memory.segments)
+        joined = Memory(vectors, memory.mask, pool_vectors(x, counts, self.pooling), memory.segments)
         return joined, add_aux(total, aux)
 
 

@@ -39,16 +39,16 @@ class PatchEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling | Literal["cls"] = "mean",
+        pooling: EncoderPooling | Literal["cls"] = "mean",
     ):
         super().__init__()
         self.channels, self.patch, self.width = channels, patch, width
-        self.token = nn.Parameter(torch.empty(width)) if summary == "cls" else None
+        self.token = nn.Parameter(torch.empty(width)) if pooling == "cls" else None
         self.projection = Linear(channels * patch * patch, width)
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = "mean" if summary == "cls" else summary
+        self.pooling: EncoderPooling = "mean" if pooling == "cls" else pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -72,8 +72,8 @@ class PatchEncoder(nn.Module):
         x = self.norm(x)
         grid = images.shape[2] // self.patch, images.shape[3] // self.patch
         if self.token is None:
-            return make_memory(x, None, "grid", self.summary, grid), aux
-        return replace(make_memory(x[:, 1:], None, "grid", self.summary, grid), summary=x[:, 0]), aux
+            return make_memory(x, None, "grid", self.pooling, grid), aux
+        return replace(make_memory(x[:, 1:], None, "grid", self.pooling, grid), summary=x[:, 0]), aux
 
     def grid(self, size: int) -> tuple[int, int]:
         """Rows and columns of the patches of images of `size` by `size` pixels."""

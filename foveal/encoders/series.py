@@ -31,7 +31,7 @@ class SeriesEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.d_in, self.width = d_in, width
@@ -39,7 +39,7 @@ class SeriesEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -55,4 +55,4 @@ class SeriesEncoder(nn.Module):
     ) -> tuple[Memory, AuxLosses]:
         x = self.projection(zero_padding(values, lengths))
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.pooling), aux

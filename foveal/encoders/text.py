@@ -22,7 +22,7 @@ class TextEncoder(nn.Module):
         width: int,
         norm: nn.Module | None = None,
         embedding_norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.vocabulary, self.width = embedding.size, width
@@ -31,7 +31,7 @@ class TextEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
 
     def layer_groups(self) -> LayerGroups:
         """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
@@ -43,4 +43,4 @@ class TextEncoder(nn.Module):
         """Tokens in the padding may be anything in the vocabulary."""
         x = self.embedding_norm(self.embedding(tokens))
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "tokens", self.summary), aux
+        return make_memory(self.norm(x), lengths, "tokens", self.pooling), aux

@@ -37,7 +37,7 @@ class FrameEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.network, self.width = network, width
@@ -45,7 +45,7 @@ class FrameEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -61,7 +61,7 @@ class FrameEncoder(nn.Module):
         seen, _ = self.network(unpad_rows(frames, lengths))
         x = pad_rows(self.projection(seen.vectors.flatten(1)), lengths, frames.shape[1])
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.pooling), aux
 
 
 class Conv3dEncoder(nn.Module):

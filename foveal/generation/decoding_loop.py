@@ -30,7 +30,7 @@ FinishReason = Literal["limit", "stop", "end"]
 class CausalDecoder(Protocol):
     """What generation asks of a model: a state that starts, goes on, and can be selected by rows."""
 
-    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State: ...
+    def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State: ...
 
     def __call__(
         self, tokens: Int[Tensor, "B T"], state: State, lengths: Int[Tensor, " B"] | None = None
@@ -141,7 +141,7 @@ def prefill(
     tokens, lengths = tokens.to(device), torch.tensor([len(p) for p in prompts], device=device)
     shortest = min(len(p) for p in prompts)
     every = torch.arange(len(prompts), device=device)
-    state = head.start(
+    state = head.init_state(
         memory, len(prompts), tokens.shape[1] + max(extra_capacity - 1, 0)
     )  # the last is not read
     last: Tensor | None = None

@@ -16,8 +16,8 @@ from foveal.ops.cross_entropy import CrossEntropySums, linear_cross_entropy
 class DecoderLM(nn.Module):
     """Embedding, a norm of it if given, a stack of blocks, a norm, and the projection to the vocabulary.
 
-    `state = head.start(memory, B)`, then `features, state, aux = head(tokens, state)`, and
-    `head.project(features)` gives logits where they are needed. `start` is not called again when a state
+    `state = head.init_state(memory, B)`, then `features, state, aux = head(tokens, state)`, and
+    `head.project(features)` gives logits where they are needed. `init_state` is not called again when a state
     is carried on. A `tied` projection shares the embedding's table (Press and Wolf 2017).
 
     The projection (and with it a tied table) starts normal with deviation 0.02, so that the first loss is
@@ -55,7 +55,7 @@ class DecoderLM(nn.Module):
         if self.projection.bias is not None:
             nn.init.zeros_(self.projection.bias)
 
-    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
+    def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
         """The first state of `batch` rows; `capacity` tokens are to come, if known."""
         return self.stack.init_state(batch, capacity, memory)
 

@@ -56,7 +56,7 @@ class LanguageModelObjective:
 
     def start(self, batch: TokenBatch) -> State:
         """The state of rows that begin a text; None where nothing is carried."""
-        return self.model.start(None, batch.inputs.shape[0]) if self.carry_state else None
+        return self.model.init_state(None, batch.inputs.shape[0]) if self.carry_state else None
 
     def __call__(self, batch: TokenBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(self.model.projection.weight.device)

@@ -39,13 +39,13 @@ def with_proxy(model: EncoderWithHead, channels: int, size: int, classes: int) -
 
     Raises: ConfigError: the images are too small for the proxy.
     """
-    encoder = PROXY_NETWORK.encoder(channels, small=True)
+    encoder = PROXY_NETWORK.make_encoder(channels, small=True)
     if min(encoder.grid(size)) < 1:
         raise ConfigError(
             f"task.select_fraction: images of {size}x{size} are too small for its proxy: "
             "raise data.image.size, or leave task.select_fraction out"
         )
-    head = PROXY_NETWORK.head(encoder.width, (1, 1), classes, 0.0)
+    head = PROXY_NETWORK.make_head(encoder.width, (1, 1), classes, 0.0)
     return ModelWithProxy(model, EncoderWithHead(encoder, head))
 
 

@@ -79,7 +79,7 @@ class SequenceToSequenceObjective(StatelessObjective):
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
         """Features from which each token of the targets is to be told; the head's last state, and `aux`."""
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.bos)
-        return self.model.head(inputs, self.model.head.start(memory, len(targets)), lengths)
+        return self.model.head(inputs, self.model.head.init_state(memory, len(targets)), lengths)
 
     def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
         """What layers ask for: the sums of the encoder's and the head's `aux`."""
@@ -159,7 +159,9 @@ class SequenceToSequenceObjective(StatelessObjective):
             raise UserError("this model reads one summary of the source, so there is no attention to show")
         with torch.inference_mode(), capture(self.model.head, *readers) as seen:
             memory = self.memory(batch)
-            self.model.head(inputs.to(memory.vectors.device), self.model.head.start(memory, len(written)))
+            self.model.head(
+                inputs.to(memory.vectors.device), self.model.head.init_state(memory, len(written))
+            )
         if not seen:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
         layers = [seen[name][0].float() for name in readers if name in seen]

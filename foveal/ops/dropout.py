@@ -19,16 +19,16 @@ NUMBERS_PER_TASK = 1 << 14
 """Numbers in a kernel's task."""
 
 
-def dropout(x: Float[Tensor, "*B D"], share: float) -> Float[Tensor, "*B D"]:
-    """`x m / (1 - share)` with m = 0 for a `share` of the elements, else 1 (Srivastava et al. 2014).
+def dropout(x: Float[Tensor, "*B D"], p: float) -> Float[Tensor, "*B D"]:
+    """`x m / (1 - p)` with m = 0 for a share `p` of the elements, else 1 (Srivastava et al. 2014).
 
     The kernel's noise is a function of one number drawn from torch's generator and of the place; torch draws
     on one thread, number by number, which takes a tenth of a training step of small Transformers.
     """
     if not use_fast_path("dropout", "kernel", x.numel() % LANES == 0 and _kernel.usable(x)):
-        return F.dropout(x, share)
+        return F.dropout(x, p)
     seed = int(torch.randint(1 << 62, ()))
-    return _Dropout.apply(x.contiguous(), round(share * PROBABILITY_STEPS), seed)  # type: ignore[no-untyped-call]
+    return _Dropout.apply(x.contiguous(), round(p * PROBABILITY_STEPS), seed)  # type: ignore[no-untyped-call]
 
 
 class _Dropout(torch.autograd.Function):

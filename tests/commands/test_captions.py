@@ -203,7 +203,7 @@ def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.fl
     steps = []
     with torch.inference_mode():
         memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
-        state = model.head.start(memory, 1)
+        state = model.head.init_state(memory, 1)
         for token in (SpecialTokens(size).bos, *inputs.target.encode(text)[:-1]):
             with capture(model.head, "*/weights") as found:
                 _, state, _ = model.head(torch.tensor([[token]]), state)

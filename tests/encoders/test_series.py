@@ -71,7 +71,7 @@ def test_summaries():
 
 def test_ends_are_the_last_states_of_both_directions():
     """Without a norm behind them, they are the hidden states that torch's GRU ends with."""
-    encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, summary="final-states").double()
+    encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, pooling="final-states").double()
     mixer, x = encoder.stack.blocks[0].mixer, source()
     memory, _ = encoder(x, torch.tensor(LENGTHS))
     peer = torch.nn.GRU(D, D // 2, bidirectional=True, batch_first=True).double()

@@ -38,7 +38,7 @@ def test_one_by_one(mixer, rows):
     head = model(mixer, **MODELS[mixer])
     tokens = torch.randint(V, (rows, T))
     expected = head.project(head(tokens)[0])
-    for state in (head.start(None, rows, T), head.start(None, rows, 3), None):
+    for state in (head.init_state(None, rows, T), head.init_state(None, rows, 3), None):
         logits = []
         with record_paths() as ran:
             for token in tokens.split(1, 1):
@@ -55,7 +55,7 @@ def test_rows_of_different_lengths():
     """After ragged prompts every row writes into its own slot and sees its own text."""
     head = model("attention", feedforward="mlp", positions={"kind": "rotary"})
     prompts, lengths = torch.randint(V, (3, 6)), torch.tensor([6, 2, 4])
-    _, state, _ = head(prompts, head.start(None, 3, 12), lengths)
+    _, state, _ = head(prompts, head.init_state(None, 3, 12), lengths)
     more = torch.randint(V, (3, 4))
     features = []
     for token in more.split(1, 1):
