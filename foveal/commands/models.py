@@ -11,6 +11,7 @@ from foveal.config import VQA_TASKS, Config, EncoderConfig, StackConfig, load_co
 from foveal.core.errors import UserError
 from foveal.inspection.layers.view import describe_layers, network_config
 from foveal.models.image_networks import NETWORKS
+from foveal.models.mixer_settings import with_mixer_settings
 from foveal.tasks.session import task_of
 from foveal.ui.console import STDOUT, print_facts, print_json
 
@@ -82,7 +83,7 @@ def describe(
     classes
         How many; if not given, as published, or 10.
     """
-    config = load_config(name) if name in preset_names() else network_config(name)
+    config = with_mixer_settings(load_config(name) if name in preset_names() else network_config(name))
     if config.task.name == "image-classification":
         describe_layers(config, input_, classes, json)
         return

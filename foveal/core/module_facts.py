@@ -7,7 +7,8 @@ Class attributes name parameters or submodules of the module itself:
 * `not_hidden`: tables, and maps with one side that is not a hidden vector, which Muon leaves to AdamW;
 * `beside`: models that learn beside this one, such as a proxy; freezing leaves them alone.
 
-`keeps_statistics` is True for a norm with running statistics of the batches.
+`keeps_statistics` is True for a norm with running statistics of the batches, `attends_to_memory` for a mixer
+whose tap `weights` is over the positions of a memory.
 
 Methods:
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from foveal.config import (
+    Config,
     ConfigError,
     EncoderStackConfig,
     ModelConfig,
@@ -54,6 +55,12 @@ def resolve_mixer_settings(model: ModelConfig, user_tables: Mapping[str, Any] | 
         if isinstance(stack, StackConfig)
     }
     return _resolve_stack(model.model_copy(update=inner), "model", written)
+
+
+def with_mixer_settings(config: Config, user_tables: Mapping[str, Any] | None = None) -> Config:
+    """Return the config with its model resolved; `user_tables` holds all settings that the user wrote."""
+    written = (user_tables or {}).get("model", {})
+    return config.model_copy(update={"model": resolve_mixer_settings(config.model, written)})
 
 
 def settings_of(stack: StackConfig, spec_class: type[MixerSpec[Settings]]) -> Settings:

@@ -22,8 +22,6 @@ from foveal.generation.beam_search import Hypothesis, beam_search
 from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import Sampling
 from foveal.layers.blocks.moe import AuxLosses
-from foveal.layers.mixers.attention_rnn import AttentionRNN
-from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.stateless import StatelessObjective
@@ -153,7 +151,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         readers = [
             f"{path}/weights"
             for path, part in self.model.head.named_modules()
-            if isinstance(part, (CrossAttention, AttentionRNN))
+            if getattr(part, "attends_to_memory", False)
         ]
         if not readers:
             raise UserError("this model reads one summary of the source, so there is no attention to show")

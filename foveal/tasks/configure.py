@@ -20,7 +20,7 @@ from foveal.data.images.image_files import is_image_data
 from foveal.data.infer_task import COLUMN_SETTINGS, infer_task
 from foveal.data.prepare_examples import split_paths
 from foveal.models.image_networks import NETWORKS, published_input
-from foveal.models.mixer_settings import resolve_mixer_settings
+from foveal.models.mixer_settings import with_mixer_settings
 from foveal.store.run import Run
 from foveal.training.plan import parse_budget
 from foveal.ui.console import log
@@ -94,8 +94,7 @@ def load_training_config(
         begun = None if base_run is None else str(base_run.path / "config.toml")
         preset, published = model or begun or DEFAULT_PRESETS[task or infer_task(data, named)], []
     config = load_config(preset, [*published, *overrides, *settings])
-    written = parse_overrides(overrides).get("model", {})
-    config = config.model_copy(update={"model": resolve_mixer_settings(config.model, written)})
+    config = with_mixer_settings(config, parse_overrides(overrides))
     parse_budget(config.training.budget)
     read = COLUMN_SETTINGS[config.task.name]
     if unread := [f"data.{name}" for name in named if name not in read]:

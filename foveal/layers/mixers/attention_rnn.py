@@ -121,6 +121,7 @@ class AttentionRNN(TappedModule):
     """
 
     bounded = True
+    attends_to_memory = True
 
     def __init__(
         self,
