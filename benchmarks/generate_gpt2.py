@@ -115,7 +115,7 @@ def compare(what: str, config: ModelConfig, model: DecoderLM, goal: float | None
 def read(model: DecoderLM, length: int) -> State:
     """The state after so many random tokens."""
     tokens = torch.randint(VOCABULARY, (1, length), generator=torch.Generator().manual_seed(1))
-    state = model.start(None, 1)
+    state = model.init_state(None, 1)
     with torch.inference_mode():
         for chunk in tokens.split(500, 1):
             _, state, _ = model(chunk, state)

@@ -32,9 +32,9 @@ SHARED = (
     "training.checkpoint_seconds=0.05",
 )
 MIXERS: dict[str, tuple[str, ...]] = {
-    "rnn": ("model.mixers=rnn", "model.recurrent.learned_initial_state=true"),
+    "rnn": ("model.mixers=rnn", "model.rnn.learned_initial_state=true"),
     "lstm": ("model.mixers=lstm", "training.precision=bfloat16"),
-    "gru": ("model.mixers=gru", "model.recurrent.reset_after=false"),
+    "gru": ("model.mixers=gru", "model.gru.reset_after=false"),
     "attention": (
         "model.mixers=attention",
         "model.attention.heads=2",

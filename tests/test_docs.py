@@ -11,9 +11,8 @@ from pydantic import BaseModel
 from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ModelConfig, StackConfig, preset_names
 from foveal.core.tap import TAP_SITES
-from foveal.models.decoder import MEMORY_MIXERS
+from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.image_networks import NETWORKS
-from foveal.models.stack import MIXERS
 from foveal.tasks.config import load_config
 
 ROOT = Path(__file__).parents[1]
@@ -40,9 +39,21 @@ def settings(part: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield ".".join((*path, name)), str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def settings_with_mixers() -> Iterator[tuple[str, str]]:
+    """Every key of a config with its default; the sections of mixers stand behind the model's settings."""
+    config = Config()
+    for name in type(config).model_fields:
+        yield from settings(getattr(config, name), (name,))
+        if name == "model":
+            for spec in mixer_specs().values():
+                yield from settings(spec.Settings(), (name, spec.section))
+
+
 def test_every_setting_with_its_default() -> None:
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page, re.MULTILINE) == list(settings(Config()))
+    assert re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page, re.MULTILINE) == list(
+        settings_with_mixers()
+    )
 
 
 def anchors(page: Path) -> set[str]:
@@ -101,9 +112,7 @@ def test_every_tap_is_told() -> None:
 
 
 def test_every_mixer_and_preset_has_its_place() -> None:
-    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == sorted(
-        [*MIXERS, *MEMORY_MIXERS]
-    )
+    assert sorted(path.stem for path in (ROOT / "docs/mixers").glob("*.md")) == list(mixer_specs())
     text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
     for preset in preset_names():
         assert f"{preset}.toml" in text or f"--model {preset}" in text, preset

@@ -137,7 +137,7 @@ def _feature_similarity(
     config = from_tables(loaded.config.model_dump(), parse_overrides(overrides))
     if not loaded.task.trains_networks:
         raise UserError(f"{path}: a run of task {config.task.name}, but it is images that are compared here")
-    if max(layer_depths([name for name, _ in loaded.model.named_parameters()]).values()) < 2:
+    if max(layer_depths(loaded.model).values()) < 2:
         raise UserError(f"{path}: its encoder is of one layer, so there is nothing to compare")
     task: Any = type(loaded.task)(config)
     taken = ReusedProcessors(loaded.processor.source, loaded.processor.labels)

@@ -14,19 +14,14 @@ from foveal.config.files import (
     read_preset,
     suggest,
     to_toml,
+    validate_section,
 )
 from foveal.config.model import (
-    AttentionConfig,
-    AttentionRNNConfig,
-    ConvolutionConfig,
     EncoderConfig,
     EncoderStackConfig,
     ExpertsConfig,
-    MambaConfig,
     ModelConfig,
     PositionConfig,
-    RecurrentConfig,
-    S5Config,
     StackConfig,
 )
 from foveal.config.sections import (
@@ -38,23 +33,17 @@ from foveal.config.sections import (
 )
 
 __all__ = [
-    "AttentionConfig",
-    "AttentionRNNConfig",
     "AugmentConfig",
     "Config",
     "ConfigError",
-    "ConvolutionConfig",
     "DataConfig",
     "EncoderConfig",
     "EncoderStackConfig",
     "ExpertsConfig",
     "ImageConfig",
-    "MambaConfig",
     "ModelConfig",
     "OptimizerConfig",
     "PositionConfig",
-    "RecurrentConfig",
-    "S5Config",
     "ScheduleConfig",
     "StackConfig",
     "TaskTable",
@@ -67,4 +56,5 @@ __all__ = [
     "read_preset",
     "suggest",
     "to_toml",
+    "validate_section",
 ]

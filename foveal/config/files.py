@@ -5,7 +5,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,7 @@ from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.config.old_names import explain_old_setting, flatten
 from foveal.config.sections import Config
 
+Section = TypeVar("Section", bound=BaseModel)
 PRESETS_FOLDER = Path(__file__).parent.parent / "presets"
 EXPECTED_TYPES = {
     "int": "a whole number",
@@ -140,20 +141,35 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def explain_validation_error(error: ValidationError, section: type[BaseModel], prefix: str = "") -> str:
-    """Say the first problem in one line, with the nearest known key or the allowed values.
+def validate_section(section: type[Section], table: Mapping[str, Any], path: str) -> Section:
+    """Return the settings in a table of a config, such as the one at the path `model.mamba`.
 
-    `section` is what was validated, `prefix` the dotted key of its table, such as `task.`.
+    Raises: ConfigError: a key is unknown, or its value is not allowed.
+    """
+    try:
+        return section.model_validate(table)
+    except ValidationError as error:
+        raise ConfigError(explain_validation_error(error, section, f"{path}.")) from None
+
+
+def explain_validation_error(error: ValidationError, root: type[BaseModel], prefix: str = "") -> str:
+    """Return the first problem in one line, with the nearest known key or the allowed values.
+
+    `root` is what was validated, `prefix` the dotted key of its table, such as `task.`.
     """
     problem = error.errors()[0]
     path = [str(part) for part in problem["loc"]]
     key = prefix + ".".join(path)
-    if problem["type"] == "extra_forbidden":
-        known: Any = section
-        for part in path[:-1]:
-            known = known.model_fields[part].annotation
+    section: Any = root
+    for part in path[:-1]:
+        section = getattr(section.model_fields.get(part), "annotation", None)
+        if section is None:
+            break
+    fields = getattr(section, "model_fields", {})
+    unknown = problem["type"] == "dict_type" and fields and path[-1] not in fields
+    if problem["type"] == "extra_forbidden" or unknown:
         before = prefix + "".join(f"{part}." for part in path[:-1])
-        return f"unknown key '{key}'{suggest(path[-1], known.model_fields, before)}"
+        return f"unknown key '{key}'{suggest(path[-1], fields, before)}"
     if expected := EXPECTED_TYPES.get(problem["type"].partition("_")[0]):
         return f"{key}={problem['input']}: expected {expected}"
     message = str(problem["msg"]).removeprefix("Value error, ")

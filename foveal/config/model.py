@@ -1,58 +1,12 @@
 """The section of a model: its stacks of blocks, what each of their parts may be, and what fits together."""
 
-import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from foveal.config.values import MAX_SIZE, Fraction, NonNegativeFloat, PositiveFloat, Size, StrictModel
 
 ActivationName = Literal["sigmoid", "tanh", "relu", "leaky-relu", "elu", "gelu", "gelu-tanh", "silu"]
-
-
-class AttentionConfig(StrictModel):
-    heads: Size = 4
-    window: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 0
-    """Keys a query sees, itself included; 0 means all before it."""
-
-
-class RecurrentConfig(StrictModel):
-    nonlinearity: Literal["tanh", "relu"] = "tanh"
-    """The Elman network's."""
-    reset_after: bool = True
-    """The GRU's reset gate multiplies before the recurrent product (Cho) or after it (cuDNN, torch)."""
-    learned_initial_state: bool = False
-
-
-class ConvolutionConfig(StrictModel):
-    kernel_size: Size = 3
-    """Inputs that an output sees."""
-    dilations: str = "1"
-    """Steps from one of them to the next, a pattern repeated over the layers: `1,2,4,8`."""
-
-    @field_validator("dilations")
-    @classmethod
-    def _numbers(cls, pattern: str) -> str:
-        for step in pattern.split(","):
-            if not (step.strip().isdecimal() and 1 <= int(step) <= MAX_SIZE):
-                raise ValueError(f"expected numbers from 1 to {MAX_SIZE}, such as 1,2,4,8")
-        return pattern
-
-
-class S5Config(StrictModel):
-    state_size: Size = 64
-    """Complex states, half of as many conjugate pairs."""
-    blocks: Size = 4
-    """Blocks of the first state matrix, each a HiPPO matrix of its own."""
-
-
-class MambaConfig(StrictModel):
-    expand: Size = 2
-    """Inner width over the model's."""
-    state_size: Size = 16
-    """States of each inner channel."""
-    conv_kernel: Size = 4
-    """Inputs that the short convolution sees."""
 
 
 class ExpertsConfig(StrictModel):
@@ -68,8 +22,24 @@ class PositionConfig(StrictModel):
     join: Literal["add", "concatenate"] = "add"
 
 
+MixerPattern = tuple[tuple[str, ...], ...]
+"""The mixers of each layer; the layers of a stack repeat the pattern."""
+
+
+def parse_pattern(pattern: str) -> MixerPattern:
+    """Return the names in a pattern: `attention+cross,lstm` has two layers, the first of two mixers."""
+    return tuple(tuple(name.strip() for name in layer.split("+")) for layer in pattern.split(","))
+
+
 class StackConfig(StrictModel):
-    """What comes in, and a stack of blocks."""
+    """What comes in, and a stack of blocks.
+
+    Each mixer has a section named like the mixer. Mixers declare their settings themselves, so the sections
+    are kept here as tables (`mixer_tables`), and `foveal.models.mixer_settings` checks them.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)
 
     mixers: str = "lstm"
     """Pattern of mixers, repeated over the layers: `lstm`, `lstm,attention`; `attention+cross` are two in a
@@ -92,13 +62,23 @@ class StackConfig(StrictModel):
     residual: bool = False
     dropout: Fraction = 0.0
     """Share of each mixer's and feed-forward layer's outputs that is dropped while training."""
-    attention: AttentionConfig = AttentionConfig()
-    recurrent: RecurrentConfig = RecurrentConfig()
-    convolution: ConvolutionConfig = ConvolutionConfig()
-    s5: S5Config = S5Config()
-    mamba: MambaConfig = MambaConfig()
     experts: ExpertsConfig = ExpertsConfig()
     positions: PositionConfig = PositionConfig()
+
+    @property
+    def pattern(self) -> MixerPattern:
+        """The names in `mixers`."""
+        return parse_pattern(self.mixers)
+
+    @property
+    def mixer_names(self) -> tuple[str, ...]:
+        """The mixers in `mixers`, each once."""
+        return tuple(dict.fromkeys(name for layer in self.pattern for name in layer))
+
+    @property
+    def mixer_tables(self) -> dict[str, dict[str, Any]]:
+        """The sections of mixers as they were given, by the name of the section."""
+        return self.__pydantic_extra__ or {}
 
 
 class EncoderStackConfig(StackConfig):
@@ -126,8 +106,8 @@ class EncoderConfig(EncoderStackConfig):
     kind: EncoderName = "none"
     """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
     here it has width, layers and dropout), or strided convolutions before the stack; an image: a named
-    network (of the settings here it has network, stem, network_activation and network_norm), or its patches before
-    the stack; or the frames of a clip: such a network for each and the stack over them, or as a volume:
+    network (of the settings here it has network, stem, network_activation and network_norm), or its patches
+    before the stack; or the frames of a clip: such a network for each and the stack over them, or as a volume:
     convolutions over time, rows and columns (width and layers)."""
     network: str = "resnet-20"
     """A network for images, by its published name."""
@@ -142,25 +122,6 @@ class EncoderConfig(EncoderStackConfig):
     """Side of a patch, in pixels."""
 
 
-class AttentionRNNConfig(StrictModel):
-    """A recurrent decoder's cell, and how it reads the memory."""
-
-    cell: Literal["rnn", "lstm", "gru"] = "gru"
-    score: Literal["initial-state", "every-step", "additive", "dot", "scaled-dot", "general"] = "additive"
-    """How a state and a vector of the memory are compared. Two do not attend (the bottleneck): every-step has
-    the memory's summary at every step, initial-state in the first state alone."""
-    hard: bool = False
-    """At all places by their weights, or at one that is drawn, learned by REINFORCE."""
-
-    @model_validator(mode="after")
-    def _has_places(self) -> "AttentionRNNConfig":
-        if self.hard and self.score in ("initial-state", "every-step"):
-            raise ValueError(
-                f"hard=true needs scores of places to draw one: take another than score={self.score}"
-            )
-        return self
-
-
 class ModelConfig(StackConfig):
     """The stack that the head stands on, and the encoder before it, if any."""
 
@@ -169,7 +130,6 @@ class ModelConfig(StackConfig):
     projection_bias: bool = True
     initialization: str = "default"
     """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
-    attention_rnn: AttentionRNNConfig = AttentionRNNConfig()
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
     """How a classifier makes one vector of the memory's; encoder is the encoder's."""
     encoder: EncoderConfig = EncoderConfig()
@@ -192,24 +152,12 @@ class ModelConfig(StackConfig):
         return rule
 
 
-def mixer_names(pattern: str) -> set[str]:
-    """The mixers of a pattern such as `lstm,attention+cross`."""
-    return {name.strip() for name in re.split(r"[,+]", pattern)}
+def check_feedforward(name: str, stack: StackConfig) -> None:
+    """Check the sizes of the feed-forward layers of the stack in section `name`.
 
-
-def check_stack(name: str, stack: StackConfig) -> None:
-    """Raise ValueError for sizes of a stack that don't divide, or leave nothing."""
-    heads, experts = stack.attention.heads, stack.experts
-    if mixer_names(stack.mixers) & {"attention", "cross"}:
-        if stack.width % heads:
-            raise ValueError(
-                f"{name}.width={stack.width} is not a multiple of {name}.attention.heads={heads}"
-            )
-        if stack.positions.kind == "rotary" and stack.width // heads % 2:
-            raise ValueError(
-                "rotary positions need an even head width, "
-                f"not {stack.width}/{heads} = {stack.width // heads}"
-            )
+    Raises: ValueError: a size leaves no hidden unit, or not as many experts as a vector is sent to.
+    """
+    experts = stack.experts
     if stack.feedforward not in ("none", "highway") and stack.expansion * stack.width < 1:
         raise ValueError(
             f"{name}.expansion={stack.expansion:g} of {name}.width={stack.width} leaves no hidden unit"
@@ -217,8 +165,4 @@ def check_stack(name: str, stack: StackConfig) -> None:
     if stack.feedforward == "moe" and experts.top_k > experts.count:
         raise ValueError(
             f"{name}.experts.top_k={experts.top_k} is more than {name}.experts.count={experts.count}"
-        )
-    if "s5" in stack.mixers and stack.s5.state_size % stack.s5.blocks:
-        raise ValueError(
-            f"{name}.s5.state_size={stack.s5.state_size} is not a multiple of {name}.s5.blocks={stack.s5.blocks}"
         )

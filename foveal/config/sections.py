@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from foveal.config.data import DataConfig
-from foveal.config.model import EncoderConfig, ModelConfig, check_stack
+from foveal.config.model import EncoderConfig, ModelConfig, check_feedforward
 from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, StrictModel
 
 
@@ -116,9 +116,9 @@ def _check_encoder(encoder: EncoderConfig) -> None:
 
 
 def _check_stacks(model: ModelConfig) -> None:
-    check_stack("model", model)
+    check_feedforward("model", model)
     if model.encoder.kind != "none":
-        check_stack("model.encoder", model.encoder)
+        check_feedforward("model.encoder", model.encoder)
     _check_encoder(model.encoder)
     if model.tie_embeddings and model.embedding_width not in (0, model.width):
         raise ValueError(

@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.audio.pyramidal_lstm import PyramidalLSTM
@@ -26,6 +27,10 @@ class PyramidalLSTMEncoder(nn.Module):
         self.aux_names: list[str] = []
         self.pyramid = PyramidalLSTM(d_in, width, layers, dropout)
 
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: each LSTM of the pyramid is a layer."""
+        return stack_layer_groups(self, self.pyramid.blocks)
+
     def forward(
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
@@ -47,7 +52,7 @@ class ConvSubsamplingEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.d_in, self.width = d_in, width
@@ -56,11 +61,15 @@ class ConvSubsamplingEncoder(nn.Module):
         self.limit = None if stack.limit is None else 4 * stack.limit
         self.aux_names = aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
         x, lengths = self.subsampling(frames, lengths)
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.pooling), aux

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.layers.blocks.moe import AuxLosses
 
@@ -27,6 +28,10 @@ class ImageEncoder(nn.Module):
         self.width, self.side = width, side
         self.limit: int | None = None
         self.aux_names: list[str] = []
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: each of the `blocks` is a layer."""
+        return stack_layer_groups(self, self.blocks)
 
     def forward(self, images: Float[Tensor, "B C H W"], lengths: None = None) -> tuple[Memory, AuxLosses]:
         # Channels last, as the vectors need them: up to a fifth faster on a CPU. The weights keep their

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory, concat_memories
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.pooling import EncoderPooling, pool_vectors
 from foveal.layers.blocks.moe import AuxLosses, add_aux, aux_names
 from foveal.layers.blocks.stack import Stack
@@ -29,7 +30,7 @@ class JointEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.width, self.limit = width, stack.limit
@@ -38,7 +39,7 @@ class JointEncoder(nn.Module):
         self.stack = stack
         self.aux_names = aux_names(self)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -46,6 +47,14 @@ class JointEncoder(nn.Module):
             assert isinstance(linear, Linear)
             nn.init.normal_(linear.weight, std=1 / math.sqrt(linear.in_features))
             nn.init.normal_(linear.bias, std=0.02)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=self.parts.values())
+
+    def lendable_encoder(self) -> nn.Module:
+        """Return the encoder of images, which another run can take over; those of texts are this task's."""
+        return self.parts["source"]
 
     def forward(
         self, sources: Mapping[str, Tensor], lengths: Mapping[str, Int[Tensor, " R"]]
@@ -64,7 +73,7 @@ class JointEncoder(nn.Module):
         x, _, aux = self.stack(x, None, lengths=counts)
         x = zero_padding(self.norm(x), counts)
         vectors = x.gather(1, back[:, :, None].expand_as(x))
-        joined = Memory(vectors, memory.mask, pool_vectors(x, counts, self.summary), memory.segments)
+        joined = Memory(vectors, memory.mask, pool_vectors(x, counts, self.pooling), memory.segments)
         return joined, add_aux(total, aux)
 
 

@@ -15,7 +15,7 @@ def make_memory(
     vectors: Float[Tensor, "B S D"],
     lengths: Int[Tensor, " B"] | None,
     kind: Literal["tokens", "grid", "times"],
-    summary: EncoderPooling,
+    pooling: EncoderPooling,
     grid: tuple[int, int] | None = None,
 ) -> Memory:
     """One segment with all `vectors`, a `grid` row by row; what lies past a row's length may be anything."""
@@ -25,4 +25,4 @@ def make_memory(
         mask = torch.ones(B, S, dtype=torch.bool, device=vectors.device)
     else:
         mask = sequence_mask(lengths, S)
-    return Memory(vectors, mask, pool_vectors(vectors, lengths, summary), (Segment(0, S, kind, grid),))
+    return Memory(vectors, mask, pool_vectors(vectors, lengths, pooling), (Segment(0, S, kind, grid),))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.blocks.moe import AuxLosses, aux_names
@@ -29,6 +30,8 @@ class PatchEncoder(nn.Module):
     with deviation 0.02.
     """
 
+    not_hidden = ("projection",)
+
     def __init__(
         self,
         channels: int,
@@ -36,16 +39,16 @@ class PatchEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling | Literal["cls"] = "mean",
+        pooling: EncoderPooling | Literal["cls"] = "mean",
     ):
         super().__init__()
         self.channels, self.patch, self.width = channels, patch, width
-        self.token = nn.Parameter(torch.empty(width)) if summary == "cls" else None
+        self.token = nn.Parameter(torch.empty(width)) if pooling == "cls" else None
         self.projection = Linear(channels * patch * patch, width)
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = "mean" if summary == "cls" else summary
+        self.pooling: EncoderPooling = "mean" if pooling == "cls" else pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -53,6 +56,10 @@ class PatchEncoder(nn.Module):
         nn.init.zeros_(self.projection.bias)
         if self.token is not None:
             nn.init.normal_(self.token, std=0.02)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(
         self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None
@@ -65,8 +72,8 @@ class PatchEncoder(nn.Module):
         x = self.norm(x)
         grid = images.shape[2] // self.patch, images.shape[3] // self.patch
         if self.token is None:
-            return make_memory(x, None, "grid", self.summary, grid), aux
-        return replace(make_memory(x[:, 1:], None, "grid", self.summary, grid), summary=x[:, 0]), aux
+            return make_memory(x, None, "grid", self.pooling, grid), aux
+        return replace(make_memory(x[:, 1:], None, "grid", self.pooling, grid), summary=x[:, 0]), aux
 
     def grid(self, size: int) -> tuple[int, int]:
         """Rows and columns of the patches of images of `size` by `size` pixels."""

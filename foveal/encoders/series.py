@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.blocks.moe import AuxLosses, aux_names
@@ -22,13 +23,15 @@ class SeriesEncoder(nn.Module):
     variance 1 (LeCun et al. 1998, 4.6).
     """
 
+    not_hidden = ("projection",)
+
     def __init__(
         self,
         d_in: int,
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.d_in, self.width = d_in, width
@@ -36,16 +39,20 @@ class SeriesEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         nn.init.normal_(self.projection.weight, std=1 / math.sqrt(self.d_in))
         nn.init.zeros_(self.projection.bias)
 
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
+
     def forward(
         self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
         x = self.projection(zero_padding(values, lengths))
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.pooling), aux

@@ -4,6 +4,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.blocks.moe import AuxLosses, aux_names
@@ -21,7 +22,7 @@ class TextEncoder(nn.Module):
         width: int,
         norm: nn.Module | None = None,
         embedding_norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.vocabulary, self.width = embedding.size, width
@@ -30,7 +31,11 @@ class TextEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(
         self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None
@@ -38,4 +43,4 @@ class TextEncoder(nn.Module):
         """Tokens in the padding may be anything in the vocabulary."""
         x = self.embedding_norm(self.embedding(tokens))
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "tokens", self.summary), aux
+        return make_memory(self.norm(x), lengths, "tokens", self.pooling), aux

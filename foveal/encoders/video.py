@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.make_memory import make_memory
 from foveal.encoders.patches import PatchEncoder
@@ -27,6 +28,8 @@ class FrameEncoder(nn.Module):
     stack, which is for vectors of `width`. The map starts normal with deviation 1/sqrt(features).
     """
 
+    not_hidden = ("projection",)
+
     def __init__(
         self,
         network: ImageEncoder | PatchEncoder,
@@ -34,7 +37,7 @@ class FrameEncoder(nn.Module):
         stack: Stack,
         width: int,
         norm: nn.Module | None = None,
-        summary: EncoderPooling = "mean",
+        pooling: EncoderPooling = "mean",
     ):
         super().__init__()
         self.network, self.width = network, width
@@ -42,11 +45,15 @@ class FrameEncoder(nn.Module):
         self.stack = stack
         self.limit, self.aux_names = stack.limit, aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
-        self.summary: EncoderPooling = summary
+        self.pooling: EncoderPooling = pooling
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         _init_projection(self.projection)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=[self.network])
 
     def forward(
         self, frames: Float[Tensor, "B T C H W"], lengths: Int[Tensor, " B"] | None = None
@@ -54,7 +61,7 @@ class FrameEncoder(nn.Module):
         seen, _ = self.network(unpad_rows(frames, lengths))
         x = pad_rows(self.projection(seen.vectors.flatten(1)), lengths, frames.shape[1])
         x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.summary), aux
+        return make_memory(self.norm(x), lengths, "times", self.pooling), aux
 
 
 class Conv3dEncoder(nn.Module):
@@ -64,6 +71,8 @@ class Conv3dEncoder(nn.Module):
     linear map of all places of a frame. A vector sees `layers` frames to each side. The frames are squares of
     `size` pixels, halved by each layer.
     """
+
+    not_hidden = ("projection",)
 
     def __init__(self, channels: int, width: int, layers: int, size: int):
         super().__init__()

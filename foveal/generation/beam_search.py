@@ -18,6 +18,7 @@ from foveal.core.errors import UserError
 from foveal.core.memory import Memory
 from foveal.core.state import reorder, select_rows
 from foveal.generation.decoding_loop import CausalDecoder, Prompt, limits_per_prompt, next_logits, prefill
+from foveal.layers.blocks.stack import fuse_for_decoding
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ def beam_search(
         )
     if not 0 <= alpha < math.inf:
         raise UserError(f"length penalty {alpha}: must be a number from 0 (none) upwards")
-    features, state = prefill(head, prompts, memory, chunk)
+    fused = fuse_for_decoding(head)
+    with fused.active():
+        features, state = prefill(head, prompts, memory, chunk)
     device = features.device
     prompt_ids = torch.arange(len(prompts), device=device).repeat_interleave(beam)
     features, state = features[prompt_ids], select_rows(state, prompt_ids)
@@ -120,7 +123,8 @@ def beam_search(
         if rows != list(range(len(totals) * beam)):  # else every row continues itself: nothing to copy
             select = reorder if len(beams) == len(totals) else select_rows
             state = select(state, torch.tensor(rows, device=device))
-        features, state, _ = head(last, state)
+        with fused.active():
+            features, state, _ = head(last, state)
         features = features[:, 0]
 
 

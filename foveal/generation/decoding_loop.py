@@ -19,6 +19,7 @@ from foveal.core.memory import Memory
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State, select_rows
 from foveal.generation.sampling import Noise, Sampling, choose_tokens
+from foveal.layers.blocks.stack import fuse_for_decoding
 
 Prompt = Sequence[int] | npt.NDArray[np.integer[Any]]
 FinishReason = Literal["limit", "stop", "end"]
@@ -29,7 +30,7 @@ FinishReason = Literal["limit", "stop", "end"]
 class CausalDecoder(Protocol):
     """The interface of a model for generation: a state that starts, continues and is selected by rows."""
 
-    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State: ...
+    def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State: ...
 
     def __call__(
         self, tokens: Int[Tensor, "B T"], state: State, lengths: Int[Tensor, " B"] | None = None
@@ -76,7 +77,8 @@ def generate(
     limits = limits_per_prompt(max_new_tokens, len(prompts))
     if min(limits) < 1 or samples < 1:
         raise UserError(f"can't write {samples} samples of {max_new_tokens} tokens: both must be at least 1")
-    with torch.inference_mode():
+    fused = fuse_for_decoding(head)
+    with torch.inference_mode(), fused.active():
         features, state = prefill(head, prompts, memory, chunk, max(limits))
         copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
         features, state = features[copies], select_rows(state, copies)
@@ -117,7 +119,8 @@ def generate(
                     select_rows(state, kept_rows),
                 )
                 present = None if present is None else present[kept_rows]
-            features, state, _ = head(tokens[:, None], state)
+            with fused.active():
+                features, state, _ = head(tokens[:, None], state)
             features = features[:, 0]
 
 
@@ -144,7 +147,7 @@ def prefill(
     tokens, lengths = tokens.to(device), torch.tensor([len(p) for p in prompts], device=device)
     shortest = min(len(p) for p in prompts)
     all_rows = torch.arange(len(prompts), device=device)
-    state = head.start(
+    state = head.init_state(
         memory, len(prompts), tokens.shape[1] + max(extra_capacity - 1, 0)
     )  # the last new token is not read
     last: Tensor | None = None

@@ -24,6 +24,8 @@ class ClassificationHead(TappedModule):
     loss is near `ln C`.
     """
 
+    not_hidden = ("projection",)
+
     def __init__(self, width: int, classes: int, pooling: HeadPooling = "mean", dropout: float = 0.0):
         super().__init__()
         self.width, self.classes = width, classes

@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups
 from foveal.core.state import State
 from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
@@ -15,13 +16,15 @@ from foveal.ops.cross_entropy import CrossEntropySums, linear_cross_entropy
 class DecoderLM(nn.Module):
     """Embedding, a norm of it if given, a stack of blocks, a norm, and the projection to the vocabulary.
 
-    `state = head.start(memory, B)`, then `features, state, aux = head(tokens, state)`, and
-    `head.project(features)` gives logits where they are needed. `start` is not called again when a state
+    `state = head.init_state(memory, B)`, then `features, state, aux = head(tokens, state)`, and
+    `head.project(features)` gives logits where they are needed. `init_state` is not called again when a state
     is carried on. A `tied` projection shares the embedding's table (Press and Wolf 2017).
 
     The projection (and with it a tied table) starts normal with deviation 0.02, so that the first loss is
     near `ln V`.
     """
+
+    not_hidden = ("projection",)
 
     def __init__(
         self,
@@ -52,9 +55,15 @@ class DecoderLM(nn.Module):
         if self.projection.bias is not None:
             nn.init.zeros_(self.projection.bias)
 
-    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
+    def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
         """The first state of `batch` rows; `capacity` tokens are to come, if known."""
         return self.stack.init_state(batch, capacity, memory)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth; the embedding lies below the blocks."""
+        groups = self.stack.layer_groups()
+        groups[-1] += [*self.embedding.parameters(), *self.embedding_norm.parameters()]
+        return groups
 
     def forward(
         self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None

@@ -21,6 +21,8 @@ class FlattenClassificationHead(nn.Module):
     projection normal with deviation 0.01 (Krizhevsky et al. 2012).
     """
 
+    not_hidden = ("projection",)
+
     def __init__(
         self,
         width: int,

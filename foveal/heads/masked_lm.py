@@ -18,6 +18,8 @@ class MaskedLMHead(nn.Module):
     0.02, so that the first loss is near `ln V`.
     """
 
+    not_hidden = ("projection",)
+
     def __init__(
         self,
         width: int,

@@ -14,6 +14,8 @@ class TaggingHead(nn.Module):
     The projection starts normal with deviation 0.02.
     """
 
+    not_hidden = ("projection",)
+
     def __init__(self, width: int, tags: int, dropout: float = 0.0):
         super().__init__()
         self.width, self.tags = width, tags

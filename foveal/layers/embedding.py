@@ -9,6 +9,8 @@ from torch.nn import functional as F
 class Embedding(nn.Module):
     """Row `tokens[b, t]` of a table (V, D), normal with deviation 1 at first."""
 
+    not_hidden = ("table",)
+
     def __init__(self, size: int, width: int):
         super().__init__()
         self.size, self.width = size, width

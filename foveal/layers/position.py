@@ -12,6 +12,8 @@ from foveal.core.errors import UserError
 class LearnedPosition(nn.Module):
     """A table of `limit` vectors, normal with deviation 0.02 at first; it knows nothing past its end."""
 
+    not_hidden = ("table",)
+
     def __init__(self, limit: int, width: int):
         super().__init__()
         self.limit = limit
@@ -21,8 +23,8 @@ class LearnedPosition(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.normal_(self.table, std=0.02)
 
-    def forward(self, first: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
-        return self.table[first[:, None] + torch.arange(size, device=first.device)]
+    def forward(self, offset: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
+        return self.table[offset[:, None] + torch.arange(size, device=offset.device)]
 
 
 class SinusoidalPosition(nn.Module):
@@ -46,8 +48,8 @@ class SinusoidalPosition(nn.Module):
         exponents = torch.arange(0, self.width, 2, dtype=torch.float64, device=self.frequencies.device)
         self.frequencies.copy_(10000.0 ** (-exponents / self.width))
 
-    def forward(self, first: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
-        t = first[:, None] + torch.arange(size, device=first.device)
+    def forward(self, offset: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
+        t = offset[:, None] + torch.arange(size, device=offset.device)
         angles = t[:, :, None] * self.frequencies
         return torch.stack([angles.sin(), angles.cos()], -1).flatten(2)
 
@@ -65,8 +67,8 @@ class AddPositions(nn.Module):
         self.position, self.join, self.limit = position, join, position.limit
         self.norm = nn.Identity() if norm is None else norm
 
-    def forward(self, x: Float[Tensor, "B T D"], first: Int[Tensor, "#B"]) -> Float[Tensor, "B T E"]:
-        vectors = self.position(first, x.shape[1]).to(x.dtype)
+    def forward(self, x: Float[Tensor, "B T D"], offset: Int[Tensor, "#B"]) -> Float[Tensor, "B T E"]:
+        vectors = self.position(offset, x.shape[1]).to(x.dtype)
         if self.join == "add":
             return self.norm(x + vectors)
         return self.norm(torch.cat([x, vectors.expand(x.shape[0], -1, -1)], 2))

@@ -45,7 +45,7 @@ class AirbenchNetwork:
     widths: tuple[int, ...]
     residual: bool = False
 
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         first = WhiteningConv2d(channels, 2)
         blocks, d_in = [first, ActivationLayer("gelu")], first.out_channels
         for width in self.widths:
@@ -63,7 +63,7 @@ class AirbenchNetwork:
             d_in = width
         return ImageEncoder(blocks, d_in)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return ScaledMaxPoolHead(width, classes, dropout)
 
 

@@ -1,54 +1,42 @@
 """Generators from a config: language models, and decoders that read a memory."""
 
-from torch import nn
-
 from foveal.config import ConfigError, ModelConfig
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.embedding import Embedding, OneHot
-from foveal.layers.mixers.attention_rnn import AttentionRNN
-from foveal.layers.mixers.cross_attention import CrossAttention
+from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.stack import MixerFactory, make_embedding, make_embedding_norm, make_last_norm, make_stack
-
-MEMORY_MIXERS = ("cross", "attention-rnn")
-"""Mixers that read a memory."""
 
 
 class DecoderMixerFactory(MixerFactory):
-    """The mixers of a stack over a memory of vectors as wide as `memory`; ConfigError if none reads it."""
+    """Make the mixers of a stack over a memory of vectors of width `memory_width`.
 
-    def __init__(self, config: ModelConfig, memory: int):
-        super().__init__(config)
-        names = {name.strip() for layer in config.mixers.split(",") for name in layer.split("+")}
-        if not names & set(MEMORY_MIXERS):
+    Raises: ConfigError: no mixer reads the memory.
+    """
+
+    def __init__(self, config: ModelConfig, memory_width: int):
+        super().__init__(config, memory_width=memory_width)
+        if not any(spec.reads_memory for spec, _ in self.mixers.values()):
+            readers = [name for name, spec in mixer_specs().items() if spec.reads_memory]
             raise ConfigError(
-                f"model.mixers={config.mixers} never reads the source: add cross (as in attention+cross), or "
-                "take attention-rnn"
+                f"model.mixers={config.mixers} never reads the source: take a mixer that does "
+                f"({', '.join(readers)}), alone or beside another (as in attention+{readers[-1]})"
             )
-        self.memory, self.heads, self.attention_rnn = memory, config.attention.heads, config.attention_rnn
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*super().names, *MEMORY_MIXERS)
-
-    def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
-        if kind == "cross":
-            return CrossAttention(width, self.heads, self.memory)
-        if kind == "attention-rnn":
-            sizes = self.attention_rnn
-            return AttentionRNN(sizes.cell, d_in, width, self.memory, sizes.score, hard=sizes.hard)
-        return super().make(kind, d_in, width, layer)
 
 
 def language_model(config: ModelConfig, vocabulary: int, context: int) -> DecoderLM:
-    """A generator over `vocabulary` tokens from nothing; a learned position table has `context` places."""
+    """Make a generator over `vocabulary` tokens; a learned position table has `context` places."""
     return _decoder_lm(config, MixerFactory(config), vocabulary, context)
 
 
 def decoder(
-    config: ModelConfig, vocabulary: int, context: int, memory: int, shared: Embedding | OneHot | None = None
+    config: ModelConfig,
+    vocabulary: int,
+    context: int,
+    memory_width: int,
+    shared: Embedding | OneHot | None = None,
 ) -> DecoderLM:
-    """A generator that reads a memory of width `memory`; a `shared` embedding is the encoder's."""
-    return _decoder_lm(config, DecoderMixerFactory(config, memory), vocabulary, context, shared)
+    """Make a generator that reads a memory of width `memory_width`; a `shared` embedding is the encoder's."""
+    return _decoder_lm(config, DecoderMixerFactory(config, memory_width), vocabulary, context, shared)
 
 
 def _decoder_lm(

@@ -22,7 +22,7 @@ class ConvNeXt:
     depths: tuple[int, ...]
     widths: tuple[int, ...]
 
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         first = self.widths[0]
         kernel, stride, padding = (3, 1, 1) if small else (4, 4, 0)
         patches = Conv2d(channels, first, kernel, stride, padding, bias=True)
@@ -36,7 +36,7 @@ class ConvNeXt:
             d_in = width
         return ImageEncoder(blocks, d_in)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return NormClassificationHead(width, classes, dropout)
 
 
@@ -59,7 +59,7 @@ class EfficientNetLite:
     first: int = 32
     last: int = 1280
 
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         blocks: list[nn.Module] = [tf_conv_norm_act(channels, self.first, 3, 1 if small else 2)]
         d_in = self.first
         for stage in self.stages:
@@ -70,7 +70,7 @@ class EfficientNetLite:
         blocks.append(tf_conv_norm_act(d_in, self.last, 1))
         return ImageEncoder(blocks, self.last)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return ClassificationHead(width, classes, "mean", dropout)
 
 

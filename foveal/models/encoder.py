@@ -6,8 +6,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from foveal.config import ConfigError, EncoderConfig, EncoderStackConfig
-from foveal.config.model import mixer_names
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, layer_groups, lendable_encoder
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.pooling import EncoderPooling
@@ -15,9 +15,7 @@ from foveal.encoders.series import SeriesEncoder
 from foveal.encoders.text import TextEncoder
 from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.cross_attention import FullAttention
 from foveal.models.stack import (
-    SAME_WIDTH,
     MixerFactory,
     make_embedding,
     make_embedding_norm,
@@ -30,27 +28,37 @@ MAX_AUDIO_POSITIONS = 2048
 
 
 class EncoderMixerFactory(MixerFactory):
-    """The mixers of an encoder, which sees the whole row: attention looks both ways, unless it is causal,
-    others if asked to."""
+    """Make the mixers of an encoder, which has the whole row at once.
+
+    Mixers that can see the whole row do so unless the encoder is causal; others get a second one on the
+    reversed row if the config asks for it.
+
+    Raises: ConfigError: the encoder is to be causal and bidirectional.
+    """
 
     config: EncoderStackConfig
 
-    def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
-        if self.config.causal and self.config.bidirectional:
-            raise ConfigError(
-                f"{self.section}.causal looks back alone: set {self.section}.bidirectional=false"
-            )
-        if kind == "attention" and not self.config.causal:
-            if self.config.attention.window:
-                raise ConfigError(f"{self.section}.attention.window: an encoder sees all; leave it out")
-            return FullAttention(width, self.config.attention.heads, self.config.positions.kind == "rotary")
+    def __init__(self, config: EncoderStackConfig, section: str = "model.encoder"):
+        super().__init__(config, section)
+        if config.causal and config.bidirectional:
+            raise ConfigError(f"{section}.causal looks back alone: set {section}.bidirectional=false")
+
+    @property
+    def sees_ahead(self) -> bool:
+        """Whether some mixer lets a position see later ones."""
+        whole_row = any(spec.sees_whole_row for spec, _ in self.mixers.values())
+        return not self.config.causal and (self.config.bidirectional or whole_row)
+
+    def make(self, name: str, d_in: int, width: int, layer: int) -> nn.Module:
+        if self.spec(name).sees_whole_row and not self.config.causal:
+            return self.make_one(name, d_in, width, layer, causal=False)
         if not self.config.bidirectional:
-            return super().make(kind, d_in, width, layer)
-        beside = kind not in SAME_WIDTH
+            return self.make_one(name, d_in, width, layer)
+        beside = not self.spec(name).same_width
         if beside and width % 2:
             raise ConfigError(f"two directions need an even width, not {self.section}.width={width}")
         each = width // 2 if beside else width
-        there, back = (super(EncoderMixerFactory, self).make(kind, d_in, each, layer) for _ in range(2))
+        there, back = (self.make_one(name, d_in, each, layer) for _ in range(2))
         return Bidirectional(there, back, "beside" if beside else "sum")
 
 
@@ -66,8 +74,8 @@ def text_encoder(
 
 
 def series_encoder(config: EncoderConfig, channels: int, max_length: int) -> SeriesEncoder:
-    """An encoder of series with `channels` numbers a step; a learned position table has `max_length` places."""
-    stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, max_length)
+    """Make an encoder of series of `channels` numbers; a learned position table has `max_length` places."""
+    stack = make_stack(EncoderMixerFactory(config), config.width, max_length)
     return SeriesEncoder(channels, stack, config.width, make_last_norm(config), encoder_pooling_of(config))
 
 
@@ -82,16 +90,14 @@ def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncod
             f"images of {size}x{size} are not filled by patches of {config.patch_size} pixels: "
             "set data.image.size to a multiple of it"
         )
-    token = config.pooling == "cls"
-    if token and (
-        config.causal or (not config.bidirectional and "attention" not in mixer_names(config.mixers))
-    ):
+    token, mixers = config.pooling == "cls", EncoderMixerFactory(config)
+    if token and not mixers.sees_ahead:
         raise ConfigError(
             "model.encoder.pooling=cls: the class token stands first, so that it sees no patch through "
             f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true, and causal=false"
         )
     places = (size // config.patch_size) ** 2 + token
-    stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, places)
+    stack = make_stack(mixers, config.width, places)
     return PatchEncoder(
         channels, config.patch_size, stack, config.width, make_last_norm(config), config.pooling
     )
@@ -101,7 +107,7 @@ def audio_encoder(config: EncoderConfig, bins: int) -> PyramidalLSTMEncoder | Co
     """An encoder of frames with `bins` numbers each."""
     if config.kind == "pyramid":
         return PyramidalLSTMEncoder(bins, config.width, config.layers, config.dropout)
-    stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, MAX_AUDIO_POSITIONS)
+    stack = make_stack(EncoderMixerFactory(config), config.width, MAX_AUDIO_POSITIONS)
     return ConvSubsamplingEncoder(
         bins, stack, config.width, make_last_norm(config), encoder_pooling_of(config)
     )
@@ -122,6 +128,14 @@ class EncoderWithHead(nn.Module):
     def __init__(self, encoder: nn.Module, head: nn.Module):
         super().__init__()
         self.encoder, self.head = encoder, head
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the encoder's parameters by their depth; the head is on top of all blocks."""
+        return layer_groups(self.encoder)
+
+    def lendable_encoder(self) -> nn.Module:
+        """Return the encoder that another run can take over: this one, or the part of it that can be lent."""
+        return lendable_encoder(self.encoder) or self.encoder
 
     def encode(
         self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]

@@ -23,11 +23,11 @@ class HandcraftedNetwork:
     """Of images with so many channels; and how many maps it gives."""
     side: int | None = None
 
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         feature, width = self.feature(channels)
         return ImageEncoder([StandardizedFeatures(feature, width)], width, self.side)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return FlattenClassificationHead(width, grid, (), classes)
 
 

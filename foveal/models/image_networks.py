@@ -30,10 +30,10 @@ from foveal.ops.activation import Activation
 class ImageNetwork(Protocol):
     """What a convolutional network is made of; it goes over images of any size."""
 
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         """All but the classifier. `small` begins with 3x3 at stride 1 without pooling, for small images."""
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         """The classifier behind a `grid` of vectors of `width`."""
 
 
@@ -116,9 +116,9 @@ def image_encoder(
     recipe, small = _image_network(network, nonlinearity), stem == "small"
     encoder: ImageEncoder | PatchEncoder
     if isinstance(recipe, VisionTransformer):
-        encoder = recipe.encoder(channels, small, size)
+        encoder = recipe.make_encoder(channels, small, size)
     else:
-        encoder = recipe.encoder(channels, small)
+        encoder = recipe.make_encoder(channels, small)
     if normalization != "published" and not replace_batch_norm(encoder, normalization):
         raise ConfigError(
             f"model.encoder.network_norm={normalization}: {network} has no batch norms; set it to published"
@@ -157,7 +157,7 @@ def image_head(
     ConfigError if they are too small for the network.
     """
     grid = output_grid(network, encoder, size)
-    return _image_network(network, nonlinearity).head(encoder.width, grid, classes, dropout)
+    return _image_network(network, nonlinearity).make_head(encoder.width, grid, classes, dropout)
 
 
 def _image_network(network: str, nonlinearity: Nonlinearity) -> ImageNetwork | VisionTransformer:

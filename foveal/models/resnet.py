@@ -32,7 +32,7 @@ class ResNet:
     attention: int = 0
     """Stages before a block of attention over the grid; 0 means none."""
 
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         phi = ACTIVATIONS[self.activation]
         if self.pooled and not small:
             pool = nn.MaxPool2d(3, stride=2, padding=1)
@@ -50,7 +50,7 @@ class ResNet:
                 blocks.append(SelfAttention2d(width))
         return ImageEncoder(blocks, d_in)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return ClassificationHead(width, classes, "mean", dropout)
 
 

@@ -36,7 +36,7 @@ class SequentialNetwork:
     activation: Activation = "relu"
     pooling: type[nn.Module] = nn.MaxPool2d
 
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         layers = list(self.layers)
         if small and layers and layers[0].stride > 1:
             layers[0] = ConvLayer(layers[0].width)
@@ -48,7 +48,7 @@ class SequentialNetwork:
             d_in = layer.width
         return ImageEncoder(blocks, d_in)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         h, w = (min(self.side, side) for side in grid)
         return FlattenClassificationHead(
             width, (h, w), self.hidden, classes, dropout, ACTIVATIONS[self.activation]

@@ -2,97 +2,86 @@
 
 from torch import nn
 
-from foveal.config import ConfigError, StackConfig, suggest
+from foveal.config import ConfigError, StackConfig
 from foveal.layers.blocks.feedforward import make_feedforward
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
-from foveal.layers.mixers.causal_conv1d import CausalConv1d
-from foveal.layers.mixers.mamba import Mamba
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
-from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
-from foveal.layers.mixers.s5 import S5
-from foveal.layers.mixers.self_attention import SelfAttention
+from foveal.layers.mixers.registry import AnyMixerSpec, MixerPlace
+from foveal.layers.mixers.rwkv import ChannelMixing
 from foveal.layers.norm import make_norm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
-
-MIXERS = ("rnn", "lstm", "gru", "conv", "attention", "s5", "mamba", "rwkv")
-"""The names that any pattern may hold."""
-
-SAME_WIDTH = ("attention", "s5", "mamba", "rwkv", "cross")
-"""Those whose outputs are as wide as their inputs."""
+from foveal.models.mixer_settings import stack_mixers
 
 
 class MixerFactory:
-    """Makes the mixer of a name, width and place; decoders over a memory and encoders have their own."""
+    """Make the mixers that a stack's config names.
 
-    def __init__(self, config: StackConfig, section: str = "model"):
-        self.config, self.section = config, section
+    `section` is the stack's place in the config, for messages. A stack without a memory has no mixer that
+    reads one.
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return MIXERS
+    Raises: ConfigError: a mixer or one of its settings is unknown, or does not fit.
+    """
 
-    def make(self, kind: str, d_in: int, width: int, layer: int) -> nn.Module:
-        """From vectors of width `d_in` to `width`, in block number `layer`."""
-        config = self.config
-        if kind == "rnn":
-            return Recurrent(
-                Elman(d_in, width, config.recurrent.nonlinearity), config.recurrent.learned_initial_state
-            )
-        if kind == "lstm":
-            return Recurrent(LSTM(d_in, width), config.recurrent.learned_initial_state)
-        if kind == "gru":
-            return Recurrent(
-                GRU(d_in, width, config.recurrent.reset_after), config.recurrent.learned_initial_state
-            )
-        if kind == "conv":
-            dilations = config.convolution.dilations.split(",")
-            return CausalConv1d(
-                d_in, width, config.convolution.kernel_size, int(dilations[layer % len(dilations)])
-            )
-        if kind == "attention":
-            rotary = config.positions.kind == "rotary"
-            return SelfAttention(width, config.attention.heads, config.attention.window, rotary)
-        if kind == "s5":
-            return S5(width, config.s5.state_size, config.s5.blocks)
-        if kind == "mamba":
-            return Mamba(width, config.mamba.expand, config.mamba.state_size, config.mamba.conv_kernel)
-        return TimeMixing(width, layer, config.layers)
+    def __init__(self, config: StackConfig, section: str = "model", memory_width: int = 0):
+        self.config, self.section, self.memory_width = config, section, memory_width
+        self.mixers = stack_mixers(config, section)
+        for name, (spec, _) in self.mixers.items():
+            if spec.reads_memory and not memory_width:
+                raise ConfigError(f"{section}.mixers: '{name}' reads a memory, and there is none")
+
+    def spec(self, name: str) -> AnyMixerSpec:
+        """Return what the mixer `name` says of itself."""
+        return self.mixers[name].spec
+
+    def make(self, name: str, d_in: int, width: int, layer: int) -> nn.Module:
+        """Make the mixer `name` of layer number `layer`, from vectors of width `d_in` to `width`."""
+        return self.make_one(name, d_in, width, layer)
+
+    def make_one(self, name: str, d_in: int, width: int, layer: int, causal: bool = True) -> nn.Module:
+        """Make a single mixer; without `causal` one that sees the whole row."""
+        spec, settings = self.mixers[name]
+        rotary = self.config.positions.kind == "rotary"
+        place = MixerPlace(
+            settings, d_in, width, layer, self.config.layers, rotary, causal, self.memory_width
+        )
+        return spec.make(place)
 
 
 def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stack:
-    """The stack behind vectors of width `embedding_width`; a learned position table has `context` places."""
-    config, section = mixers.config, mixers.section
+    """Make the stack behind vectors of `embedding_width`; a learned position table has `context` places.
+
+    Raises: ConfigError: the widths of the embedding and of the first mixer do not fit.
+    """
+    config = mixers.config
     positioned = make_positions(config, embedding_width, context)
-    d_in = (
-        2 * embedding_width
-        if positioned is not None and config.positions.join == "concatenate"
-        else embedding_width
-    )
-    pattern = [[name.strip() for name in layer.split("+")] for layer in config.mixers.split(",")]
-    for kind in (name for layer in pattern for name in layer):
-        if kind not in mixers.names:
-            raise ConfigError(f"{section}.mixers: unknown mixer '{kind}'{suggest(kind, mixers.names)}")
+    concatenated = positioned is not None and config.positions.join == "concatenate"
+    d_in = 2 * embedding_width if concatenated else embedding_width
     around = (config.norm, config.norm_placement, config.residual, config.dropout, config.norm_epsilon)
     blocks: list[nn.Module] = []
     for layer in range(config.layers):
-        kinds = pattern[layer % len(pattern)]
-        for kind in kinds:
-            # Some mixers may change the width, without a residual; the first block does it.
-            if d_in != config.width and (config.residual or kind in SAME_WIDTH):
-                raise ConfigError(
-                    f"the first layer gets vectors of width {d_in}, but {section}.width={config.width}: "
-                    f"a residual, {', '.join(SAME_WIDTH)} need them equal; set {section}.embedding_width (half of "
-                    f"it with {section}.positions.join=concatenate) to fit"
-                )
-            feedforward = make_stack_feedforward(config) if kind is kinds[-1] else None
-            blocks.append(Block(mixers.make(kind, d_in, config.width, layer), feedforward, *around))
+        names = config.pattern[layer % len(config.pattern)]
+        for place, name in enumerate(names, 1):
+            _check_width(mixers, name, d_in)
+            feedforward = make_stack_feedforward(config) if place == len(names) else None
+            blocks.append(Block(mixers.make(name, d_in, config.width, layer), feedforward, *around))
             d_in = config.width
         if config.feedforward == "channel-mixing":
             hidden = round(config.expansion * config.width)
             blocks.append(Block(ChannelMixing(config.width, hidden, layer, config.layers), None, *around))
     return Stack(blocks, positioned)
+
+
+def _check_width(mixers: MixerFactory, name: str, d_in: int) -> None:
+    """Check the width that comes into a mixer: only the first may change it, and only without a residual."""
+    config, section = mixers.config, mixers.section
+    if d_in == config.width or not (config.residual or mixers.spec(name).same_width):
+        return
+    reason = "a residual needs" if config.residual else f"the mixer {name} needs"
+    raise ConfigError(
+        f"the first layer gets vectors of width {d_in}, but {section}.width={config.width}: {reason} them "
+        f"equal; set {section}.embedding_width (half of it with {section}.positions.join=concatenate) to fit"
+    )
 
 
 def make_embedding(config: StackConfig, vocabulary: int) -> Embedding | OneHot:

@@ -25,6 +25,6 @@ def video_encoder(config: EncoderConfig, image: ImageConfig, max_length: int) ->
     if any(isinstance(module, DataDependentInit) for module in network.modules()):
         raise ConfigError(f"model.encoder.network={name} begins from single images: take one such as lenet-5")
     rows, columns = output_grid(name, network, image.size)
-    stack = make_stack(EncoderMixerFactory(config, "model.encoder"), config.width, max_length)
+    stack = make_stack(EncoderMixerFactory(config), config.width, max_length)
     last, features = make_last_norm(config), rows * columns * network.width
     return FrameEncoder(network, features, stack, config.width, last, encoder_pooling_of(config))

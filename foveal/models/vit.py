@@ -23,10 +23,10 @@ class VisionTransformer:
     heads: int
     pooling: Literal["cls", "mean"] = "cls"
 
-    def encoder(self, channels: int, small: bool, size: int) -> PatchEncoder:
+    def make_encoder(self, channels: int, small: bool, size: int) -> PatchEncoder:
         return patch_encoder(self.config(4 if small else 16), channels, size)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return ClassificationHead(width, classes, "encoder", dropout)
 
     def config(self, patch: int) -> EncoderConfig:

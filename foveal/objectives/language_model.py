@@ -41,7 +41,7 @@ class LanguageModelObjective:
         if carry_state and not model.bounded:
             raise UserError(
                 "this model's state grows with the text or its positions end, so it can't be carried on: "
-                "use data.order=windows, or attention with a window and rotary positions"
+                "use task.batching=windows, or attention with a window and rotary positions"
             )
         self.model, self.tokenizer = model, tokenizer
         self.carry_state, self.seed = carry_state, seed
@@ -56,7 +56,7 @@ class LanguageModelObjective:
 
     def start(self, batch: TokenBatch) -> State:
         """The state of rows that begin a text; None where nothing is carried."""
-        return self.model.start(None, batch.inputs.shape[0]) if self.carry_state else None
+        return self.model.init_state(None, batch.inputs.shape[0]) if self.carry_state else None
 
     def __call__(self, batch: TokenBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(self.model.projection.weight.device)

@@ -1,14 +1,63 @@
-"""Classification that learns the hard part of what it sees, as a small model finds it."""
+"""Classification that learns the hard part of each batch, as a small model beside, the proxy, finds it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
+from foveal.config import ConfigError
+from foveal.core.module_facts import LayerGroups, layer_groups, merge_layer_groups
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
+from foveal.models.airbench import PROXY_NETWORK
+from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
-from foveal.objectives.selective_model import ModelWithProxy
+from foveal.store.sealed import unique_state_dict
+
+PROXY_PREFIX = "proxy."
+"""How the names of a proxy's weights begin."""
+
+
+class ModelWithProxy(EncoderWithHead):
+    """A model and a small one of the same classes, its `proxy`, which learns beside it."""
+
+    beside = ("proxy",)
+
+    def __init__(self, model: EncoderWithHead, proxy: EncoderWithHead):
+        super().__init__(model.encoder, model.head)
+        self.proxy = proxy
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth, each model's on its own."""
+        return merge_layer_groups(super().layer_groups(), layer_groups(self.proxy))
+
+
+def with_proxy(model: EncoderWithHead, channels: int, size: int, classes: int) -> ModelWithProxy:
+    """Return a classifier of images of `channels` and `size` pixels with a new proxy beside it.
+
+    Raises: ConfigError: the images are too small for the proxy.
+    """
+    encoder = PROXY_NETWORK.make_encoder(channels, small=True)
+    if min(encoder.grid(size)) < 1:
+        raise ConfigError(
+            f"task.select_fraction: images of {size}x{size} are too small for its proxy: "
+            "raise data.image.size, or leave task.select_fraction out"
+        )
+    head = PROXY_NETWORK.make_head(encoder.width, (1, 1), classes, 0.0)
+    return ModelWithProxy(model, EncoderWithHead(encoder, head))
+
+
+def match_proxy(model: object, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a run's weights for a model with or without a proxy.
+
+    A model without a proxy leaves out the run's; a model with one keeps its own where the run had none.
+    """
+    if not isinstance(model, ModelWithProxy):
+        return {name: tensor for name, tensor in tensors.items() if not name.startswith(PROXY_PREFIX)}
+    own = {PROXY_PREFIX + name: weight for name, weight in unique_state_dict(model.proxy).items()}
+    return own | dict(tensors)
 
 
 class SelectiveObjective(ClassificationObjective):
@@ -28,7 +77,7 @@ class SelectiveObjective(ClassificationObjective):
     ):
         super().__init__(model, labels, label_smoothing)
         self.learner, self.proxy = (
-            ClassificationObjective(one, labels, label_smoothing) for one in (model, model.proxy)
+            ClassificationObjective(learner, labels, label_smoothing) for learner in (model, model.proxy)
         )
         self.select_fraction = select_fraction
 

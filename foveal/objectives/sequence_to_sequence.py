@@ -22,8 +22,6 @@ from foveal.generation.beam_search import Hypothesis, beam_search
 from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import Sampling
 from foveal.layers.blocks.moe import AuxLosses
-from foveal.layers.mixers.attention_rnn import AttentionRNN
-from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.stateless import StatelessObjective
@@ -79,7 +77,7 @@ class SequenceToSequenceObjective(StatelessObjective):
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
         """Features from which each token of the targets is to be told; the head's last state, and `aux`."""
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.bos)
-        return self.model.head(inputs, self.model.head.start(memory, len(targets)), lengths)
+        return self.model.head(inputs, self.model.head.init_state(memory, len(targets)), lengths)
 
     def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
         """What layers ask for: the sums of the encoder's and the head's `aux`."""
@@ -153,13 +151,15 @@ class SequenceToSequenceObjective(StatelessObjective):
         readers = [
             f"{path}/weights"
             for path, part in self.model.head.named_modules()
-            if isinstance(part, (CrossAttention, AttentionRNN))
+            if getattr(part, "attends_to_memory", False)
         ]
         if not readers:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
         with torch.inference_mode(), capture(self.model.head, *readers) as seen:
             memory = self.memory(batch)
-            self.model.head(inputs.to(memory.vectors.device), self.model.head.start(memory, len(written)))
+            self.model.head(
+                inputs.to(memory.vectors.device), self.model.head.init_state(memory, len(written))
+            )
         if not seen:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
         layers = [seen[name][0].float() for name in readers if name in seen]

@@ -19,18 +19,17 @@ NUMBERS_PER_TASK = 1 << 14
 """Elements in a task of the kernel."""
 
 
-def dropout(x: Float[Tensor, "*B D"], share: float) -> Float[Tensor, "*B D"]:
-    """Return `x m / (1 - share)` with m = 0 for a fraction `share` of the elements, else 1 (Srivastava et al.
-    2014).
+def dropout(x: Float[Tensor, "*B D"], p: float) -> Float[Tensor, "*B D"]:
+    """Return `x m / (1 - p)` with m = 0 for a fraction `p` of the elements, else 1 (Srivastava et al. 2014).
 
     The kernel's noise is a function of the element's index and of one number from torch's generator. Torch
     generates the noise on one thread, element by element, which takes a tenth of a training step of small
     Transformers.
     """
     if not use_fast_path("dropout", "kernel", x.numel() % LANES == 0 and _kernel.usable(x)):
-        return F.dropout(x, share)
+        return F.dropout(x, p)
     seed = int(torch.randint(1 << 62, ()))
-    return _Dropout.apply(x.contiguous(), round(share * PROBABILITY_STEPS), seed)  # type: ignore[no-untyped-call]
+    return _Dropout.apply(x.contiguous(), round(p * PROBABILITY_STEPS), seed)  # type: ignore[no-untyped-call]
 
 
 class _Dropout(torch.autograd.Function):

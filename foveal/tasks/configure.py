@@ -4,10 +4,19 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from foveal.config import Config, StackConfig, parse_overrides, preset_names, read_preset, suggest
+from foveal.config import (
+    Config,
+    ModelConfig,
+    StackConfig,
+    parse_overrides,
+    preset_names,
+    read_preset,
+    suggest,
+)
 from foveal.core.errors import UserError
 from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
+from foveal.models.mixer_settings import with_mixer_settings
 from foveal.store.run import Run
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config
@@ -52,6 +61,7 @@ def load_training_config(
     settings += [f"task.name={task.name}"] if task else []
     tables, base_overrides, preset = _base_tables(data, task, model, base_run, named)
     config = from_tables(tables, parse_overrides([*base_overrides, *overrides, *settings]))
+    config = with_mixer_settings(config, parse_overrides(overrides))
     parse_budget(config.training.budget)
     read = task_class(config.task.name).columns
     if unread := [f"data.{name}" for name in named if name not in read]:
@@ -120,7 +130,8 @@ def encoder_overrides(run: Run) -> list[str]:
     longest = [f"data.max_length={config.data.context_length}"] if learned else []
     tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocab_size={config.data.vocab_size}"
     reading = "kind=text", "causal=true", "bidirectional=false", "pooling=last"
-    stack = config.model.model_dump(include=STACK_WEIGHT_SETTINGS)
+    others = ModelConfig.model_fields.keys() - STACK_WEIGHT_SETTINGS
+    stack = config.model.model_dump(exclude=set(others))
     return [
         *longest,
         *tokens,

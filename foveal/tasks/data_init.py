@@ -3,15 +3,14 @@
 import numpy as np
 from torch import nn
 
+from foveal.core.module_facts import lendable_encoder, modules_beside
 from foveal.core.runtime import derived_seed, seed_everything
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.shuffle import permute_indices
 from foveal.data.images.image_batches import center_crops, standardize_images
 from foveal.data.images.image_examples import ImageExamples
 from foveal.encoders.image import ImageEncoder
-from foveal.encoders.joint import JointEncoder
 from foveal.layers.data_dependent_init import DataDependentInit
-from foveal.objectives.selective_model import ModelWithProxy
 from foveal.tasks.base import Task
 
 MAX_IMAGES, MAX_PIXELS = 4096, 1 << 24
@@ -21,12 +20,12 @@ MAX_IMAGES, MAX_PIXELS = 4096, 1 << 24
 def data_dependent_init(task: Task, data: PreparedData[object, object], reused: bool) -> bool:
     """Fit what begins from images on some of the training part: a model, or the first block of an encoder.
 
-    Return whether anything does. Where the encoder is `reused` from a run, a proxy beside the model is fitted
-    alone. Which images are taken is a function of the seed and their number.
+    Return whether anything does. Where the encoder is `reused` from a run, only models beside it are fitted.
+    Which images are taken is a function of the seed and their number.
     """
     config, model = task.config, task.model
     models = [] if reused else [model]
-    models += [model.proxy] if isinstance(model, ModelWithProxy) else []
+    models += modules_beside(model)
     fitted = [first for first in map(_first_block, models) if isinstance(first, DataDependentInit)]
     if not fitted:
         return False
@@ -43,6 +42,5 @@ def data_dependent_init(task: Task, data: PreparedData[object, object], reused: 
 
 def _first_block(model: nn.Module) -> nn.Module:
     """The first block of its encoder of images, or the model."""
-    encoder = getattr(model, "encoder", None)
-    encoder = encoder.parts["source"] if isinstance(encoder, JointEncoder) else encoder
+    encoder = lendable_encoder(model)
     return encoder.blocks[0] if isinstance(encoder, ImageEncoder) and len(encoder.blocks) else model

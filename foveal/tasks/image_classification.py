@@ -6,14 +6,11 @@ from typing import Annotated, Any
 from pydantic import Field
 from torch import nn
 
-from foveal.config import ConfigError
 from foveal.data.open import OpenedData
-from foveal.models.airbench import PROXY_NETWORK
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
-from foveal.objectives.selective import SelectiveObjective
-from foveal.objectives.selective_model import ModelWithProxy
+from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, with_proxy
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
 from foveal.tasks.shapes.labeling import SmoothedSettings
@@ -56,14 +53,7 @@ class ImageClassificationTask(ImageLabelTask):
         if self.settings.select_fraction == 1:
             return model
         image = self.config.data.image
-        small = PROXY_NETWORK.encoder(image.channels, small=True)
-        if min(small.grid(image.size)) < 1:
-            raise ConfigError(
-                f"task.select_fraction: images of {image.size}x{image.size} are too small for its proxy: "
-                "raise data.image.size, or leave task.select_fraction out"
-            )
-        proxy = EncoderWithHead(small, PROXY_NETWORK.head(small.width, (1, 1), classes, 0.0))
-        return ModelWithProxy(model, proxy)
+        return with_proxy(model, image.channels, image.size, classes)
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
         if isinstance(self.model, ModelWithProxy):

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from torch import Tensor, cat, nn
 
-from foveal.config.model import mixer_names
 from foveal.config.values import Fraction
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -68,20 +67,11 @@ class LanguageModelTask(CorpusTask):
 
     def check(self) -> None:
         super().check()
-        settings, model = self.settings, self.config.model
+        settings = self.settings
         if settings.reset_probability and settings.batching != "streams":
             raise ValueError(
                 "task.reset_probability is of streams of text: set task.reset_probability=0, or "
                 "task.batching=streams"
-            )
-        if (
-            "attention" in mixer_names(model.mixers)
-            and model.attention.window == 0
-            and settings.batching == "streams"
-        ):
-            raise ValueError(
-                "attention without a window can't be carried from chunk to chunk: "
-                "set model.attention.window, or task.batching=windows"
             )
         if settings.reduction == "sum" and settings.loss_positions == "last":
             raise ValueError(

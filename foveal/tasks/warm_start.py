@@ -10,9 +10,9 @@ from foveal.core.errors import UserError
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, interpolate_positions
-from foveal.objectives.selective_model import PROXY_PREFIX, ModelWithProxy
+from foveal.objectives.selective import match_proxy
 from foveal.store.run import Run
-from foveal.store.sealed import load_weights, open_tensors, unique_state_dict
+from foveal.store.sealed import load_weights, open_tensors
 from foveal.tasks.base import Task
 from foveal.tasks.registry import open_task, task_of
 
@@ -57,7 +57,7 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
             f"{run.path}: an encoder without a head, so it can only be trained on: "
             f"foveal train DATA --from {run.path} --task TASK"
         )
-    load_weights(model, _with_proxy(model, tensors), str(run.weights))
+    load_weights(model, match_proxy(model, tensors), str(run.weights))
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
@@ -118,13 +118,6 @@ def _weights(run: Run) -> dict[str, Tensor]:
     if not run.weights.is_file():
         raise UserError(f"{run.path}: no weights yet: train on with foveal resume {run.path}")
     return open_tensors(run.weights.read_bytes(), str(run.weights))[0]
-
-
-def _with_proxy(model: nn.Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Without that of a run, where the model has no proxy; with its own, where the run had none."""
-    if not isinstance(model, ModelWithProxy):
-        return {name: tensor for name, tensor in tensors.items() if not name.startswith(PROXY_PREFIX)}
-    return {PROXY_PREFIX + name: weight for name, weight in unique_state_dict(model.proxy).items()} | tensors
 
 
 def _has_no_head(tensors: dict[str, Tensor]) -> bool:

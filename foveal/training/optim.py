@@ -1,13 +1,13 @@
 """Optimizers behind one small face: one rate a step, clipping that reports, state by parameter name.
 
-Weight decay touches matrices only (`is_matrix`: not biases, gains or start states). It is added to the
-gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
+Weight decay touches matrices only (`decayed_parameters`: not biases, gains or start states). It is added to
+the gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
 
 With `layer_decay` = d a parameter k layers below the head has d^k of the rate (Howard and Ruder 2018; Clark
 et al. 2020): what is near the input is the most general, and is changed least.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
+from foveal.core.module_facts import parameters_not_hidden, parameters_without_decay
 from foveal.training.layer_depth import layer_depths
 from foveal.training.muon import Muon
 
@@ -48,7 +49,7 @@ class Optimizer:
     def __init__(self, model: nn.Module, config: OptimizerConfig):
         self.config = config
         self.trainable = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-        self._parts = _torch_optimizers(self.trainable, config)
+        self._parts = _torch_optimizers(model, self.trainable, config)
 
     def zero_grad(self) -> None:
         for weight in self.trainable.values():
@@ -104,37 +105,36 @@ class Optimizer:
         return [weight.grad for weight in self.trainable.values() if weight.grad is not None]
 
 
-PER_CHANNEL_TABLES = ("A_log", "convolution_weight", "canvas")
-"""Tables of numbers that each belong to one channel or pixel, and so no matrices: Mamba's decays and filters,
-and the canvas that DRAW begins with."""
+def decayed_parameters(model: nn.Module) -> set[nn.Parameter]:
+    """Return what weight decay touches: what maps vectors to vectors, and tables of vectors."""
+    matrices = {weight for weight in model.parameters() if weight.dim() >= 2}
+    return matrices - parameters_without_decay(model)
 
 
-def is_matrix(name: str, weight: Tensor) -> bool:
-    """What weight decay touches: what maps vectors to vectors, and tables of them."""
-    return weight.dim() >= 2 and not name.endswith(PER_CHANNEL_TABLES)
+def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
+    """Return what Muon updates: matrices between hidden vectors, and filters over all channels of a grid.
 
-
-def is_hidden_matrix(name: str, weight: Tensor) -> bool:
-    """What Muon updates: matrices between hidden vectors, and filters over all channels of a grid.
-
-    Tables (`...table`) and the projection to the vocabulary (`...projection...`) have one side that is not
-    a hidden vector, and go to AdamW with everything that is no matrix (Jordan 2024).
+    Tables and the projection to the vocabulary have one side that is not a hidden vector, and go to AdamW
+    with everything that is no matrix (Jordan 2024).
     """
-    hidden = weight.dim() == 2 or (weight.dim() == 4 and weight.shape[1] > 1)
-    return is_matrix(name, weight) and hidden and "table" not in name and "projection" not in name
+    return {
+        weight
+        for weight in decayed_parameters(model) - parameters_not_hidden(model)
+        if weight.dim() == 2 or (weight.dim() == 4 and weight.shape[1] > 1)
+    }
 
 
 def _torch_optimizers(
-    trainable: dict[str, nn.Parameter], config: OptimizerConfig
+    model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig
 ) -> list[torch.optim.Optimizer]:
-    depth = layer_depths(trainable) if config.layer_decay != 1 else dict.fromkeys(trainable, 0)
     if config.name == "muon":
-        hidden = {name: weight for name, weight in trainable.items() if is_hidden_matrix(name, weight)}
-        others = {name: weight for name, weight in trainable.items() if not is_hidden_matrix(name, weight)}
-        matrices, rest = _parameter_groups(hidden, depth, config), _parameter_groups(others, depth, config)
-        parts: list[torch.optim.Optimizer] = [_adamw(rest, config)] if rest else []
-        return [_muon(matrices, config), *parts] if matrices else parts
-    groups = _parameter_groups(trainable, depth, config)
+        hidden = hidden_matrices(model)
+        matrices = {name: weight for name, weight in trainable.items() if weight in hidden}
+        others = {name: weight for name, weight in trainable.items() if weight not in hidden}
+        matrix_groups, other_groups = (_parameter_groups(model, part, config) for part in (matrices, others))
+        parts: list[torch.optim.Optimizer] = [_adamw(other_groups, config)] if other_groups else []
+        return [_muon(matrix_groups, config), *parts] if matrix_groups else parts
+    groups = _parameter_groups(model, trainable, config)
     rate, epsilon = config.lr, config.epsilon
     if config.name == "adamw":
         return [_adamw(groups, config)]
@@ -163,17 +163,19 @@ def _adamw(groups: ParameterGroups, config: OptimizerConfig) -> torch.optim.Opti
 
 
 def _parameter_groups(
-    trainable: dict[str, nn.Parameter], depth: dict[str, int], config: OptimizerConfig
+    model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig
 ) -> ParameterGroups:
-    """Parameters of one kind and depth together; `scale` is their share of the step's rate."""
+    """Group the parameters by decay and depth; `scale` is a group's share of the step's rate."""
+    depth = layer_depths(model) if config.layer_decay != 1 else dict.fromkeys(trainable, 0)
+    decayed = decayed_parameters(model)
     groups: dict[tuple[bool, int], list[nn.Parameter]] = {}
     for name, weight in trainable.items():
-        groups.setdefault((is_matrix(name, weight), depth[name]), []).append(weight)
+        groups.setdefault((weight in decayed, depth[name]), []).append(weight)
     return [
         {
             "params": weights,
-            "weight_decay": config.weight_decay if matrices else 0.0,
+            "weight_decay": config.weight_decay if decays else 0.0,
             "scale": config.layer_decay**below,
         }
-        for (matrices, below), weights in groups.items()
+        for (decays, below), weights in groups.items()
     ]

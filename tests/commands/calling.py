@@ -14,7 +14,6 @@ from foveal.cli import main
 TINY = (
     "model.width=16",
     "model.layers=1",
-    "model.attention.heads=2",
     "model.embedding_width=0",
     "data.context_length=16",
     "data.batch_tokens=64",

@@ -48,7 +48,6 @@ SMALL = (
     "model.embedding_width=0",
     "model.layers=1",
     "model.dropout=0",
-    "model.attention.heads=2",
     "task.label_smoothing=0",
     "optimizer.name=muon",
     "optimizer.lr=1e-2",
@@ -56,7 +55,9 @@ SMALL = (
     "training.ema_decay=0",
     "training.evaluate_every=20",
 )
-PATCHES = tuple(f"model.encoder.{one}" for one in ("patch_size=4", "layers=1", "width=32", "attention.heads=2"))
+PATCHES = tuple(
+    f"model.encoder.{one}" for one in ("patch_size=4", "layers=1", "width=32", "attention.heads=2")
+)
 FORMS = {
     "bottleneck": ("--model", "captioning-bottleneck"),
     "attention": (),
@@ -204,7 +205,7 @@ def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.fl
     steps = []
     with torch.inference_mode():
         memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
-        state = model.head.start(memory, 1)
+        state = model.head.init_state(memory, 1)
         for token in (SpecialTokens(size).bos, *inputs.target.encode(text)[:-1]):
             with capture(model.head, "*/weights") as found:
                 _, state, _ = model.head(torch.tensor([[token]]), state)

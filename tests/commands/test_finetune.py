@@ -13,7 +13,7 @@ from foveal.tasks.session import build_model
 from tests.commands.calling import refuse, succeed
 
 SMALL = (
-    *("model.encoder.width=16", "model.encoder.layers=2", "model.encoder.attention.heads=2"),
+    *("model.encoder.width=16", "model.encoder.layers=2"),
     *(
         "data.tokenizer=character",
         "data.context_length=32",
@@ -111,7 +111,7 @@ LANGUAGE = {
 def written(mixer: str, *more: str) -> str:
     """A run of a language model."""
     residual = () if mixer == "gru" else ("model.residual=true", "model.norm=layer")
-    small = ("model.width=16", "model.layers=2", "model.embedding_width=0", "model.attention.heads=2")
+    small = ("model.width=16", "model.layers=2", "model.embedding_width=0")
     text = ("data.tokenizer=character", "data.context_length=32", "data.batch_tokens=256")
     order = ("data.order=windows", "data.restart=0")
     given = (*small, *text, *order, *residual, *LANGUAGE.get(mixer, ()), *more)

@@ -14,7 +14,7 @@ from foveal.data.text.special_tokens import SpecialTokens
 from tests.commands.calling import refuse, succeed
 
 SMALL = (
-    *("model.encoder.width=16", "model.encoder.layers=1", "model.encoder.attention.heads=2"),
+    *("model.encoder.width=16", "model.encoder.layers=1"),
     *("data.tokenizer=character", "data.context_length=32", "data.batch_tokens=256", "data.max_length=40"),
     *("model.encoder.positions.kind=learned", "optimizer.lr=3e-2", "training.evaluate_every=30"),
 )

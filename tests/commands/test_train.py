@@ -201,7 +201,7 @@ def test_load(finished: Path) -> None:
     assert not loaded.model.training
     assert loaded.processor.decode(loaded.processor.encode("the cat")) == "the cat"
     tokens = torch.from_numpy(loaded.processor.encode("the cat"))[None]
-    features, _, _ = loaded.model(tokens, loaded.model.start(None, 1))
+    features, _, _ = loaded.model(tokens, loaded.model.init_state(None, 1))
     assert loaded.model.project(features).shape == (1, 7, 21)
     assert loaded.config.model.width == 16
 

@@ -27,7 +27,6 @@ SMALL = (
     "data.valid_fraction=0.1",
     "data.test_fraction=0.1",
     "model.width=32",
-    "model.attention.heads=2",
     "model.question.width=32",
     "model.fusion.width=32",
     "model.fusion.layers=1",

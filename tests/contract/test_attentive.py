@@ -86,7 +86,7 @@ class ReversalTask:
         targets = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=END)
         inputs = F.pad(targets[:, :-1], (1, 0), value=START)
         memory = self.model.reader(batch.sources, batch.lengths)
-        state = self.model.head.start(memory, len(rows))
+        state = self.model.head.init_state(memory, len(rows))
         features, _, _ = self.model.head(inputs, state, batch.lengths + 1)
         nats = F.cross_entropy(self.model.head.project(features).transpose(1, 2), targets, reduction="none")
         loss = nats.where(sequence_mask(batch.lengths + 1, targets.shape[1]), 0.0).sum()

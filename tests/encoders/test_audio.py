@@ -13,7 +13,7 @@ from foveal.layers.audio.subsampling import ConvSubsampling
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 from tests.encoders import laws

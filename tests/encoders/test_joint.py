@@ -14,7 +14,7 @@ from foveal.layers.blocks.feedforward import make_feedforward
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, Recurrent
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.layers.vision.conv2d import Conv2d

@@ -12,7 +12,7 @@ from foveal.encoders.patches import PatchEncoder, extract_patches, interpolate_p
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.models.encoder import patch_encoder, series_encoder

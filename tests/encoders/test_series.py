@@ -11,7 +11,7 @@ from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
@@ -71,7 +71,7 @@ def test_summaries():
 
 def test_ends_are_the_last_states_of_both_directions():
     """Without a norm behind them, they are the hidden states that torch's GRU ends with."""
-    encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, summary="final-states").double()
+    encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, pooling="final-states").double()
     mixer, x = encoder.stack.blocks[0].mixer, source()
     memory, _ = encoder(x, torch.tensor(LENGTHS))
     peer = torch.nn.GRU(D, D // 2, bidirectional=True, batch_first=True).double()

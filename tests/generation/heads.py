@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from foveal.config import AttentionConfig, ModelConfig, PositionConfig
+from foveal.config import ModelConfig, PositionConfig
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.models.decoder import language_model
@@ -22,7 +22,7 @@ class Recurrence(nn.Module):
         self.output, self.scale = nn.Linear(width, vocabulary), scale
         self.double().eval()
 
-    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
+    def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
         h = torch.zeros(batch, self.cell.hidden_size, dtype=torch.float64)
         return {"h": h if memory is None else memory.summary.clone()}
 
@@ -55,7 +55,7 @@ class Script(nn.Module):
         """Says `tokens` after a prompt of one token."""
         return cls(9.0 * torch.eye(vocabulary)[[0, *tokens]])
 
-    def start(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
+    def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
         return {"read": torch.zeros(batch, dtype=torch.long)}
 
     def forward(
@@ -75,7 +75,7 @@ class Recorder(nn.Module):
 
     def __init__(self, head: nn.Module):
         super().__init__()
-        self.head, self.start, self.project = head, head.start, head.project
+        self.head, self.init_state, self.project = head, head.init_state, head.project
         self.calls: list[tuple[tuple[int, ...], int]] = []
 
     def forward(
@@ -94,7 +94,7 @@ def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[],
             width=8,
             norm="rms",
             residual=True,
-            attention=AttentionConfig(heads=2, window=window),
+            attention={"heads": 2, "window": window},
             positions=PositionConfig(kind=positions),
         )
         head = language_model(config, V, context=64).double().eval()
@@ -122,5 +122,5 @@ HEADS = {
 def next_log_probabilities(head: nn.Module, tokens: Sequence[int]) -> Tensor:
     """(V,), by reading the whole text anew: what every faster way has to equal."""
     with torch.no_grad():
-        features, _, _ = head(torch.tensor([list(tokens)]), head.start(None, 1))
+        features, _, _ = head(torch.tensor([list(tokens)]), head.init_state(None, 1))
         return head.project(features[0, -1]).double().log_softmax(-1)

@@ -50,7 +50,7 @@ def by_rereading(
         seen[0, tokens] = sampling.repetition_penalty != 1
         # The penalty depends on a logit's sign, so it needs the logits themselves.
         with torch.no_grad():
-            features, _, _ = head(torch.tensor([tokens]), head.start(None, 1))
+            features, _, _ = head(torch.tensor([tokens]), head.init_state(None, 1))
             raw = head.project(features[:, -1])
         token = choose_tokens(raw, sampling, seen, [Noise(sampling.seed, text, sample)(step)]).item()
         reason = "end" if token in end_tokens else "limit" if step + 1 == max_new_tokens else None

@@ -32,7 +32,7 @@ def test_logits() -> None:
     inputs = torch.randint(20, (3, 6))
     with torch.no_grad():
         memory, _ = model.encoder(source.where(sequence_mask(LENGTHS, 7), 0), LENGTHS)
-        features, _, _ = model.head(inputs, model.head.start(memory, 3), TARGETS)
+        features, _, _ = model.head(inputs, model.head.init_state(memory, 3), TARGETS)
         logits = model.head.project(features)
         expected = theirs(
             input_ids=source, attention_mask=sequence_mask(LENGTHS, 7).long(), decoder_input_ids=inputs

@@ -15,7 +15,8 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.causal_conv1d import CausalConv1d
-from foveal.layers.mixers.cross_attention import CrossAttention, FullAttention
+from foveal.layers.mixers.cross_attention import CrossAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing

@@ -5,14 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveal.config import Config, ModelConfig
+from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.decoder import language_model
-from foveal.models.stack import MIXERS, SAME_WIDTH
 from tests.layers import laws
 from tests.layers.laws import Trial, on_path
 from tests.layers.rows import filled
 from tests.layers.test_laws import lengths_of_chunks
 
 CONTEXT = 256
+SPECS = {name: spec for name, spec in mixer_specs().items() if not spec.reads_memory}
 EXAMPLES = 12
 
 
@@ -20,12 +21,12 @@ EXAMPLES = 12
 def configs(draw: st.DrawFn) -> ModelConfig:
     """Legal ones of 1 to 4 layers; narrow, or as wide as the kernels for one position need."""
     one_of = lambda *options: draw(st.sampled_from(options))  # noqa: E731
-    mixers = draw(st.lists(st.sampled_from(MIXERS), min_size=1, max_size=4))
+    mixers = draw(st.lists(st.sampled_from(list(SPECS)), min_size=1, max_size=4))
     width, residual = one_of(4, 6, 8, 32), one_of(True, False)
     kind, join = one_of("none", "rotary", "learned", "sinusoidal"), one_of("add", "concatenate")
     # The first layer's vectors are as wide as the model, unless it may change the width.
     twice = kind in ("learned", "sinusoidal") and join == "concatenate"
-    free = not residual and mixers[0] not in SAME_WIDTH
+    free = not residual and not SPECS[mixers[0]].same_width
     embedding = one_of(4, 6) if free else width // 2 if twice else width
     if kind == "sinusoidal" and embedding % 2:
         join, embedding = "add", width
@@ -43,12 +44,10 @@ def configs(draw: st.DrawFn) -> ModelConfig:
         norm_placement=one_of("pre", "post"),
         residual=residual,
         attention={"heads": one_of(*heads), "window": one_of(0, 1, 2, 5, 40)},
-        recurrent={
-            "nonlinearity": one_of("tanh", "relu"),
-            "reset_after": one_of(False, True),
-            "learned_initial_state": one_of(True, False),
-        },
-        convolution={"kernel_size": one_of(1, 2, 4), "dilations": one_of("1", "1,2,4", "7")},
+        rnn={"nonlinearity": one_of("tanh", "relu"), "learned_initial_state": one_of(True, False)},
+        lstm={"learned_initial_state": one_of(True, False)},
+        gru={"reset_after": one_of(False, True), "learned_initial_state": one_of(True, False)},
+        conv={"kernel_size": one_of(1, 2, 4), "dilations": one_of("1", "1,2,4", "7")},
         s5={"state_size": blocks * one_of(1, 3), "blocks": blocks},
         mamba={"expand": one_of(1, 2), "state_size": one_of(1, 4), "conv_kernel": one_of(1, 4)},
         experts={"count": experts, "top_k": draw(st.integers(1, experts))},
@@ -66,7 +65,7 @@ def trial_of(config: ModelConfig, dtype: torch.dtype, tolerance: float) -> Trial
         head.embedding.width,
         dtype,
         tolerance,
-        standing_nan="attention" not in config.mixers,
+        standing_nan="attention" not in config.mixer_names,
         exact=config.feedforward != "moe",
     )
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.decoder import language_model
-from foveal.models.stack import MIXERS
 from foveal.ops.jit.dispatch import record_paths
 from foveal.tasks.config import from_tables
 
@@ -22,11 +22,11 @@ def model(mixer: str, **settings: object) -> DecoderLM:
     return made
 
 
-MODELS = {name: {} for name in MIXERS} | {
+MODELS = {name: {} for name, spec in mixer_specs().items() if not spec.reads_memory} | {
     "attention": {"positions": {"kind": "rotary"}, "feedforward": "swiglu"},
     "attention,rwkv": {"feedforward": "channel-mixing", "norm": "layer", "residual": True},
     "lstm,attention": {"feedforward": "moe", "positions": {"kind": "learned"}},
-    "gru": {"feedforward": "highway", "recurrent": {"reset_after": False}},
+    "gru": {"feedforward": "highway", "gru": {"reset_after": False}},
 }
 
 
@@ -38,7 +38,7 @@ def test_one_by_one(mixer, rows):
     head = model(mixer, **MODELS[mixer])
     tokens = torch.randint(V, (rows, T))
     expected = head.project(head(tokens)[0])
-    for state in (head.start(None, rows, T), head.start(None, rows, 3), None):
+    for state in (head.init_state(None, rows, T), head.init_state(None, rows, 3), None):
         logits = []
         with record_paths() as ran:
             for token in tokens.split(1, 1):
@@ -55,7 +55,7 @@ def test_rows_of_different_lengths():
     """After ragged prompts every row writes into its own slot and sees its own text."""
     head = model("attention", feedforward="mlp", positions={"kind": "rotary"})
     prompts, lengths = torch.randint(V, (3, 6)), torch.tensor([6, 2, 4])
-    _, state, _ = head(prompts, head.start(None, 3, 12), lengths)
+    _, state, _ = head(prompts, head.init_state(None, 3, 12), lengths)
     more = torch.randint(V, (3, 4))
     features = []
     for token in more.split(1, 1):

@@ -218,8 +218,8 @@ RECIPES = [
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
 def test_a_small_one_learns_by_heart(recipe):
-    encoder = recipe.encoder(3, small=True)
-    model = EncoderWithHead(encoder, recipe.head(encoder.width, encoder.grid(8), 3, 0.0))
+    encoder = recipe.make_encoder(3, small=True)
+    model = EncoderWithHead(encoder, recipe.make_head(encoder.width, encoder.grid(8), 3, 0.0))
     images, labels = torch.randn(12, 3, 8, 8), torch.arange(12) % 3
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(100):
@@ -236,7 +236,7 @@ def test_a_small_one_learns_by_heart(recipe):
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
 def test_in_bfloat16_vectors_come_close(recipe):
-    encoder = recipe.encoder(3, small=True)
+    encoder = recipe.make_encoder(3, small=True)
     images = torch.randn(12, 3, 8, 8)
     exact, _ = encoder(images)
     with autocast(torch.device("cpu"), "bfloat16"):

@@ -88,8 +88,8 @@ def test_convnext_equals_hugging_faces():
     peer = transformers.ConvNextForImageClassification(config).double()
     for part in peer.parameters():
         nn.init.uniform_(part, -0.8, 0.8)
-    encoder = recipe.encoder(3, False)
-    model = EncoderWithHead(encoder, recipe.head(12, (2, 2), 7, 0.0)).double()
+    encoder = recipe.make_encoder(3, False)
+    model = EncoderWithHead(encoder, recipe.make_head(12, (2, 2), 7, 0.0)).double()
     head = model.head
     ours = [*model.encoder.parameters(), *head.norm.parameters(), *head.projection.parameters()]
     for mine, there in zip(ours, peer.parameters(), strict=True):

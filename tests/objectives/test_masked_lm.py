@@ -19,7 +19,7 @@ from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.masked_lm import MaskedLMObjective

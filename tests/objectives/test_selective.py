@@ -7,8 +7,7 @@ from torch.nn import functional as F
 from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
-from foveal.objectives.selective import SelectiveObjective
-from foveal.objectives.selective_model import ModelWithProxy
+from foveal.objectives.selective import ModelWithProxy, SelectiveObjective
 from tests.objectives.test_classification import LABELS, Given, batch, logits
 
 

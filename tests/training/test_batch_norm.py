@@ -26,9 +26,9 @@ SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 def network() -> EncoderWithHead:
     torch.manual_seed(0)
     recipe = ResNet(basic_block, (1, 1), (4, 8), "projection", first=4, pooled=False)
-    encoder = recipe.encoder(3, True)
+    encoder = recipe.make_encoder(3, True)
     return EncoderWithHead(
-        encoder, recipe.head(encoder.width, encoder.grid(SIDE), len(CLASSES), 0.0)
+        encoder, recipe.make_head(encoder.width, encoder.grid(SIDE), len(CLASSES), 0.0)
     ).double()
 
 

@@ -10,7 +10,7 @@ from foveal.core.errors import UserError
 from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder
-from foveal.objectives.selective_model import ModelWithProxy
+from foveal.objectives.selective import ModelWithProxy
 from foveal.training.freezing import freeze
 from foveal.training.optim import Optimizer
 from tests.training.test_layer_rates import model, of_preset

@@ -11,7 +11,7 @@ from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.image_networks import image_encoder
@@ -53,13 +53,13 @@ def test_rates_fall_with_depth(name: str) -> None:
 def test_what_sees_images_has_depths_too() -> None:
     """A residual network's first convolution, and the map of patches, are the lowest."""
     residual = EncoderWithHead(image_encoder("resnet-20", 3, "published"), ClassificationHead(64, 2))
-    found = layer_depths([name for name, _ in residual.named_parameters()])
+    found = layer_depths(residual)
     for name, depth in found.items():
         assert depth == (0 if name.startswith("head.") else 10 - int(name.split(".")[2])), name
     settings = {"mixers": "attention", "layers": 3, "width": D, "positions": {"kind": "learned"}}
     sizes = EncoderConfig.model_validate({"kind": "patches", **settings, "pooling": "cls"})
     patches = EncoderWithHead(patch_encoder(sizes, 3, 8), ClassificationHead(D, 2))
-    found = layer_depths([name for name, _ in patches.named_parameters()])
+    found = layer_depths(patches)
     for name, depth in found.items():
         low = name.startswith(("encoder.projection", "encoder.token", "encoder.stack.positioned"))
         assert depth == (4 if low else 3 - int(name.split(".")[3]) if "blocks" in name else 0), name
@@ -81,7 +81,7 @@ def test_readers_are_below_the_stack_that_they_feed() -> None:
         "frame-tagging": {"encoder.projection": 3},
     }
     for preset, highest in blocks.items():
-        found = layer_depths([name for name, _ in of_preset(preset).named_parameters()])
+        found = layer_depths(of_preset(preset))
         for name, depth in found.items():
             where, within, place = name.partition(".blocks.")
             right = highest[where] - int(place.split(".")[0]) if within and where in highest else 0

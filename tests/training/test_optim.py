@@ -12,7 +12,7 @@ from foveal.layers.mixers.mamba import Mamba
 from foveal.tasks.config import load_config
 from foveal.tasks.draw.model import DrawModel
 from foveal.training.muon import orthogonalize
-from foveal.training.optim import Optimizer, is_hidden_matrix, is_matrix
+from foveal.training.optim import Optimizer, decayed_parameters, hidden_matrices
 
 STEPS, RATE, DECAY = 10, 0.05, 0.1
 NAMES = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon")
@@ -20,6 +20,8 @@ NAMES = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon")
 
 class Net(nn.Module):
     """A table, a hidden matrix, a projection and vectors: one of each kind of parameter."""
+
+    not_hidden = ("table", "projection")
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,9 +139,14 @@ def test_muon_where_all_are_hidden_matrices_or_none(shape: tuple[int, ...]) -> N
     assert net[0].ne(1).all()
 
 
-def test_hidden_matrices_are_told_by_axes_and_name() -> None:
-    kinds = {name: is_hidden_matrix(name, weight) for name, weight in Net().named_parameters()}
-    assert kinds == {"table": False, "hidden": True, "projection.weight": False, "projection.bias": False}
+def names_of(net: nn.Module, weights: set[nn.Parameter]) -> set[str]:
+    return {name for name, weight in net.named_parameters() if weight in weights}
+
+
+def test_hidden_matrices_are_told_by_axes_and_what_modules_state() -> None:
+    net = nn.Sequential(Net())
+    assert names_of(net, hidden_matrices(net)) == {"0.hidden"}
+    assert names_of(net, decayed_parameters(net)) == {"0.table", "0.hidden", "0.projection.weight"}
 
 
 def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels() -> None:
@@ -148,7 +155,8 @@ def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels(
         "alone": torch.empty(8, 1, 3, 3),
         "time": torch.empty(8, 4, 3),
     }
-    assert [is_hidden_matrix(name, weight) for name, weight in named.items()] == [True, False, False]
+    shapes = nn.ParameterDict({name: nn.Parameter(weight) for name, weight in named.items()})
+    assert names_of(shapes, hidden_matrices(shapes)) == {"filters"}
     flat, whole = nn.Linear(36, 8, bias=False).double(), nn.Conv2d(4, 8, 3, bias=False).double()
     with torch.no_grad():
         whole.weight.copy_(flat.weight.view(8, 4, 3, 3))
@@ -163,15 +171,14 @@ def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels(
 
 def test_numbers_of_single_channels_are_no_matrices() -> None:
     """Mamba's decays and filters have two axes, but map no vector to another."""
-    named = dict(Mamba(16).named_parameters())
-    canvas = dict(
-        DrawModel(load_config("draw", []).model, 4, 4, steps=1, latent=1, read=2, write=2).named_parameters()
-    )["canvas"]
-    assert canvas.dim() == 2
-    assert not is_matrix("canvas", canvas), "what is drawn on first is a start, and no map"
+    mamba = Mamba(16)
+    draw = DrawModel(load_config("draw", []).model, 4, 4, steps=1, latent=1, read=2, write=2)
+    assert draw.canvas.dim() == 2
+    assert draw.canvas not in decayed_parameters(draw), "what is drawn on first is a start, and no map"
     others = {"A_log", "convolution_weight", "convolution_bias", "skip", "delta.bias"}
-    assert {name for name, weight in named.items() if not is_matrix(name, weight)} == others
-    assert {name for name, weight in named.items() if not is_hidden_matrix(name, weight)} == others
+    every = {name for name, _ in mamba.named_parameters()}
+    assert every - names_of(mamba, decayed_parameters(mamba)) == others
+    assert every - names_of(mamba, hidden_matrices(mamba)) == others
     optimizer = Optimizer(Mamba(16), config("sgd", weight_decay=0.5, clip_norm=0.0))
     before = {name: weight.detach().clone() for name, weight in optimizer.trainable.items()}
     for weight in optimizer.trainable.values():

@@ -8,9 +8,10 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from foveal.config import ModelConfig
+from foveal.config import ConfigError, ModelConfig
 from foveal.core.errors import UserError
 from foveal.interop.huggingface.files import HF_CONFIG_FILE
+from foveal.models.mixer_settings import resolve_mixer_settings
 
 ACTIVATIONS = {
     "gelu_new": "gelu-tanh",
@@ -22,9 +23,14 @@ FLOAT_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
-    """A config of the settings in the file `path`; UserError names one that has no place in ours."""
+    """Return a config of the settings in the file `path`.
+
+    Raises: UserError: a setting has no place in our config.
+    """
     try:
-        return ModelConfig.model_validate(tables)
+        return resolve_mixer_settings(ModelConfig.model_validate(tables))
+    except ConfigError as error:
+        raise UserError(f"{path}: {error}") from None
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))

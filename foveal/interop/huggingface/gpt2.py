@@ -7,6 +7,8 @@ from foveal.core.errors import UserError
 from foveal.interop.huggingface.checks import ACTIVATIONS
 from foveal.interop.huggingface.family import NORM_EPSILON, ModelFamily, transposed, unchanged
 from foveal.interop.huggingface.hf_config import HFConfig
+from foveal.layers.mixers.self_attention import AttentionSpec
+from foveal.models.mixer_settings import settings_of
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
@@ -41,7 +43,7 @@ def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
     return {
         "n_layer": config.layers,
         "n_embd": config.width,
-        "n_head": config.attention.heads,
+        "n_head": settings_of(config, AttentionSpec).heads,
         "n_inner": round(config.expansion * config.width),
         "n_positions": context,
         "activation_function": names[config.activation],

@@ -20,6 +20,7 @@ from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.huggingface.mamba import MAMBA
 from foveal.interop.huggingface.rwkv import RWKV
 from foveal.models.decoder import language_model
+from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.store import durable
 from foveal.store.sealed import unique_state_dict
 
@@ -173,19 +174,18 @@ def _is_relevant(key: str, family: ModelFamily) -> bool:
 
 
 def _normalized(config: ModelConfig) -> ModelConfig:
-    """The same model in one spelling."""
-    return config.model_copy(
-        update={
-            "mixers": _distinct_mixers(config),
-            "embedding_width": 0 if config.embedding_width == config.width else config.embedding_width,
-            "expansion": round(config.expansion * config.width) / config.width,
-        }
-    )
+    """Return the same model in one spelling."""
+    spelling = {
+        "mixers": _distinct_mixers(config),
+        "embedding_width": 0 if config.embedding_width == config.width else config.embedding_width,
+        "expansion": round(config.expansion * config.width) / config.width,
+    }
+    return resolve_mixer_settings(config.model_copy(update=spelling))
 
 
 def _distinct_mixers(config: ModelConfig) -> str:
-    """The mixers that are used, each once."""
-    pattern = [name.strip() for name in config.mixers.split(",")]
+    """Return the mixers of the model's layers, each once."""
+    pattern = ["+".join(layer) for layer in config.pattern]
     return ",".join(sorted(set((pattern * config.layers)[: config.layers])))
 
 

@@ -5,6 +5,8 @@ from typing import Any
 from foveal.config import DataConfig, ModelConfig
 from foveal.interop.huggingface.family import NORM_EPSILON, ModelFamily, depthwise_kernel, unchanged
 from foveal.interop.huggingface.hf_config import HFConfig
+from foveal.layers.mixers.mamba import MambaSpec
+from foveal.models.mixer_settings import settings_of
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
@@ -30,12 +32,13 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
 
 
 def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
+    mamba = settings_of(config, MambaSpec)
     return {
         "num_hidden_layers": config.layers,
         "hidden_size": config.width,
-        "state_size": config.mamba.state_size,
-        "expand": config.mamba.expand,
-        "conv_kernel": config.mamba.conv_kernel,
+        "state_size": mamba.state_size,
+        "expand": mamba.expand,
+        "conv_kernel": mamba.conv_kernel,
         "time_step_rank": -(-config.width // 16),
         "layer_norm_epsilon": NORM_EPSILON,
     }

@@ -1,9 +1,8 @@
 """Writing a text with a Transformer: its blocks, one position at a time, in one piece."""
 
-from collections.abc import Sequence
-from operator import is_
-from typing import Any
-from weakref import WeakKeyDictionary
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from jaxtyping import Float
@@ -28,18 +27,48 @@ from foveal.ops.fused_decode_step import (
 )
 from foveal.ops.linear import MAX_KERNEL_VECTORS
 
-KERNEL_SETTINGS = ("pre", "residual", "window", "heads", "rotary", "epsilon", "activation")
-"""Of the layers of a block, what the kernel depends on."""
+BlockPlan = Sequence[BlockWeights | None]
+"""The weights of a stack's blocks; None for a block that the kernel can't compute."""
+
+_active_plans: ContextVar[Mapping[nn.Module, BlockPlan] | None] = ContextVar(
+    "fused_decode_plans", default=None
+)
+
+
+class FusedDecoding:
+    """What `fuse_for_decoding` found in a model; while it is `active`, the model's stacks use it."""
+
+    def __init__(self, plans: Mapping[nn.Module, BlockPlan]):
+        self._plans = plans
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Let the model's stacks compute positions in one piece while this is open, in this thread."""
+        token = _active_plans.set(self._plans)
+        try:
+            yield
+        finally:
+            _active_plans.reset(token)
+
+
+def plan_blocks(blocks: Iterable[nn.Module]) -> BlockPlan:
+    """Return the weights of each block for the kernel, as the block is now."""
+    return [_block_weights(block) for block in blocks]
+
+
+def active_plan(stack: nn.Module) -> BlockPlan:
+    """Return the plan of a stack inside `FusedDecoding.active`; empty outside."""
+    plans = _active_plans.get()
+    return () if plans is None else plans.get(stack, ())
 
 
 def try_fused_decode_step(
-    blocks: Sequence[nn.Module], x: Float[Tensor, "B T D"], states: Sequence[State]
+    plan: BlockPlan, x: Float[Tensor, "B T D"], states: Sequence[State]
 ) -> tuple[Float[Tensor, "B T D"], list[State]]:
-    """The output of as many of the first `blocks` as `ops.fused_decode_step` computes, and their new states.
+    """Return the output of as many of the plan's first blocks as the kernel computes, and their new states.
 
-    None are if there is more than one position, where somebody looks inside (a tap, a module's hook), and
-    where a part is of another kind: with a window, without residual, post-norm, or a layer that was put in
-    the place of one of ours.
+    The kernel computes no block if there is more than one position, too many rows, or if gradients, autocast
+    or a tap are on.
     """
     if x.shape[1] != 1 or len(x) > MAX_KERNEL_VECTORS or not x.is_cpu or torch.compiler.is_compiling():
         return x, []
@@ -47,63 +76,31 @@ def try_fused_decode_step(
         return x, []
     weights: list[BlockWeights] = []
     caches: list[KVCache] = []
-    for block, state in zip(blocks, states, strict=True):
-        found = _block_weights(block)
-        if found is None or not _is_kv_cache(state) or state["filled"] != states[0]["filled"]:
+    for block, state in zip(plan, states, strict=True):
+        if block is None or not _is_kv_cache(state) or state["filled"] != states[0]["filled"]:
             break
-        weights.append(found)
+        weights.append(block)
         caches.append(KVCache(state["keys"], state["values"], state["count"]))
     if not weights or not fused_decode_usable(x, weights, caches):
         return x, []
     filled = states[0]["filled"] + 1
     caches = [
-        KVCache(with_capacity(keys, filled), with_capacity(values, filled), seen)
-        for keys, values, seen in caches
+        KVCache(with_capacity(keys, filled), with_capacity(values, filled), counts)
+        for keys, values, counts in caches
     ]
     y = fused_decode_step(x, weights, caches, filled)
     after = [{"keys": each.keys, "values": each.values, "count": each.lengths} for each in caches]
     return y, [state | {"filled": filled} for state in after]
 
 
-class _BlockSnapshot:
-    """What a block is made of, to see in a moment that it is still the same, and the kernel's part of it."""
-
-    def __init__(self, block: Block):
-        inner = list(block.modules())
-        tables: list[dict[str, Any]] = [
-            table for part in inner for table in (part._modules, part._parameters)
-        ]
-        places = [(table, name) for table in tables for name in table]
-        places += [(vars(part), name) for part in inner for name in (*KERNEL_SETTINGS, "forward")]
-        self._tables, self._names = [table for table, _ in places], [name for _, name in places]
-        self._parameters, self._values = list(block.parameters()), self._current_values()
-        self._addresses = list(map(Tensor.data_ptr, self._parameters))
-        self._hooks = [hooks for part in inner for hooks in (part._forward_hooks, part._forward_pre_hooks)]
-        weights = _collect_weights(block)
-        self.weights = weights if weights is not None and block_supported(weights) else None
-
-    def is_unchanged(self) -> bool:
-        moved = self._addresses != list(map(Tensor.data_ptr, self._parameters))
-        return not moved and all(map(is_, self._current_values(), self._values))
-
-    def has_hooks(self) -> bool:
-        return any(self._hooks)
-
-    def _current_values(self) -> list[Any]:
-        return list(map(dict[str, Any].get, self._tables, self._names))
-
-
-_snapshots: WeakKeyDictionary[nn.Module, _BlockSnapshot] = WeakKeyDictionary()
-
-
 def _block_weights(block: nn.Module) -> BlockWeights | None:
-    """None where the kernel can't compute this block as it is now."""
+    """Return None where the kernel can't compute this block, or must not: in training, with a hook inside."""
     if type(block) is not Block or block.training:  # with dropout
         return None
-    contents = _snapshots.get(block)
-    if contents is None or not contents.is_unchanged():
-        contents = _snapshots[block] = _BlockSnapshot(block)
-    return None if contents.has_hooks() else contents.weights
+    if any(part._forward_hooks or part._forward_pre_hooks for part in block.modules()):
+        return None
+    weights = _collect_weights(block)
+    return weights if weights is not None and block_supported(weights) else None
 
 
 def _is_kv_cache(state: State) -> bool:
@@ -115,6 +112,10 @@ class _UnsupportedLayer(Exception):
 
 
 def _collect_weights(block: Block) -> BlockWeights | None:
+    """Return the weights of a pre-norm block with residuals, windowless attention and a network of ours.
+
+    They are detached: their memory stays theirs even if the layer gets another tensor.
+    """
     mixer, network = block.mixer, block.feedforward
     if not block.pre or not block.residual or type(mixer) is not SelfAttention or mixer.window:
         return None
@@ -149,13 +150,13 @@ def _collect_weights(block: Block) -> BlockWeights | None:
 
 def _norm_weights(layer: nn.Module | None) -> NormWeights:
     if type(layer) is LayerNorm:
-        return NormWeights(layer.gain, layer.bias, layer.epsilon)
+        return NormWeights(layer.gain.detach(), layer.bias.detach(), layer.epsilon)
     if type(layer) is RMSNorm:
-        return NormWeights(layer.gain, None, layer.epsilon)
+        return NormWeights(layer.gain.detach(), None, layer.epsilon)
     raise _UnsupportedLayer
 
 
 def _linear_weights(layer: nn.Module) -> LinearWeights:
     if type(layer) is Linear:
-        return LinearWeights(layer.weight, layer.bias)
+        return LinearWeights(layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
     raise _UnsupportedLayer

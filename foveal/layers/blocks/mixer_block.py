@@ -30,7 +30,7 @@ class Block(TappedModule):
         mixer: nn.Module,
         feedforward: nn.Module | None = None,
         norm: Literal["none", "layer", "rms"] = "none",
-        place: Literal["pre", "post"] = "pre",
+        norm_placement: Literal["pre", "post"] = "pre",
         residual: bool = False,
         dropout: float = 0.0,
         epsilon: float = 1e-5,
@@ -42,7 +42,7 @@ class Block(TappedModule):
         self.mixer: Mixer = mixer  # type: ignore[assignment]
         self.bounded = self.mixer.bounded
         self.feedforward = feedforward
-        self.pre, self.residual = place == "pre", residual
+        self.pre, self.residual = norm_placement == "pre", residual
         self.mixer_norm = make_norm(norm, d_in if self.pre else d_out, epsilon)
         self.feedforward_norm = make_norm(norm, d_out, epsilon) if feedforward is not None else None
         self.dropout = Dropout(dropout)

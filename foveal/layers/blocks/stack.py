@@ -5,8 +5,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.core.state import State
-from foveal.layers.blocks.fused_decode import try_fused_decode_step
+from foveal.layers.blocks.fused_decode import FusedDecoding, active_plan, plan_blocks, try_fused_decode_step
 from foveal.layers.blocks.moe import AuxLosses, add_aux
 from foveal.layers.mixers.base import StateShapes, check_input
 from foveal.layers.position import AddPositions, check_position_limit
@@ -36,6 +37,10 @@ class Stack(nn.Module):
             state |= {"count": torch.zeros(batch, dtype=torch.long, device=device), "filled": 0}
         return state
 
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth; absolute positions lie below the blocks."""
+        return stack_layer_groups(self, self.blocks)
+
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State, AuxLosses]:
@@ -49,9 +54,10 @@ class Stack(nn.Module):
         before = [None] * len(blocks) if state is None else state["blocks"]
         states: list[State] = []
         total: AuxLosses = {}
+        plan = active_plan(self) if lengths is None else ()
         while (done := len(states)) < len(blocks):
-            if lengths is None:
-                x, written = try_fused_decode_step(blocks[done:], x, before[done:])
+            if plan:
+                x, written = try_fused_decode_step(plan[done:], x, before[done:])
                 if written:
                     states += written
                     continue
@@ -73,3 +79,19 @@ class Stack(nn.Module):
         x = zero_padding(self.positioned(x, first), lengths)
         added = T if lengths is None else lengths
         return x, {"count": count + added, "filled": filled}
+
+
+def fuse_for_decoding(model: object) -> FusedDecoding:
+    """Look for blocks of Transformers that can compute one position at a time in one piece.
+
+    While the result is `active`, the model's stacks do so, on a CPU and without gradients; its outputs are
+    those of layer by layer up to rounding. Blocks that can't are computed as ever: in training mode, with a
+    hook, a window or post-norm, without residuals, or with a layer put in the place of one of ours.
+
+    Between this call and the last use nothing of the model may be replaced: layers, parameters, settings,
+    hooks, training mode. Values of parameters may change in place. A new call sees every change.
+    """
+    stacks = (
+        (part for part in model.modules() if isinstance(part, Stack)) if isinstance(model, nn.Module) else ()
+    )
+    return FusedDecoding({stack: plan_blocks(stack.blocks) for stack in stacks})

@@ -6,9 +6,11 @@ from typing import Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.config.values import StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import TappedModule
@@ -16,6 +18,7 @@ from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import StateShapes, check_input
 from foveal.layers.mixers.memory_checks import memory_tensors, require_state
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.attention.additive import additive_attention
 from foveal.ops.attention.dot_product import masked_softmax
 from foveal.ops.attention.hard_attention import sample_position
@@ -118,6 +121,7 @@ class AttentionRNN(TappedModule):
     """
 
     bounded = True
+    attends_to_memory = True
 
     def __init__(
         self,
@@ -249,3 +253,35 @@ def _init_linear(*parts: nn.Module) -> None:
             part.reset_parameters()
             if part.bias is not None:
                 nn.init.zeros_(part.bias)
+
+
+class AttentionRNNSettings(StrictModel):
+    cell: Literal["rnn", "lstm", "gru"] = "gru"
+    """The recurrent cell."""
+    score: AttentionScore = "additive"
+    """How a state and a vector of the memory are compared. Two scores do not attend (the bottleneck):
+    `every-step` has the memory's summary at every step, `initial-state` in the first state only."""
+    hard: bool = False
+    """Attention looks at one sampled position, learned by REINFORCE, and at all positions by their weights
+    otherwise."""
+
+    @model_validator(mode="after")
+    def _has_positions(self) -> "AttentionRNNSettings":
+        if self.hard and self.score in ("initial-state", "every-step"):
+            raise ValueError(
+                f"hard=true needs scores of places to draw one: take another than score={self.score}"
+            )
+        return self
+
+
+@register_mixer("attention-rnn")
+class AttentionRNNSpec(MixerSpec[AttentionRNNSettings]):
+    Settings = AttentionRNNSettings
+    reads_memory = True
+
+    def make(self, place: MixerPlace[AttentionRNNSettings]) -> AttentionRNN:
+        cell, score, hard = place.settings.cell, place.settings.score, place.settings.hard
+        return AttentionRNN(cell, place.d_in, place.width, place.memory_width, score, hard)
+
+    def samples_positions(self, settings: AttentionRNNSettings) -> bool:
+        return settings.hard

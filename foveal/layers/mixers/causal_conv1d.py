@@ -4,11 +4,14 @@ import math
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import field_validator
 from torch import Tensor, nn
 
+from foveal.config.values import MAX_SIZE, Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.causal_conv1d import causal_conv1d, updated_history
 from foveal.ops.padding import zero_padding
 
@@ -52,3 +55,28 @@ class CausalConv1d(nn.Module):
         x, history = zero_padding(x, lengths), state["inputs"]
         y = zero_padding(causal_conv1d(x, history, self.weight, self.bias, self.dilation), lengths)
         return y, {"inputs": updated_history(history, x, lengths)}
+
+
+class ConvolutionSettings(StrictModel):
+    kernel_size: Size = 3
+    """Inputs that an output sees."""
+    dilations: str = "1"
+    """Steps from one input to the next, a pattern repeated over the layers: `1,2,4,8`."""
+
+    @field_validator("dilations")
+    @classmethod
+    def _numbers(cls, pattern: str) -> str:
+        for step in pattern.split(","):
+            if not (step.strip().isdecimal() and 1 <= int(step) <= MAX_SIZE):
+                raise ValueError(f"expected numbers from 1 to {MAX_SIZE}, such as 1,2,4,8")
+        return pattern
+
+
+@register_mixer("conv")
+class ConvolutionSpec(MixerSpec[ConvolutionSettings]):
+    Settings = ConvolutionSettings
+
+    def make(self, place: MixerPlace[ConvolutionSettings]) -> CausalConv1d:
+        dilations = place.settings.dilations.split(",")
+        dilation = int(dilations[place.layer % len(dilations)])
+        return CausalConv1d(place.d_in, place.width, place.settings.kernel_size, dilation)

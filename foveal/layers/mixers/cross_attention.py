@@ -1,45 +1,16 @@
-"""Multi-head attention that is not causal: to the whole of one's own row, or to a memory."""
+"""Multi-head attention to a memory."""
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from foveal.config.values import Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.mixers.base import StateShapes, check_input
 from foveal.layers.mixers.memory_checks import memory_tensors, require_state
-from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
-from foveal.ops.padding import sequence_mask, zero_padding
-
-
-class FullAttention(MultiHeadAttention):
-    """Self-attention in which every position sees its whole row, for encoders (Vaswani et al. 2017, 3.2.3).
-
-    With `rotary`, queries and keys are turned by their positions. It needs the whole row at once, so it
-    has no state and refuses one.
-    """
-
-    bounded = False
-
-    def __init__(self, width: int, heads: int, rotary: bool = False):
-        super().__init__(width, heads, width)
-        self.rotary = rotary
-
-    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
-        return None
-
-    def forward(
-        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
-    ) -> tuple[Float[Tensor, "B T D"], State]:
-        if state is not None:
-            raise ValueError("attention to the whole row can't go on from a state: give it the row at once")
-        check_input(x, None, {}, x)
-        T = x.shape[1]
-        x = zero_padding(x, lengths)
-        positions = torch.arange(T, device=x.device)[None] if self.rotary else None
-        visible = None if lengths is None else sequence_mask(lengths, T)[:, None]
-        y = self._attend(*self._queries_keys_values(x, positions), visible)
-        return zero_padding(y, lengths), None
+from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
+from foveal.ops.padding import zero_padding
 
 
 class CrossAttention(MultiHeadAttention):
@@ -53,6 +24,7 @@ class CrossAttention(MultiHeadAttention):
     """
 
     bounded = True
+    attends_to_memory = True
 
     def __init__(self, width: int, heads: int, memory_width: int):
         super().__init__(width, heads, memory_width)
@@ -73,3 +45,21 @@ class CrossAttention(MultiHeadAttention):
         keys, values, mask = (state[name] for name in self.shapes)
         y = self._attend(self._project(x, self.query), keys, values, mask[:, None])
         return zero_padding(y, lengths), state
+
+
+class CrossAttentionSettings(StrictModel):
+    heads: Size = 4
+    """Heads, each of an equal part of the width."""
+
+
+@register_mixer("cross")
+class CrossAttentionSpec(MixerSpec[CrossAttentionSettings]):
+    Settings = CrossAttentionSettings
+    same_width = True
+    reads_memory = True
+
+    def make(self, place: MixerPlace[CrossAttentionSettings]) -> CrossAttention:
+        return CrossAttention(place.width, place.settings.heads, place.memory_width)
+
+    def check(self, settings: CrossAttentionSettings, stack: StackFacts) -> None:
+        check_heads(settings.heads, stack, self.section)

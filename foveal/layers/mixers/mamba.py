@@ -6,11 +6,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from foveal.config.values import Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.causal_conv1d import updated_history
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
@@ -38,6 +40,8 @@ class Mamba(TappedModule):
 
     State: `inputs` (B, kernel - 1, E), the convolution's last ones, and `h` (B, E, N); zeros at first.
     """
+
+    no_decay = ("A_log", "convolution_weight")
 
     bounded = True
 
@@ -89,3 +93,22 @@ class Mamba(TappedModule):
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
         y = self.output(mamba_gate(y, u, self.skip, z))
         return zero_padding(y, lengths), {"inputs": updated_history(history, inputs, lengths), "h": h}
+
+
+class MambaSettings(StrictModel):
+    expand: Size = 2
+    """Inner width over the model's."""
+    state_size: Size = 16
+    """States of each inner channel."""
+    conv_kernel: Size = 4
+    """Inputs that the short convolution sees."""
+
+
+@register_mixer("mamba")
+class MambaSpec(MixerSpec[MambaSettings]):
+    Settings = MambaSettings
+    same_width = True
+
+    def make(self, place: MixerPlace[MambaSettings]) -> Mamba:
+        settings = place.settings
+        return Mamba(place.width, settings.expand, settings.state_size, settings.conv_kernel)

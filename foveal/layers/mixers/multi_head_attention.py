@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
+from foveal.layers.mixers.registry import StackFacts
 from foveal.ops.attention.dot_product import attention, attention_weights, combine_masks
 from foveal.ops.attention.rotary import apply_rotary
 from foveal.ops.linear import linear
@@ -72,3 +73,17 @@ class MultiHeadAttention(TappedModule):
         y = attention(q, k, v, mask, causal, window)
         self.tap("weights", lambda: attention_weights(q, k, combine_masks(q, k, mask, causal, window)))
         return self.output(y.transpose(1, 2).flatten(2))
+
+
+def check_heads(heads: int, stack: StackFacts, section: str) -> None:
+    """Check that the heads of the mixer with this section divide the stack's width.
+
+    Raises: ValueError: they do not, or leave an odd width for rotary positions.
+    """
+    width = stack.width
+    if width % heads:
+        raise ValueError(
+            f"{stack.section}.width={width} is not a multiple of {stack.section}.{section}.heads={heads}"
+        )
+    if stack.rotary and width // heads % 2:
+        raise ValueError(f"rotary positions need an even head width, not {width}/{heads} = {width // heads}")

@@ -13,10 +13,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.config.values import StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import TappedModule
 from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
@@ -218,3 +220,43 @@ class GRU(_GatedCell):
         if self.bias_new is None:
             return ""
         return "kernel" if gru_kernel_usable(self.weight_hidden) else "fused"
+
+
+class LSTMSettings(StrictModel):
+    learned_initial_state: bool = False
+    """The first state is learned, and zeros otherwise."""
+
+
+class ElmanSettings(LSTMSettings):
+    nonlinearity: Literal["tanh", "relu"] = "tanh"
+
+
+class GRUSettings(LSTMSettings):
+    reset_after: bool = True
+    """The reset gate multiplies after the recurrent product (cuDNN, torch), or before it (Cho)."""
+
+
+@register_mixer("rnn")
+class ElmanSpec(MixerSpec[ElmanSettings]):
+    Settings = ElmanSettings
+
+    def make(self, place: MixerPlace[ElmanSettings]) -> Recurrent:
+        cell = Elman(place.d_in, place.width, place.settings.nonlinearity)
+        return Recurrent(cell, place.settings.learned_initial_state)
+
+
+@register_mixer("lstm")
+class LSTMSpec(MixerSpec[LSTMSettings]):
+    Settings = LSTMSettings
+
+    def make(self, place: MixerPlace[LSTMSettings]) -> Recurrent:
+        return Recurrent(LSTM(place.d_in, place.width), place.settings.learned_initial_state)
+
+
+@register_mixer("gru")
+class GRUSpec(MixerSpec[GRUSettings]):
+    Settings = GRUSettings
+
+    def make(self, place: MixerPlace[GRUSettings]) -> Recurrent:
+        cell = GRU(place.d_in, place.width, place.settings.reset_after)
+        return Recurrent(cell, place.settings.learned_initial_state)

@@ -17,6 +17,7 @@ from foveal.core.state import State
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, NoSettings, register_mixer
 from foveal.ops.padding import last_valid, zero_padding
 from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv
 
@@ -153,3 +154,12 @@ def _initial_mix(share: Float[Tensor, " D"], layer: int, layers: int) -> Float[T
     """`(i / D)^(1 - layer / layers)`: later layers look less at the input before."""
     D = len(share)
     return (torch.arange(D, device=share.device) / D) ** (1 - layer / layers)
+
+
+@register_mixer("rwkv")
+class RWKVSpec(MixerSpec[NoSettings]):
+    Settings = NoSettings
+    same_width = True
+
+    def make(self, place: MixerPlace[NoSettings]) -> TimeMixing:
+        return TimeMixing(place.width, place.layer, place.layers)

@@ -6,10 +6,12 @@ import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor, nn
 
+from foveal.config.values import Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
 from foveal.ops.gelu import gelu
 from foveal.ops.linear import linear
 from foveal.ops.padding import last_valid, zero_padding
@@ -114,3 +116,27 @@ def hippo_normal(size: int) -> tuple[Complex[Tensor, " N"], Complex[Tensor, "P N
     kept = slice(size // 2, None)
     values = torch.complex(torch.full_like(frequencies, -0.5), frequencies)
     return values[kept], vectors[:, kept]
+
+
+class S5Settings(StrictModel):
+    state_size: Size = 64
+    """Complex states, half of as many conjugate pairs."""
+    blocks: Size = 4
+    """Blocks of the first state matrix, each a HiPPO matrix of its own."""
+
+
+@register_mixer("s5")
+class S5Spec(MixerSpec[S5Settings]):
+    Settings = S5Settings
+    same_width = True
+
+    def make(self, place: MixerPlace[S5Settings]) -> S5:
+        return S5(place.width, place.settings.state_size, place.settings.blocks)
+
+    def check(self, settings: S5Settings, stack: StackFacts) -> None:
+        if settings.state_size % settings.blocks:
+            section = f"{stack.section}.{self.section}"
+            raise ValueError(
+                f"{section}.state_size={settings.state_size} is not a multiple of "
+                f"{section}.blocks={settings.blocks}"
+            )

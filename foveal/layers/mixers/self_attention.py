@@ -1,14 +1,20 @@
 """Causal multi-head self-attention as a mixer: its state is the keys and values of what it has seen."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
+from foveal.config.values import MAX_SIZE, Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.mixers.base import check_input
-from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
+from foveal.layers.mixers.full_attention import FullAttention
+from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
 from foveal.ops.attention.cached_attention import cached_attention
 from foveal.ops.attention.cached_attention import cached_attention_usable as cached_usable
 from foveal.ops.attention.dot_product import attention_weights
@@ -142,3 +148,28 @@ def with_capacity(cache: Tensor, filled: int) -> Tensor:
         return cache
     room = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])
     return F.pad(cache, (0, 0, 0, 0, 0, room - cache.shape[1]))
+
+
+class AttentionSettings(StrictModel):
+    heads: Size = 4
+    """Heads, each of an equal part of the width."""
+    window: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 0
+    """Keys that a query sees, its own included; 0 means all before it."""
+
+
+@register_mixer("attention")
+class AttentionSpec(MixerSpec[AttentionSettings]):
+    Settings = AttentionSettings
+    same_width = True
+    sees_whole_row = True
+
+    def make(self, place: MixerPlace[AttentionSettings]) -> SelfAttention | FullAttention:
+        heads, window = place.settings.heads, place.settings.window
+        if place.causal:
+            return SelfAttention(place.width, heads, window, place.rotary)
+        return FullAttention(place.width, heads, place.rotary)
+
+    def check(self, settings: AttentionSettings, stack: StackFacts) -> None:
+        check_heads(settings.heads, stack, self.section)
+        if settings.window and not stack.causal:
+            raise ValueError(f"{stack.section}.{self.section}.window: an encoder sees all; leave it out")

@@ -67,6 +67,8 @@ class BatchNorm2d(nn.BatchNorm2d):
     may be one image whose map has shrunk to one place.
     """
 
+    keeps_statistics = True
+
     def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
         if self.training and (x.numel() == x.shape[1] or not self.weight.requires_grad):
             return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.config import ModelConfig
+from foveal.core.module_facts import LayerGroups, merge_layer_groups
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.models.stack import MixerFactory, make_stack
@@ -39,6 +40,9 @@ class DrawModel(nn.Module):
     what `fit` makes it.
     """
 
+    not_hidden = ("projection",)
+    no_decay = ("canvas",)
+
     def __init__(
         self, config: ModelConfig, height: int, width: int, *, steps: int, latent: int, read: int, write: int
     ):
@@ -58,6 +62,14 @@ class DrawModel(nn.Module):
         """See `layers.data_dependent_init`: c_0 is the log-odds of the images' mean. From a canvas of zeros
         the first thousands of steps would go to painting the background."""
         self.canvas.copy_(images[:, 0].mean(0).clamp(MIN_BRIGHTNESS, 1 - MIN_BRIGHTNESS).logit())
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth, in the encoder and in the decoder."""
+        return merge_layer_groups(self.encoder.layer_groups(), self.decoder.layer_groups())
+
+    def lendable_encoder(self) -> nn.Module:
+        """Return the encoder, which another run can take over."""
+        return self.encoder
 
     def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> DrawOutput:
         """The posterior's drawing of images from 0 to 1; `noise` is from N(0, 1)."""

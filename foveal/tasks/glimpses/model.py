@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from foveal.config import ModelConfig
+from foveal.core.module_facts import LayerGroups
 from foveal.models.stack import MixerFactory, make_stack
 from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
 
@@ -47,6 +48,8 @@ class RecurrentAttentionModel(nn.Module):
     policy's means.
     """
 
+    not_hidden = ("projection",)
+
     def __init__(
         self,
         config: ModelConfig,
@@ -65,6 +68,10 @@ class RecurrentAttentionModel(nn.Module):
         self.policy = nn.Linear(config.width, 2)
         self.baseline = nn.Linear(config.width, 1)
         self.projection = nn.Linear(config.width, classes)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth: the blocks of the core."""
+        return self.core.layer_groups()
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> GlimpseOutput:
         place = images.new_zeros(len(images), 2)

@@ -4,8 +4,9 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from foveal.config import ModelConfig
+from foveal.config import ConfigError, ModelConfig
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, merge_layer_groups
 from foveal.core.state import State
 from foveal.encoders.text import TextEncoder
 from foveal.layers.blocks.stack import Stack
@@ -14,6 +15,7 @@ from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.vision.conv2d import Conv2d
 from foveal.models.decoder import DecoderMixerFactory
 from foveal.models.encoder import text_encoder
+from foveal.models.mixer_settings import samples_positions
 from foveal.models.stack import make_stack
 
 CHANNELS, FEATURES, HEADS = 32, 64, 4
@@ -49,6 +51,8 @@ class NavigationAgent(nn.Module):
     of two, which f, where both arrive in a sum, hardly learns.
     """
 
+    not_hidden = ("projection",)
+
     def __init__(self, encoder: TextEncoder, stack: Stack, width: int, side: int, tile: int, moves: int):
         super().__init__()
         self.no_move = moves
@@ -57,6 +61,15 @@ class NavigationAgent(nn.Module):
         self.whole = nn.Linear(FEATURES * side**2, width)
         self.before = Embedding(moves + 1, width)
         self.projection = nn.Linear(width, moves)
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth; the stack reads what the encoder made."""
+        encoder = self.encoder.layer_groups()
+        return merge_layer_groups(self.stack.layer_groups(), [[] for _ in self.stack.blocks] + encoder)
+
+    def lendable_encoder(self) -> nn.Module:
+        """Return the encoder of instructions, which another run can take over."""
+        return self.encoder
 
     def init_state(self, memory: Memory) -> State:
         """The state before the first step, of each row of the memory."""
@@ -85,6 +98,8 @@ def navigation_agent(
     config: ModelConfig, vocabulary: int, max_length: int, side: int, tile: int, moves: int
 ) -> NavigationAgent:
     """From a config; instructions are of `vocabulary` tokens, they and walks `max_length` steps at most."""
+    if samples_positions(config):
+        raise ConfigError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
     encoder = text_encoder(config.encoder, vocabulary, max_length)
     stack = make_stack(DecoderMixerFactory(config, encoder.width), config.width, max_length)
     return NavigationAgent(encoder, stack, config.width, side, tile, moves)

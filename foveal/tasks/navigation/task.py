@@ -68,8 +68,6 @@ class NavigationTask(ExampleTask):
         data = self.config.data
         if data.augment != AugmentConfig() or data.image != ImageConfig():
             raise ValueError("a walk sees its map as it is: leave out data.augment.* and data.image.*")
-        if self.config.model.attention_rnn.hard:
-            raise ValueError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
 
     def new_model(self) -> NavigationAgent:
         return self._model_for_vocab(self.processor.source.size)

@@ -28,6 +28,7 @@ from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRe
 from foveal.metrics.score import MetricResult
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
+from foveal.models.mixer_settings import samples_positions
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
@@ -89,9 +90,8 @@ class SequenceToSequenceTask(ExampleTask, ABC):
             batch = self.eval_batch(preview_examples.examples, rows)
             titles = [self.preview_title(preview_examples.sources[row]) for row in rows]
             previews = PreviewExamples(batch, titles, target.decode)
-        model = self.config.model
-        samples_places = "attention-rnn" in model.mixers and model.attention_rnn.hard
-        make = HardAttentionObjective if samples_places else SequenceToSequenceObjective
+        is_hard = samples_positions(self.config.model)
+        make = HardAttentionObjective if is_hard else SequenceToSequenceObjective
         limit, smoothing = self.processor.length_limit, self.settings.label_smoothing
         return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
 

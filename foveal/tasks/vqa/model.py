@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from foveal.config import ModelConfig
 from foveal.core.memory import Memory
+from foveal.core.module_facts import LayerGroups, layer_groups, merge_layer_groups
 from foveal.encoders.joint import JointEncoder
 from foveal.layers.blocks.moe import AuxLosses
 from foveal.models.encoder import EncoderMixerFactory, EncoderWithHead, encoder_pooling_of, text_encoder
@@ -31,6 +32,10 @@ class MultipleChoiceModel(VQAModel):
     def __init__(self, encoder: nn.Module, choices: nn.Module, head: nn.Module):
         super().__init__(encoder, head)
         self.choices = choices
+
+    def layer_groups(self) -> LayerGroups:
+        """Return the parameters by their depth, those of the encoder of choices on their own."""
+        return merge_layer_groups(super().layer_groups(), layer_groups(self.choices))
 
 
 def joint_encoder(

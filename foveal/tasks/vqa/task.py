@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.config.model import check_stack
+from foveal.config.model import check_feedforward
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -57,8 +57,8 @@ class BaseVQATask(ExampleTask, ABC):
 
     def check(self) -> None:
         super().check()
-        check_stack("model.question", self.config.model.question)
-        check_stack("model.fusion", self.config.model.fusion)
+        check_feedforward("model.question", self.config.model.question)
+        check_feedforward("model.fusion", self.config.model.fusion)
         check_single_view(self.config, "question")
 
     def encoder(self) -> JointEncoder:

@@ -16,7 +16,7 @@ from foveal.inspection.activations.plot import plot_activations
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.initialization import initialize
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.models.image_networks import image_encoder
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.inspection.layers.compute import LayerSummary, summarize_layers
-from foveal.layers.mixers.cross_attention import FullAttention
+from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.vision.attention2d import SelfAttention2d
 from foveal.layers.vision.convnext import ConvNeXtBlock, LayerNorm2d
 from foveal.layers.vision.residual import ResidualBlock, basic_block

@@ -66,7 +66,7 @@ class Order:
 @pytest.fixture
 def model() -> Eyes:
     network = SequentialNetwork((ConvLayer(6), ConvLayer(8, pool=2), ConvLayer(9)), (), 4)
-    return Eyes(network.encoder(3, True)).eval()
+    return Eyes(network.make_encoder(3, True)).eval()
 
 
 def test_the_strongest_are_those_of_all_in_turn(model: Eyes) -> None:

@@ -327,7 +327,7 @@ def test_shards_that_are_missing(folder: Path) -> None:
         ("gpt2", {"mixers": "lstm"}, "model.mixers=lstm: Hugging Face has no such model"),
         ("gpt2", {"mixers": "attention,attention", "embedding_width": D}, None),
         ("gpt2", {"mixers": "attention,lstm", "layers": 1}, None),
-        ("gpt2", {"mamba": {"state_size": 3}, "recurrent": {"reset_after": False}}, None),
+        ("gpt2", {"mamba": {"state_size": 3}, "gru": {"reset_after": False}}, None),
         ("mamba", {"feedforward": "mlp"}, "model.feedforward=mlp is always none there"),
         ("mamba", {"norm": "layer"}, "model.norm=layer is always rms there"),
         ("mamba", {"activation": "relu"}, None),

@@ -11,6 +11,7 @@ from torch import nn
 from foveal.core.state import map_state, select_rows
 from foveal.core.tap import capture
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.layers.blocks.stack import fuse_for_decoding
 from foveal.layers.linear import Linear
 from foveal.models.decoder import language_model
 from foveal.ops.fused_decode_step import SUPPORTED_ACTIVATIONS
@@ -42,8 +43,8 @@ def model(**settings: object) -> DecoderLM:
 @torch.no_grad()
 def write(head: DecoderLM, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any, bool]:
     """Features one position at a time, the last state, and whether it all went in one piece."""
-    features = []
-    with record_paths() as ran:
+    features, fused = [], fuse_for_decoding(head)
+    with record_paths() as ran, fused.active():
         for token in tokens.split(1, 1):
             y, state, _ = head(token, state)
             features.append(y)
@@ -68,7 +69,7 @@ def test_it_equals_layer_by_layer(network: str, norm: str, positions: str, rows:
     tokens, lengths = torch.randint(V, (rows, 9)), torch.randint(1, 6, (rows,))
     for room in (20, 3):
         with torch.no_grad():
-            _, state, _ = head(tokens[:, :5], head.start(None, rows, room), lengths)
+            _, state, _ = head(tokens[:, :5], head.init_state(None, rows, room), lengths)
         copied = select_rows(state, torch.arange(rows))
         found, after, piece = write(head, tokens, state)
         with reference_only():
@@ -82,12 +83,12 @@ def test_it_equals_layer_by_layer(network: str, norm: str, positions: str, rows:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_any_number_of_threads(threads: int) -> None:
     head, tokens = model(width=256, layers=2), torch.randint(V, (2, 20))
-    expected, _, _ = write(head, tokens, head.start(None, 2, 20))
+    expected, _, _ = write(head, tokens, head.init_state(None, 2, 20))
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         for _ in range(10):
-            equal(write(head, tokens, head.start(None, 2, 20))[0], expected)
+            equal(write(head, tokens, head.init_state(None, 2, 20))[0], expected)
     finally:
         torch.set_num_threads(before)
 
@@ -110,7 +111,7 @@ def test_other_blocks_go_layer_by_layer(settings: dict[str, object]) -> None:
     head, tokens = model(**settings), torch.randint(V, (2, 5))
     with torch.no_grad():
         expected, _, _ = head(tokens)
-    found, _, piece = write(head, tokens, head.start(None, 2, 5))
+    found, _, piece = write(head, tokens, head.init_state(None, 2, 5))
     assert not piece
     equal(found, expected)
 
@@ -119,41 +120,41 @@ def test_of_a_hybrid_those_that_can() -> None:
     head, tokens = model(mixers="mamba,attention,attention", layers=6), torch.randint(V, (2, 5))
     with torch.no_grad():
         expected, _, _ = head(tokens)
-    found, _, _ = write(head, tokens, head.start(None, 2, 5))
+    found, _, _ = write(head, tokens, head.init_state(None, 2, 5))
     equal(found, expected)
-    with record_paths() as ran, torch.no_grad():
-        head(tokens[:, :1], head.start(None, 2, 5))
+    with record_paths() as ran, torch.no_grad(), fuse_for_decoding(head).active():
+        head(tokens[:, :1], head.init_state(None, 2, 5))
     assert ran.count(STEP) == 2
 
 
 @pytest.mark.parametrize("rows", [9, 20])
 def test_many_rows_go_layer_by_layer(rows: int) -> None:
     head = model()
-    assert not write(head, torch.randint(V, (rows, 3)), head.start(None, rows, 3))[2]
+    assert not write(head, torch.randint(V, (rows, 3)), head.init_state(None, rows, 3))[2]
 
 
 def test_other_numbers_go_layer_by_layer() -> None:
     head = model().double()
-    assert not write(head, torch.randint(V, (2, 3)), head.start(None, 2, 3))[2]
+    assert not write(head, torch.randint(V, (2, 3)), head.init_state(None, 2, 3))[2]
 
 
 def test_compiled_it_goes_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Addresses of tensors mean nothing while torch.compile looks on."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     head = model()
-    assert not write(head, torch.randint(V, (2, 2)), head.start(None, 2, 2))[2]
+    assert not write(head, torch.randint(V, (2, 2)), head.init_state(None, 2, 2))[2]
 
 
 def test_training_goes_layer_by_layer() -> None:
     """Also without gradients: there is dropout."""
     head = model(dropout=0.5).train()
-    assert not write(head, torch.randint(V, (2, 2)), head.start(None, 2, 2))[2]
+    assert not write(head, torch.randint(V, (2, 2)), head.init_state(None, 2, 2))[2]
 
 
 def test_autocast_goes_layer_by_layer() -> None:
     head = model()
     with torch.autocast("cpu", torch.bfloat16):
-        assert not write(head, torch.randint(V, (2, 2)), head.start(None, 2, 2))[2]
+        assert not write(head, torch.randint(V, (2, 2)), head.init_state(None, 2, 2))[2]
 
 
 def test_inputs_may_lie_as_they_like() -> None:
@@ -161,7 +162,7 @@ def test_inputs_may_lie_as_they_like() -> None:
     x = torch.randn(48, 1, 3).permute(2, 1, 0)
     with torch.no_grad():
         expected, _, _ = stack(x.contiguous(), stack.init_state(3, 2))
-        with record_paths() as ran:
+        with record_paths() as ran, fuse_for_decoding(stack).active():
             found, _, _ = stack(x, stack.init_state(3, 2))
     assert ran == [STEP]
     equal(found, expected)
@@ -169,8 +170,8 @@ def test_inputs_may_lie_as_they_like() -> None:
 
 def test_gradients_go_layer_by_layer() -> None:
     head = model()
-    with record_paths() as ran:
-        y, _, _ = head(torch.randint(V, (2, 1)), head.start(None, 2, 3))
+    with record_paths() as ran, fuse_for_decoding(head).active():
+        y, _, _ = head(torch.randint(V, (2, 1)), head.init_state(None, 2, 3))
     assert STEP not in ran
     y.sum().backward()
     assert all(p.grad is not None for p in head.stack.parameters())
@@ -179,19 +180,19 @@ def test_gradients_go_layer_by_layer() -> None:
 def test_who_looks_sees() -> None:
     """A tap, and a hook anywhere in a block."""
     head, tokens = model(), torch.randint(V, (2, 4))
-    expected, _, piece = write(head, tokens, head.start(None, 2, 4))
+    expected, _, piece = write(head, tokens, head.init_state(None, 2, 4))
     assert piece
     with capture(head) as seen:
-        found, _, piece = write(head, tokens, head.start(None, 2, 4))
+        found, _, piece = write(head, tokens, head.init_state(None, 2, 4))
     assert not piece
     assert len(seen["stack.blocks.1.mixer/weights"]) == 4
     equal(found, expected)
     called = []
     hook = head.stack.blocks[1].feedforward.expand.register_forward_hook(lambda *_: called.append(1))
-    equal(write(head, tokens, head.start(None, 2, 4))[0], expected)
+    equal(write(head, tokens, head.init_state(None, 2, 4))[0], expected)
     assert len(called) == 4
     hook.remove()
-    assert write(head, tokens, head.start(None, 2, 4))[2]
+    assert write(head, tokens, head.init_state(None, 2, 4))[2]
 
 
 class Louder(Linear):
@@ -232,32 +233,60 @@ CHANGES: dict[str, Callable[[DecoderLM], object]] = {
 def test_what_is_changed_counts(change: Callable[[DecoderLM], object]) -> None:
     """A model that has written once, then changed, writes as the changed one."""
     head, tokens = model(positions={"kind": "none"}), torch.randint(V, (2, 4))
-    before, _, _ = write(head, tokens, head.start(None, 2, 4))
+    before, _, _ = write(head, tokens, head.init_state(None, 2, 4))
     change(head)
-    found, _, _ = write(head, tokens, head.start(None, 2, 4))
+    found, _, _ = write(head, tokens, head.init_state(None, 2, 4))
     with reference_only():
-        expected, _, _ = write(head, tokens, head.start(None, 2, 4))
+        expected, _, _ = write(head, tokens, head.init_state(None, 2, 4))
     assert not torch.allclose(found, before, atol=1e-3)
     equal(found, expected)
 
 
+def test_only_who_asks_gets_it() -> None:
+    """Outside `active`, and in a model that was not asked, blocks go layer by layer."""
+    head, other, token = model(), model(), torch.randint(V, (1, 1))
+    fused = fuse_for_decoding(head)
+    with record_paths() as ran, torch.no_grad():
+        with fused.active():
+            other(token, other.init_state(None, 1, 2))
+        head(token, head.init_state(None, 1, 2))
+        assert STEP not in ran
+        with fused.active(), fused.active():
+            head(token, head.init_state(None, 1, 2))
+        assert STEP in ran
+
+
+def test_it_goes_on_with_the_weights_that_it_saw() -> None:
+    """Their memory stays, so that a parameter replaced behind its back reads no foreign memory."""
+    head, tokens = model(), torch.randint(V, (1, 3))
+    fused = fuse_for_decoding(head)
+    expected, _, _ = write(head, tokens, head.init_state(None, 1, 3))
+    for parameter in head.stack.blocks.parameters():
+        parameter.data = torch.full_like(parameter.data, torch.nan)
+    state = head.init_state(None, 1, 3)
+    with torch.no_grad(), fused.active():
+        for place, token in enumerate(tokens.split(1, 1)):
+            y, state, _ = head(token, state)
+            equal(y, expected[:, place : place + 1])
+
+
 def test_a_copy_has_weights_of_its_own() -> None:
     head, tokens = model(), torch.randint(V, (1, 3))
-    expected, _, _ = write(head, tokens, head.start(None, 1, 3))
+    expected, _, _ = write(head, tokens, head.init_state(None, 1, 3))
     other = copy.deepcopy(head)
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.mul_(2)
-    found, _, piece = write(other, tokens, other.start(None, 1, 3))
+    found, _, piece = write(other, tokens, other.init_state(None, 1, 3))
     assert piece
     assert not torch.allclose(found, expected)
-    equal(write(head, tokens, head.start(None, 1, 3))[0], expected)
+    equal(write(head, tokens, head.init_state(None, 1, 3))[0], expected)
 
 
 def test_a_bad_number_stays_in_its_row() -> None:
     head, tokens = model(layers=2), torch.randint(V, (3, 4))
-    expected, _, _ = write(head, tokens, head.start(None, 3, 4))
-    state = head.start(None, 3, 4)
+    expected, _, _ = write(head, tokens, head.init_state(None, 3, 4))
+    state = head.init_state(None, 3, 4)
     _, state, _ = write(head, tokens[:, :1], state)
     state["blocks"][0]["keys"][1, 0] = torch.nan
     found, _, piece = write(head, tokens[:, 1:], state)
@@ -277,8 +306,8 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 @pytest.mark.parametrize(("break_it", "told"), WRONG.values(), ids=WRONG)
 def test_a_wrong_state_is_refused(break_it: Callable[[dict[str, Any]], object], told: str) -> None:
     head = model()
-    state = head.start(None, 2, 4)
+    state = head.init_state(None, 2, 4)
     for block in state["blocks"]:
         break_it(block)
-    with pytest.raises(ValueError, match=told), torch.no_grad():
+    with pytest.raises(ValueError, match=told), torch.no_grad(), fuse_for_decoding(head).active():
         head(torch.randint(V, (2, 1)), state)

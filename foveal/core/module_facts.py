@@ -1,0 +1,106 @@
+"""Facts that modules state about themselves, so that training needs to know no module by its name.
+
+Class attributes name parameters or submodules of the module itself:
+
+* `no_decay`: parameters with two or more axes that weight decay leaves alone, because each number belongs to
+  one channel or pixel and maps no vector to another;
+* `not_hidden`: tables, and maps with one side that is not a hidden vector, which Muon leaves to AdamW;
+* `beside`: models that learn beside this one, such as a proxy; freezing leaves them alone.
+
+`keeps_statistics` is True for a norm with running statistics of the batches, `attends_to_memory` for a mixer
+whose tap `weights` is over the positions of a memory.
+
+Methods:
+
+* `layer_groups()`: the parameters by their depth (`LayerGroups`);
+* `lendable_encoder()`: the encoder that another run can take over.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, runtime_checkable
+
+from torch import nn
+
+LayerGroups = list[list[nn.Parameter]]
+"""Parameters by depth: group 0 is behind the last block, group 1 the last block, and so down to the input."""
+
+
+@runtime_checkable
+class HasLayerGroups(Protocol):
+    """A module that knows how deep its parameters lie; parameters in no group count as group 0."""
+
+    def layer_groups(self) -> LayerGroups: ...
+
+
+@runtime_checkable
+class HasLendableEncoder(Protocol):
+    """A model with an encoder that another run can take over."""
+
+    def lendable_encoder(self) -> nn.Module: ...
+
+
+def parameters_without_decay(model: nn.Module) -> set[nn.Parameter]:
+    """Return the parameters that modules state in `no_decay`."""
+    return set(_stated_parameters(model, "no_decay"))
+
+
+def parameters_not_hidden(model: nn.Module) -> set[nn.Parameter]:
+    """Return the parameters that modules state in `not_hidden`."""
+    return set(_stated_parameters(model, "not_hidden"))
+
+
+def modules_beside(model: nn.Module) -> list[nn.Module]:
+    """Return the modules that the model states in `beside`."""
+    return [getattr(model, name) for name in getattr(model, "beside", ())]
+
+
+def lendable_encoder(model: nn.Module) -> nn.Module | None:
+    """Return the encoder that another run can take over, or None if the model has none."""
+    return model.lendable_encoder() if isinstance(model, HasLendableEncoder) else None
+
+
+def layer_groups(model: nn.Module) -> LayerGroups:
+    """Return the parameters of a model by their depth; none for a model that does not state it."""
+    return model.layer_groups() if isinstance(model, HasLayerGroups) else []
+
+
+def stack_layer_groups(
+    module: nn.Module,
+    blocks: Iterable[nn.Module],
+    behind: Iterable[nn.Module] = (),
+    inputs: Iterable[nn.Module] = (),
+) -> LayerGroups:
+    """Return the layer groups of a module that runs `blocks` in order.
+
+    `behind` are modules behind the last block; `inputs` are modules whose outputs the blocks read, each with
+    groups of its own that lie below the blocks. All other parameters are before the first block.
+    """
+    ordered, readers = list(blocks), list(inputs)
+    groups = [_parameters(behind), *(list(block.parameters()) for block in reversed(ordered))]
+    elsewhere = {*_parameters(behind), *_parameters(ordered), *_parameters(readers)}
+    groups.append([weight for weight in module.parameters() if weight not in elsewhere])
+    below = merge_layer_groups(*(layer_groups(reader) for reader in readers))
+    return merge_layer_groups(groups, [[] for _ in ordered] + below)
+
+
+def merge_layer_groups(*parts: LayerGroups) -> LayerGroups:
+    """Return the groups of several parts that end at the same depth."""
+    merged: LayerGroups = [[] for _ in range(max(map(len, parts), default=0))]
+    for part in parts:
+        for depth, weights in enumerate(part):
+            merged[depth] += weights
+    return merged
+
+
+def _parameters(modules: Iterable[nn.Module]) -> list[nn.Parameter]:
+    return [weight for module in modules for weight in module.parameters()]
+
+
+def _stated_parameters(model: nn.Module, fact: str) -> Iterator[nn.Parameter]:
+    for module in model.modules():
+        for name in getattr(module, fact, ()):
+            part = getattr(module, name)
+            if isinstance(part, nn.Module):
+                yield from part.parameters()
+            elif part is not None:
+                yield part

@@ -1,0 +1,41 @@
+"""Multi-head attention of every position to its whole row."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from foveal.core.memory import Memory
+from foveal.core.state import State
+from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
+from foveal.ops.padding import sequence_mask, zero_padding
+
+
+class FullAttention(MultiHeadAttention):
+    """Self-attention in which every position sees its whole row, for encoders (Vaswani et al. 2017, 3.2.3).
+
+    With `rotary`, queries and keys are turned by their positions. It needs the whole row at once, so it
+    has no state and refuses one.
+    """
+
+    bounded = False
+
+    def __init__(self, width: int, heads: int, rotary: bool = False):
+        super().__init__(width, heads, width)
+        self.rotary = rotary
+
+    def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        return None
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        if state is not None:
+            raise ValueError("attention to the whole row can't go on from a state: give it the row at once")
+        check_input(x, None, {}, x)
+        T = x.shape[1]
+        x = zero_padding(x, lengths)
+        positions = torch.arange(T, device=x.device)[None] if self.rotary else None
+        visible = None if lengths is None else sequence_mask(lengths, T)[:, None]
+        y = self._attend(*self._queries_keys_values(x, positions), visible)
+        return zero_padding(y, lengths), None
