@@ -11,7 +11,6 @@ from foveal.config import Config, preset_names, to_toml
 from foveal.core.errors import UserError
 from foveal.inspection.layers.view import describe_layers
 from foveal.models.image_networks import NETWORKS
-from foveal.models.mixer_settings import with_mixer_settings
 from foveal.tasks.config import load_config
 from foveal.tasks.configure import network_config
 from foveal.tasks.registry import task_of
@@ -59,7 +58,7 @@ def describe(
     classes
         How many; if not given, as published, or 10.
     """
-    config = with_mixer_settings(load_config(name) if name in preset_names() else network_config(name))
+    config = load_config(name) if name in preset_names() else network_config(name)
     if task_of(config).trains_networks:
         describe_layers(config, input_, classes, json)
         return

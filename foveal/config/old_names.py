@@ -53,22 +53,41 @@ OPTIONS = {"--views": "--tta", "--scales": "--tta-scales"}
 STACK_SETTINGS = {
     "embedding": "embedding_width",
     "norm_place": "norm_placement",
-    "convolution.kernel": "convolution.kernel_size",
     "experts.active": "experts.top_k",
     "experts.balance": "experts.balance_coefficient",
-    "mamba.expansion": "mamba.expand",
-    "mamba.kernel": "mamba.conv_kernel",
-    "mamba.states": "mamba.state_size",
-    "recurrent.learned_start": "recurrent.learned_initial_state",
-    "recurrent.reset": "recurrent.reset_after",
-    "s5.states": "s5.state_size",
     "summary": "pooling",
 }
 """The settings of every stack of a model."""
+MIXER_SETTINGS: dict[str, dict[str, str]] = {
+    "attention.heads": {"attention": "attention.heads", "cross": "cross.heads"},
+    "attention.window": {"attention": "attention.window"},
+    "recurrent.nonlinearity": {"rnn": "rnn.nonlinearity"},
+    "recurrent.learned_start": {
+        "rnn": "rnn.learned_initial_state",
+        "lstm": "lstm.learned_initial_state",
+        "gru": "gru.learned_initial_state",
+    },
+    "recurrent.reset": {"gru": "gru.reset_after"},
+    "convolution.kernel": {"conv": "conv.kernel_size"},
+    "convolution.dilations": {"conv": "conv.dilations"},
+    "s5.states": {"s5": "s5.state_size"},
+    "s5.blocks": {"s5": "s5.blocks"},
+    "mamba.expansion": {"mamba": "mamba.expand"},
+    "mamba.states": {"mamba": "mamba.state_size"},
+    "mamba.kernel": {"mamba": "mamba.conv_kernel"},
+    "attentive.cell": {"attention-rnn": "attention_rnn.cell"},
+    "attentive.score": {"attention-rnn": "attention_rnn.score"},
+    "attentive.look": {"attention-rnn": "attention_rnn.hard"},
+}
+"""The settings of mixers: below any stack, and for each mixer that read one, in the mixer's own section."""
+MIXER_VALUES: dict[str, dict[Any, Any]] = {
+    "recurrent.reset": {"before": False, "after": True},
+    "attentive.score": {"first": "initial-state", "summary": "every-step", "scaled": "scaled-dot"},
+    "attentive.look": {"soft": False, "hard": True},
+}
 STACK_VALUES: dict[str, dict[Any, Any]] = {
     "mixers": {"attentive": "attention-rnn"},
     "feedforward": {"experts": "moe"},
-    "recurrent.reset": {"before": False, "after": True},
     "summary": {"ends": "final-states", "class": "cls"},
 }
 STACKS = {"model": "model", "model.encoder": "model.encoder", "model.question": "model.question"}
@@ -96,9 +115,6 @@ SETTINGS = {
     "data.test": "data.test_fraction",
     "data.valid": "data.valid_fraction",
     "data.vocabulary": "data.vocab_size",
-    "model.attentive.cell": "model.attention_rnn.cell",
-    "model.attentive.look": "model.attention_rnn.hard",
-    "model.attentive.score": "model.attention_rnn.score",
     "model.draw.latent": "task.latent_size",
     "model.draw.read": "task.read_size",
     "model.draw.steps": "task.steps",
@@ -139,10 +155,12 @@ VALUES: dict[str, dict[Any, Any]] = {
     "data.augment.crop": {"shift": "pad", "reflect": "reflect-pad", "resized": "random-resized"},
     "model.initialization": {"own": "default"},
     "model.pooling": {"summary": "encoder"},
-    "model.attentive.look": {"soft": False, "hard": True},
-    "model.attentive.score": {"first": "initial-state", "summary": "every-step", "scaled": "scaled-dot"},
     "model.encoder.kind": {"vectors": "series", "volume": "conv3d"},
-    **{f"{old}.{name}": values for old in [*STACKS, FUSION[0]] for name, values in STACK_VALUES.items()},
+    **{
+        f"{old}.{name}": values
+        for old in [*STACKS, FUSION[0]]
+        for name, values in (STACK_VALUES | MIXER_VALUES).items()
+    },
 }
 """Values that have changed, by the old names of their settings."""
 
@@ -174,9 +192,13 @@ FIELDS = {
 def upgrade(tables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of a config of an old run under the new names."""
     upgraded: dict[str, Any] = {}
-    for key, value in flatten(tables):
-        new = _new_key(key) or key
-        _put(upgraded, new, _new_value(key, value))
+    settings = dict(flatten(tables))
+    for key, value in settings.items():
+        stack, names = _mixer_setting(key)
+        mixers = re.split(r"[+,\s]+", str(_new_value(f"{stack}.mixers", settings.get(f"{stack}.mixers", ""))))
+        new_keys = [f"{_new_stack(stack)}.{new}" for mixer, new in names.items() if mixer in mixers]
+        for new in new_keys if names else [_new_key(key) or key]:
+            _put(upgraded, new, _new_value(key, value))
     task = upgraded.get("task", {})
     name = task.get("name", TASKS["language"])
     upgraded["task"] = {key: value for key, value in task.items() if name in OWNERS.get(key, (name,))}
@@ -209,8 +231,23 @@ def flatten(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 def _new_key(key: str) -> str | None:
     if key in SETTINGS:
         return SETTINGS[key]
-    old, new = FUSION
-    return f"{new}{key.removeprefix(old)}" if key.startswith(f"{old}.") else None
+    stack, names = _mixer_setting(key)
+    if names:
+        new = [f"{_new_stack(stack)}.{name}" for name in names.values()]
+        return None if key in new else " or ".join(new)
+    old, _ = FUSION
+    return f"{_new_stack(old)}{key.removeprefix(old)}" if key.startswith(f"{old}.") else None
+
+
+def _new_stack(stack: str) -> str:
+    return FUSION[1] if stack == FUSION[0] else stack
+
+
+def _mixer_setting(key: str) -> tuple[str, dict[str, str]]:
+    """Return the stack of a mixer's old setting, and its new names by mixer; no names for other settings."""
+    stack, *rest = key.rsplit(".", 2)
+    known = stack in STACKS or stack == FUSION[0]
+    return stack, MIXER_SETTINGS.get(".".join(rest), {}) if known else {}
 
 
 def _new_value(key: str, value: Any) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foveal.config import Config, ConfigError, merge_tables, parse_config, parse_overrides, read_preset
+from foveal.models.mixer_settings import with_mixer_settings
 from foveal.tasks.registry import task_class, task_of
 
 
@@ -18,7 +19,8 @@ def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
 def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
     """Merge nested tables, later ones win, and check the whole.
 
-    Settings of `base` that only its task reads are dropped where a later table names another task.
+    Settings of `base` that only its task reads are dropped where a later table names another task. So are its
+    settings of mixers that no stack names; those of later tables are refused.
     Raises: ConfigError: a setting is unknown or does not fit.
     """
     later = merge_tables(*over)
@@ -27,7 +29,8 @@ def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
         known = task_class(name).Settings.model_fields
         own = {key: value for key, value in base.get("task", {}).items() if key in known}
         base = {**base, "task": own}
-    return checked(parse_config(merge_tables(base, later)))
+    config = with_mixer_settings(parse_config(merge_tables(base, later)), later)
+    return checked(config)
 
 
 def checked(config: Config) -> Config:

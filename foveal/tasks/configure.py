@@ -16,7 +16,6 @@ from foveal.config import (
 from foveal.core.errors import UserError
 from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
-from foveal.models.mixer_settings import with_mixer_settings
 from foveal.store.run import Run
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config
@@ -61,7 +60,6 @@ def load_training_config(
     settings += [f"task.name={task.name}"] if task else []
     tables, base_overrides, preset = _base_tables(data, task, model, base_run, named)
     config = from_tables(tables, parse_overrides([*base_overrides, *overrides, *settings]))
-    config = with_mixer_settings(config, parse_overrides(overrides))
     parse_budget(config.training.budget)
     read = task_class(config.task.name).columns
     if unread := [f"data.{name}" for name in named if name not in read]:

@@ -20,7 +20,6 @@ from foveal.interop.huggingface.wordpiece import read_wordpiece
 from foveal.interop.image_network import ImportedImageNetwork
 from foveal.interop.published import efficientnet
 from foveal.interop.published.catalog import PUBLISHED_WEIGHTS, fetch_weights, package_of
-from foveal.models.mixer_settings import with_mixer_settings
 from foveal.store.run import Run, check_run_path, create_run
 from foveal.store.sealed import seal_tensors
 from foveal.tasks.config import from_tables
@@ -82,7 +81,7 @@ def _create_imported_run(
         "facts": {"parts": {}},
     }
     weights = seal_tensors(tensors, {"which": "imported", "from": source, "model_type": model_type})
-    config = with_mixer_settings(from_tables(tables))
+    config = from_tables(tables)
     return create_run(path, config, inputs, data | {"imported": source}, weights)
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from foveal.config import ConfigError, ModelConfig, load_config, parse_overrides
+from foveal.config import ConfigError, ModelConfig, parse_overrides
 from foveal.config.model import parse_pattern
 from foveal.layers.mixers.attention_rnn import AttentionRNNSpec
 from foveal.layers.mixers.self_attention import AttentionSpec
 from foveal.models.mixer_settings import resolve_mixer_settings, samples_positions, settings_of
+from foveal.tasks.config import load_config
 
 
 def resolved(preset: str, *overrides: str) -> ModelConfig:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.config import Config, ConfigError, ModelConfig
+from foveal.config import ConfigError, ModelConfig
 from foveal.core.memory import Memory
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.text.length_limit import LengthLimit
@@ -15,6 +15,7 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
+from foveal.models.mixer_settings import stack_mixers
 from foveal.objectives.hard_attention import HardAttentionObjective, log_prob_and_entropy
 from foveal.ops.attention.hard_attention import sample_position
 from tests.layers.rows import filled
@@ -175,5 +176,5 @@ def test_padding_draws_nothing(model: EncoderWithHead) -> None:
 @pytest.mark.parametrize("score", ["initial-state", "every-step"])
 def test_what_is_refused(score: str) -> None:
     with pytest.raises((ConfigError, ValueError), match=f"hard=true needs scores .* score={score}"):
-        Config.model_validate({"model": {"attention_rnn": {"hard": True, "score": score}}})
+        stack_mixers(ModelConfig(mixers="attention-rnn", attention_rnn={"hard": True, "score": score}))
     assert "drawn" in AttentionRNN("gru", 3, 4, 4, "dot", hard=True).shapes

@@ -102,6 +102,6 @@ def test_carry():
 
 
 def test_attention_without_a_window_is_not_carried():
-    with pytest.raises(UserError, match=r"data\.order=windows"):
+    with pytest.raises(UserError, match=r"task\.batching=windows"):
         task(SelfAttention(D, 2), carry_state=True)
     task(SelfAttention(D, 2, window=3, rotary=True), carry_state=True)

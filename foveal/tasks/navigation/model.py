@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from foveal.config import ConfigError, ModelConfig
+from foveal.config import ModelConfig
 from foveal.core.memory import Memory
 from foveal.core.module_facts import LayerGroups, merge_layer_groups
 from foveal.core.state import State
@@ -15,7 +15,6 @@ from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.vision.conv2d import Conv2d
 from foveal.models.decoder import DecoderMixerFactory
 from foveal.models.encoder import text_encoder
-from foveal.models.mixer_settings import samples_positions
 from foveal.models.stack import make_stack
 
 CHANNELS, FEATURES, HEADS = 32, 64, 4
@@ -98,8 +97,6 @@ def navigation_agent(
     config: ModelConfig, vocabulary: int, max_length: int, side: int, tile: int, moves: int
 ) -> NavigationAgent:
     """From a config; instructions are of `vocabulary` tokens, they and walks `max_length` steps at most."""
-    if samples_positions(config):
-        raise ConfigError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
     encoder = text_encoder(config.encoder, vocabulary, max_length)
     stack = make_stack(DecoderMixerFactory(config, encoder.width), config.width, max_length)
     return NavigationAgent(encoder, stack, config.width, side, tile, moves)

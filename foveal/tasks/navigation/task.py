@@ -15,6 +15,7 @@ from foveal.data.core.split_data import SplitData
 from foveal.data.files.format import DataFormat
 from foveal.data.open import OpenedData
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.models.mixer_settings import samples_positions
 from foveal.objectives.preview import PreviewExamples
 from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings, TaskSummary
 from foveal.tasks.navigation import navigation_examples
@@ -68,6 +69,8 @@ class NavigationTask(ExampleTask):
         data = self.config.data
         if data.augment != AugmentConfig() or data.image != ImageConfig():
             raise ValueError("a walk sees its map as it is: leave out data.augment.* and data.image.*")
+        if samples_positions(self.config.model):
+            raise ValueError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
 
     def new_model(self) -> NavigationAgent:
         return self._model_for_vocab(self.processor.source.size)

@@ -7,13 +7,14 @@ import torch
 from pydantic import Field
 
 from examples.own_cell import MinimalGated
-from foveal.config import ConfigError, ModelConfig, from_tables
+from foveal.config import ConfigError, ModelConfig
 from foveal.config.values import StrictModel
 from foveal.layers.mixers import registry
 from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, mixer_specs, register_mixer
 from foveal.models.decoder import decoder, language_model
 from foveal.models.mixer_settings import resolve_mixer_settings
+from foveal.tasks.config import from_tables
 
 
 class GatedSettings(StrictModel):
