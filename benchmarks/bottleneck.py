@@ -27,8 +27,8 @@ SAME = (
 )
 RECURRENT = f"--model transduction {SAME}"
 STACK = (
-    f"--model translation {SAME} model.layers=2 model.encoder.layers=2 task.name=transduction task.label_smoothing=0 "
-    "training.ema_decay=0"
+    f"--model translation {SAME} model.layers=2 model.encoder.layers=2 task.name=transduction "
+    "task.label_smoothing=0 training.ema_decay=0"
 )
 SSM = "model.mixers=mamba+cross model.encoder.mixers=mamba model.encoder.bidirectional=true"
 

@@ -1,4 +1,4 @@
-"""`foveal compare-finetuning DATA --from RUN`: how much of an encoder to train on, measured on one's own images."""
+"""`foveal compare-finetuning DATA --from RUN`: how much of an encoder to train, by measurement."""
 
 import shlex
 from collections.abc import Iterator
@@ -83,8 +83,8 @@ def compare_finetuning(
     test
         Held-out data for the reported figures; nothing is then cut from DATA.
     run
-        The folder of the four runs; runs/DATA-compare-finetuning-N if not given. Given again, it goes on where it was
-        stopped, and what is finished is kept.
+        The folder of the four runs; runs/DATA-compare-finetuning-N if not given. An existing one
+        continues where it was stopped, and finished runs are kept.
     budget
         How long to train each: 90s, 3m, 2000steps, 5epochs.
     device
@@ -145,7 +145,8 @@ def _feature_similarity(
     held_out = prepared.held_out
     if held_out is None:
         raise UserError(
-            f"{data_paths.data}: no held-out images to measure on: give data.test_fraction=0.2, or a set with --test"
+            f"{data_paths.data}: no held-out images to measure on: give data.test_fraction=0.2, "
+            "or a set with --test"
         )
     (few, right), (among, labels) = (
         _subset(held_out, MAX_QUERIES),
@@ -260,9 +261,11 @@ def _print_result(
 def _explain(similarity: FeatureSimilarity) -> Iterator[tuple[str, str]]:
     """The two questions, what was measured, and the advice (*), with what would refute it."""
     advice, each = similarity.advice, similarity.images / similarity.classes
-    size = f"{'much' if advice.many_images else 'little'} ({MANY_IMAGES_PER_CLASS:,.0f} or more would be much, by convention)"
+    amount = "much" if advice.many_images else "little"
+    size = f"{amount} ({MANY_IMAGES_PER_CLASS:,.0f} or more would be much, by convention)"
     yield "data", f"{similarity.images:,} images to train on, {each:,.0f} a class: {size}"
-    votes = f"{100 * similarity.features:.1f} % by its features as they are, {100 * similarity.pixels:.1f} % by pixels"
+    by_features, by_pixels = f"{100 * similarity.features:.1f} %", f"{100 * similarity.pixels:.1f} %"
+    votes = f"{by_features} by its features as they are, {by_pixels} by pixels"
     word, half = ("alike", "at most half") if advice.features_transfer else ("unlike", "more than half")
     why = f"the features make {half} of the pixels' errors"
     yield "alike", f"{NEIGHBORS} nearest images right: {votes}: {word}, since {why}"

@@ -91,7 +91,7 @@ def _collect(events: Iterable[GenerationEvent], request: GenerateRequest) -> dic
 
 
 def _show(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:
-    """Write the files among the events, and print the others: a single text as it comes, others one by one."""
+    """Write the files among the events; print a single text as it comes, and several one by one."""
     outputs, is_live, summary = list[Output](), False, None
     with ArtifactWriter(request) as files:
         for event in events:

@@ -162,9 +162,11 @@ def _cost_summary(
     """Memory and time, from one measured step."""
     tokens = batches.batch(0, 0).tokens * config.training.grad_accumulation
     epoch = step * batches.per_epoch / config.training.grad_accumulation
+    in_all = format_duration(step * _estimate_steps(config, batches, step))
     return (
-        f"about {format_bytes(dry_run_result.memory_bytes)} of memory; {1000 * step:.0f} ms a step of {tokens:,} {unit}; "
-        f"{format_duration(epoch)} an epoch; {format_duration(step * _estimate_steps(config, batches, step))} without evaluations"
+        f"about {format_bytes(dry_run_result.memory_bytes)} of memory; "
+        f"{1000 * step:.0f} ms a step of {tokens:,} {unit}; "
+        f"{format_duration(epoch)} an epoch; {in_all} without evaluations"
     )
 
 

@@ -107,8 +107,8 @@ class EncoderConfig(EncoderStackConfig):
     """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
     here it has width, layers and dropout), or strided convolutions before the stack; an image: a named
     network (of the settings here it has network, stem, network_activation and network_norm), or its patches
-    before the stack; or the frames of a clip: such a network for each and the stack over them, or as a volume:
-    convolutions over time, rows and columns (width and layers)."""
+    before the stack; or the frames of a clip: such a network for each and the stack over them, or as a
+    volume: convolutions over time, rows and columns (width and layers)."""
     network: str = "resnet-20"
     """A network for images, by its published name."""
     stem: Literal["published", "small"] = "published"

@@ -145,8 +145,8 @@ def _check_images(config: Config) -> None:
         raise ValueError(f"data.image.size={size} is not a multiple of model.encoder.patch_size={patch}")
     if data.augment.crop == "reflect-pad" and data.augment.padding >= size:
         raise ValueError(
-            f"data.augment.padding={data.augment.padding}: the mirror image of a border of {size} pixels is at "
-            f"most {size - 1} wide; lower it, or set data.augment.crop=pad"
+            f"data.augment.padding={data.augment.padding}: the mirror image of a border of {size} pixels is "
+            f"at most {size - 1} wide; lower it, or set data.augment.crop=pad"
         )
     if data.image.tta == "flip-shift" and size == 1:
         raise ValueError("data.image.tta=flip-shift: one pixel has none aside; raise data.image.size")

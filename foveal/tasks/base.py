@@ -1,4 +1,4 @@
-"""A task: one class that says all of a kind of work, bound to a config, and then to a processor and a model."""
+"""A task: one class that says all of a kind of work, bound to a config, a processor and a model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ class TaskSummary:
     data: str
     task: str
     num_outcomes: int | None
-    """A model that knows nothing has a loss of `ln num_outcomes`; None where it begins with some knowledge."""
+    """The loss of a model that knows nothing is `ln num_outcomes`; None where it knows something."""
     unit: str
     """The unit of speed."""
 
@@ -72,7 +72,7 @@ class Predictions(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """A model's outputs for held-out examples beside the references, in the examples' order; and the scores."""
+    """A model's outputs for held-out examples, the references, both in order, and the scores."""
 
     sources: list[str]
     references: list[str]
@@ -294,7 +294,7 @@ class Task(ABC):
         """Return the weights of a run under the names that an `encoder` taken over by another task has."""
         return tensors
 
-    def reset_head(self) -> None:
+    def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is
         """Set the weights of a new head behind an encoder that another run has lent."""
 
     def with_smooth_loss(self) -> "Task":

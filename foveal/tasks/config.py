@@ -1,4 +1,4 @@
-"""Configs with their section `task`: loaded from presets, files and `key.sub=value`, and checked by the task."""
+"""Configs with their section `task`: loaded from presets, files and `key.sub=value`, and checked."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

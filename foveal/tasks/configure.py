@@ -102,7 +102,7 @@ def network_overrides(name: str) -> list[str]:
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:
-    """Return the preset of networks with one by its own name, for images as published, and `settings` over it.
+    """Return the preset of networks with the named one, for images as published, and `settings` over it.
 
     Raises: UserError: there is no such network.
     """

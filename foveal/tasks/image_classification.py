@@ -18,7 +18,7 @@ from foveal.tasks.shapes.labeling import SmoothedSettings
 
 class ImageClassificationSettings(SmoothedSettings):
     select_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of each batch that is learned: the images that are hardest for a small network beside the model."""
+    """Share of each batch that is learned: the images that a small network finds hardest."""
 
 
 class ImageClassificationTask(ImageLabelTask):

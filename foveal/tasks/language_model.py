@@ -109,7 +109,7 @@ class LanguageModelTask(CorpusTask):
         return TaskSummary(unit, f"language model: predict the next of {size:,} {kind} tokens", size, unit)
 
     def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
-        """Return all weights but the projection's; special tokens, which the model lacks, keep `encoder`'s."""
+        """Return all weights but the projection's. Special tokens, which the run lacks, are `encoder`'s."""
         lent = {ENCODER + name: x for name, x in tensors.items() if not name.startswith(PROJECTION)}
         table = lent[ENCODER + EMBEDDING_TABLE]
         special = encoder.get_parameter(EMBEDDING_TABLE).detach()[len(table) :]
@@ -143,7 +143,7 @@ class LanguageModelTask(CorpusTask):
         yield text_summary(count, token_unit(self.processor.kind), time.perf_counter() - began)
 
     def _default_max_tokens(self, prompts: list[str]) -> int:
-        """Return the usual number of tokens, or fewer where learned positions leave no more after the prompts."""
+        """Return the usual number of tokens, or as many as learned positions leave after the prompts."""
         limit = self.model.limit
         if limit is None:
             return DEFAULT_MAX_TOKENS

@@ -90,7 +90,7 @@ class MaskedLMTask(CorpusTask):
         return MaskedLMObjective(self.model, self.processor, batch)
 
     def train_batches(self, data: TokenizedText) -> MaskedBatches:
-        """Return windows of `data.context_length` tokens, special ones included, with other gaps in each epoch."""
+        """Return windows of `data.context_length` tokens, with other gaps in each epoch."""
         sizes, seed = self.config.data, self.config.training.seed
         rows = sizes.batch_tokens // sizes.context_length
         return MaskedBatches.for_training(data, rows, sizes.context_length, seed)

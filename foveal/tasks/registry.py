@@ -30,7 +30,7 @@ def all_tasks() -> Mapping[str, type[Task]]:
 def task_class(name: str) -> type[Task]:
     """Return the task of that name; the default task for an empty one.
 
-    Raises: ConfigError: there is no such task; the error says the nearest name, or the new one of an old name.
+    Raises: ConfigError: there is no such task; the error says the nearest name, or an old name's new one.
     """
     if not name:
         return default_task()

@@ -41,7 +41,8 @@ class TextTaggingTask(TaggingTask):
 
     def summarize(self, prepared: PreparedData[TaggingProcessor, SplitData[Examples]]) -> TaskSummary:
         source, tags = prepared.processor.source, prepared.processor.labels
-        task = f"{self.name}: {summarize_labels(tags)}{self.for_each_place()} from {source.size:,} {source.kind} tokens"
+        labels = f"{summarize_labels(tags)}{self.for_each_place()}"
+        task = f"{self.name}: {labels} from {source.size:,} {source.kind} tokens"
         return TaskSummary("tagged sentences", task, len(tags), "words")
 
     def describe_size(self, facts: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ class TranslationTask(TextToTextTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return 25 for a named source or target, 16 for a table with both columns, 1 for two aligned files."""
+        """Return 25 for a named source or target, 16 for a table with both, 1 for two aligned files."""
         if data.kind in ("table", "text") and {"source", "target"} & named.keys():
             return 25
         if data.kind == "table" and {"source", "target"} <= data.columns:

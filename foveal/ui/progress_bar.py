@@ -20,7 +20,7 @@ class TimeLeftColumn(ProgressColumn):
 
 
 class ProgressBar:
-    """`with ProgressBar("test loss") as progress`: shows on standard error what it is told, and how long it will take.
+    """`with ProgressBar("test loss") as progress`: shows progress and the time left on standard error.
 
     On a terminal it is a bar that goes away, elsewhere a line now and then. Where the pieces begin again
     with the first, so does it.

@@ -95,7 +95,7 @@ def test_the_first_loss_is_near_ln_c(rule):
 @pytest.mark.parametrize("preset", preset_names())
 def test_every_model_has_a_last_layer_and_hidden_ones(preset):
     """Of every task: the setting finds what it must leave, and something to change."""
-    model = task_of(config := load_config(preset)).example_model()
+    model = task_of(load_config(preset)).example_model()
     last = getattr(model, "head", model).projection
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     initialize(model, "0.05", last)

@@ -37,7 +37,7 @@ def check_drawing_paths(request: GenerateRequest) -> None:
 def generate_drawings(
     model: DrawModel, request: GenerateRequest, progress: ProgressCallback
 ) -> Iterator[GenerationEvent]:
-    """Yield `--out`, a .png of all drawings or a file for each, and `--attention`, the canvas after each step.
+    """Yield `--out`, a .png of all drawings or of each, and `--attention`, the canvas after each step.
 
     A drawing is a function of (seed, its number), whatever others are drawn.
     """

@@ -1,7 +1,7 @@
 """Images that a model learns to draw (DRAW, Gregor et al. 2015)."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -40,7 +40,7 @@ class ImageGenerationTask(ImageTask):
     preset = "draw"
     Settings = DrawSettings
     settings: DrawSettings
-    refused_settings = {"label_smoothing": "there is no label"}
+    refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "there is no label"}
     encoders = ("none",)
     gives = "nothing"
     form = UnlabeledImageFormat()

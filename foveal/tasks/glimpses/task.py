@@ -1,6 +1,7 @@
 """One label for each image, from a few glimpses of it (Mnih et al. 2014)."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -33,7 +34,9 @@ class GlimpsesTask(ImageLabelTask):
     preset = "glimpses"
     Settings = GlimpsesSettings  # type: ignore[assignment]
     settings: GlimpsesSettings  # type: ignore[assignment]
-    refused_settings = {"label_smoothing": "what counts is whether the answer is right"}
+    refused_settings: ClassVar[Mapping[str, str]] = {
+        "label_smoothing": "what counts is whether the answer is right"
+    }
     encoders = ("none",)
     balances_experts = False
     suggested_view = "glimpses"
@@ -68,4 +71,5 @@ class GlimpsesTask(ImageLabelTask):
 
     def source_in_words(self) -> str:
         side = self.settings.glimpse_size
-        return f"{self.settings.glimpses} glimpses of {side} x {side} pixels of {super().source_in_words().removesuffix(' pixels')}"
+        image = super().source_in_words().removesuffix(" pixels")
+        return f"{self.settings.glimpses} glimpses of {side} x {side} pixels of {image}"

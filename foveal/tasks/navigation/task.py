@@ -48,7 +48,7 @@ class NavigationTask(ExampleTask):
     preset = "navigation"
     Settings = NavigationSettings
     settings: NavigationSettings
-    refused_settings = {"label_smoothing": "the moves are those of the path"}
+    refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the moves are those of the path"}
     form: ClassVar[DataFormat] = navigation_examples
     reads = "map"
     gives = "moves"
@@ -100,7 +100,7 @@ class NavigationTask(ExampleTask):
         return "of the reward missed," if self._reinforces else super().first_loss_unit
 
     def with_smooth_loss(self) -> "NavigationTask":
-        """Return the task by imitation: REINFORCE has no gradient where all walks of a row are the likeliest."""
+        """Return the task by imitation: REINFORCE has no gradient where all rollouts are the same."""
         table = self.config.task.model_copy(update={"supervision": "imitation"})
         config = self.config.model_copy(update={"task": table})
         return NavigationTask(config, self.processor, self.model)

@@ -1,8 +1,9 @@
 """Tasks that read running text, cut into tokens."""
 
 from abc import ABC
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -21,7 +22,7 @@ class CorpusTask(Task, ABC):
     reads = "text"
     gives = "nothing"
     columns = ("text",)
-    refused_settings = {"label_smoothing": LOSS_IS_SCORE}
+    refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": LOSS_IS_SCORE}
 
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE

@@ -96,7 +96,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
 
     def preview_title(self, source: str) -> str:
-        """Return a source's name in previews: a file without its folder, which is another where a run resumes."""
+        """Return a source's name in previews: a file without its folder, which may change before a resume."""
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 

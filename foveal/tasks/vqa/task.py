@@ -62,7 +62,7 @@ class BaseVQATask(ExampleTask, ABC):
         check_single_view(self.config, "question")
 
     def encoder(self) -> JointEncoder:
-        """Return the encoder of an image and a question; without a processor of usual ones, and no history."""
+        """Return the encoder of an image and a question; of default sizes without a processor."""
         config, processor = self.config, self.processor
         image = image_encoder_for(config)
         rows, columns = output_grid(config.model.encoder.network, image, config.data.image.size)
@@ -173,7 +173,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     name = "vqa-multiple-choice"
     purpose = "Choose the answer to a question about an image among those of its row."
     preset = "vqa-multiple-choice"
-    refused_settings = {"label_smoothing": "the choices are each row's own"}
+    refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the choices are each row's own"}
     form = VQAMultipleChoiceFormat()
     gives = "choice"
     columns = ("question", "answer", "choices", "history")

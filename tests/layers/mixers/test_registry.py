@@ -1,7 +1,5 @@
 """Mixers by name: a new one is one class that registers itself, and no other file knows its name."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from pydantic import Field
@@ -23,7 +21,7 @@ class GatedSettings(StrictModel):
 
 
 @pytest.fixture
-def minimal_gated(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def minimal_gated(monkeypatch: pytest.MonkeyPatch) -> str:
     """Register a mixer for one test."""
     monkeypatch.setattr(registry, "_specs", dict(mixer_specs()))
 
@@ -38,7 +36,7 @@ def minimal_gated(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             if stack.width % settings.groups:
                 raise ValueError(f"{stack.section}.{self.section}.groups={settings.groups} does not fit")
 
-    yield "minimal-gated"
+    return "minimal-gated"
 
 
 def test_a_new_mixer_is_named_configured_and_made(minimal_gated: str) -> None:

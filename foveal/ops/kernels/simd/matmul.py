@@ -117,5 +117,5 @@ def _accumulate(
         total.add_incoming(new, builder.block)
     builder.cbranch(builder.icmp_signed("<", next_s, steps), loop, done)
     builder.position_at_end(done)
-    for pointer, new in zip(pointers, added, strict=True):
-        builder.store(new, pointer, align=4)
+    for address, new in zip(pointers, added, strict=True):
+        builder.store(new, address, align=4)
