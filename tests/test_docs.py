@@ -15,6 +15,7 @@ from foveal.models.decoder import MEMORY_MIXERS
 from foveal.models.image_networks import NETWORKS
 from foveal.models.stack import MIXERS
 from foveal.tasks.config import load_config
+from foveal.tasks.registry import all_tasks, default_task
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -40,9 +41,24 @@ def settings(part: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield ".".join((*path, name)), str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def rows(page: Path) -> list[tuple[str, str]]:
+    """Keys and defaults in the tables of a page."""
+    return re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_every_setting_with_its_default() -> None:
-    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page, re.MULTILINE) == list(settings(Config()))
+    own = [row for row in rows(ROOT / "docs/config.md") if not row[0].startswith("task.")]
+    assert own == [row for row in settings(Config()) if not row[0].startswith("task.")]
+
+
+def test_every_setting_of_a_task_with_its_default() -> None:
+    """On the page of settings, or on a page of the task."""
+    told = {row for page in PAGES for row in rows(page) if row[0].startswith("task.")}
+    expected = {("task.name", default_task().name)}
+    for task in all_tasks().values():
+        fields = task.Settings.model_fields.items()
+        expected |= {(f"task.{name}", str(field.default)) for name, field in fields if name != "name"}
+    assert told == expected
 
 
 def anchors(page: Path) -> set[str]:

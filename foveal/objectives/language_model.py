@@ -41,7 +41,7 @@ class LanguageModelObjective:
         if carry_state and not model.bounded:
             raise UserError(
                 "this model's state grows with the text or its positions end, so it can't be carried on: "
-                "use data.order=windows, or attention with a window and rotary positions"
+                "use task.batching=windows, or attention with a window and rotary positions"
             )
         self.model, self.tokenizer = model, tokenizer
         self.carry_state, self.seed = carry_state, seed

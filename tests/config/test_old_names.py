@@ -16,7 +16,7 @@ from foveal.store.run import open_run
 from foveal.store.sealed import open_json, seal_json
 from foveal.tasks.config import checked, from_tables, load_config
 from foveal.tasks.registry import all_tasks, task_class
-from tests.commands.calling import succeed
+from tests.commands.calling import refuse, succeed
 
 OLD_CONFIGS = Path(__file__).parent / "old_configs"
 """What runs of format 1 had in config.toml."""
@@ -114,6 +114,12 @@ def test_an_old_task_or_preset_is_answered_with_the_new_one() -> None:
         read_preset("listen")
     for name in all_tasks():
         assert not explain_old_setting("task.name", name)
+
+
+def test_an_old_command_or_option_is_answered_with_the_new_one() -> None:
+    assert "foveal transfer is now foveal compare-finetuning" in refuse("transfer", "pictures", "--from", "run")
+    assert "--views is now --tta" in refuse("evaluate", "run", "--views", "ten")
+    assert "--scales is now --tta-scales" in refuse("predict", "run", "pictures", "--scales=1,1.1")
 
 
 def test_old_files_of_processors_are_read(tmp_path: Path) -> None:
