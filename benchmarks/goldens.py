@@ -40,8 +40,8 @@ TO_RESUME = ("lstm", "translate", "images")
 RESUMED = "resumed/"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 EQUAL = "equal"
-LIMIT = 300
-"""Seconds a command may take."""
+LIMIT = 900
+"""Seconds a command may take, on a machine that has other things to do too."""
 COLOURS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (50, 70, 220)}
 SHAPES = {"bar": (0.8, 0.25), "post": (0.25, 0.8), "block": (0.5, 0.5)}
 """Height and width, as shares of the picture."""

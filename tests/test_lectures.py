@@ -54,8 +54,8 @@ def test_hello():
     assert tokenizer.vocabulary == "ehlo"
     config = from_tables(
         {
-            "data": {"context": 4, "batch_tokens": 4},
-            "model": {"mixers": "rnn", "layers": 1, "width": 3, "embedding": -1},
+            "data": {"context_length": 4, "batch_tokens": 4},
+            "model": {"mixers": "rnn", "layers": 1, "width": 3, "embedding_width": -1},
             "optimizer": {"name": "adam"},
             "training": {"seed": 3},
         }
@@ -118,7 +118,7 @@ class Silent:
     """A reporter that looks away."""
 
     def __getattr__(self, event):
-        return lambda *manifest: None
+        return lambda *facts: None
 
 
 def min_char_weights(model: DecoderLM) -> list[np.ndarray]:
