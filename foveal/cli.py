@@ -75,7 +75,8 @@ def main() -> None:
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
             command(*bound.args, **bound.kwargs)
     except cyclopts.CycloptsError as error:
-        _exit_with_error(f"{error} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
+        explained = _explain_old_arguments(arguments) or str(error)
+        _exit_with_error(f"{explained} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
     except Interrupted as stop:
         _exit_with_error(str(stop), stop.exit_code)
     except BrokenPipeError:
@@ -87,6 +88,17 @@ def main() -> None:
             raise
         code, message = _exit_code_and_message(error)
         _exit_with_error(message, code)
+
+
+def _explain_old_arguments(arguments: list[str]) -> str:
+    """Say what an old command or option is called now; empty where there is none."""
+    from foveal.config.old_names import COMMANDS as OLD_COMMANDS
+    from foveal.config.old_names import OPTIONS as OLD_OPTIONS
+
+    if arguments and arguments[0] in OLD_COMMANDS:
+        return f"foveal {arguments[0]} is now foveal {OLD_COMMANDS[arguments[0]]}"
+    options = [argument.partition("=")[0] for argument in arguments]
+    return next((f"{option} is now {OLD_OPTIONS[option]}" for option in options if option in OLD_OPTIONS), "")
 
 
 def _exit_code_and_message(error: Exception) -> tuple[int, str]:

@@ -14,6 +14,7 @@ from foveal.core.tap import TAP_SITES
 from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.image_networks import NETWORKS
 from foveal.tasks.config import load_config
+from foveal.tasks.registry import all_tasks, default_task
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -39,6 +40,11 @@ def settings(part: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield ".".join((*path, name)), str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def rows(page: Path) -> list[tuple[str, str]]:
+    """Return the keys and defaults in the tables of a page."""
+    return re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def settings_with_mixers() -> Iterator[tuple[str, str]]:
     """Every key of a config with its default; the sections of mixers stand behind the model's settings."""
     config = Config()
@@ -50,10 +56,18 @@ def settings_with_mixers() -> Iterator[tuple[str, str]]:
 
 
 def test_every_setting_with_its_default() -> None:
-    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([\w.]+)` \| `(.*?)` \| .+ \|$", page, re.MULTILINE) == list(
-        settings_with_mixers()
-    )
+    page = [row for row in rows(ROOT / "docs/config.md") if not row[0].startswith("task.")]
+    assert page == [row for row in settings_with_mixers() if not row[0].startswith("task.")]
+
+
+def test_every_setting_of_a_task_with_its_default() -> None:
+    """On the page of settings, or on a page of the task."""
+    documented = {row for page in PAGES for row in rows(page) if row[0].startswith("task.")}
+    expected = {("task.name", default_task().name)}
+    for task in all_tasks().values():
+        fields = task.Settings.model_fields.items()
+        expected |= {(f"task.{name}", str(field.default)) for name, field in fields if name != "name"}
+    assert documented == expected
 
 
 def anchors(page: Path) -> set[str]:
