@@ -14,7 +14,7 @@ MODELS = {
     "mixers=attention width=18 attention.heads=6 positions.kind=rotary": ["even head width", "18/6 = 3"],
     "mixers=attention attention.window=2000000": ["window=2000000", "less than or equal to 1048576"],
     "mixers=lstm,ltsm": ["unknown mixer 'ltsm'", "did you mean 'lstm'"],
-    "mixers=lstm,": ["unknown mixer ''", "known: attention, conv"],
+    "mixers=lstm,": ["unknown mixer ''", "known: attention, attention-rnn, conv"],
     "mixers=conv conv.dilations=1,0": ["dilations=1,0: expected numbers from 1", "such as 1,2,4,8"],
     "mixers=conv conv.dilations=1,2,": ["dilations=1,2,: expected numbers from 1"],
     "mixers=conv conv.dilations=2000000": ["dilations=2000000", "from 1 to 1048576"],

@@ -58,12 +58,13 @@ SMALL = (
 PATCHES = tuple(
     f"model.encoder.{one}" for one in ("patch_size=4", "layers=1", "width=32", "attention.heads=2")
 )
+HEADS = ("model.attention.heads=2", "model.cross.heads=2")
 FORMS = {
     "bottleneck": ("--model", "captioning-bottleneck"),
     "attention": (),
     "hard": ("--model", "captioning-hard-attention"),
-    "transformer": ("--model", "captioning-transformer"),
-    "patches": ("--model", "captioning-patches", *PATCHES),
+    "transformer": ("--model", "captioning-transformer", *HEADS),
+    "patches": ("--model", "captioning-patches", *HEADS, *PATCHES),
 }
 
 

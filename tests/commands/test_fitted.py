@@ -42,10 +42,10 @@ class Codes(nn.Module):
 
 
 class Toy:
-    def encoder(self, channels: int, small: bool) -> ImageEncoder:
+    def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         return ImageEncoder([Codes()], 4)
 
-    def head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
+    def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
         return FlattenClassificationHead(width, (1, 1), (), classes)
 
 
