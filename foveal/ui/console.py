@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def check_png_path(out: Path | None) -> None:
         raise UserError(f"{out}: expected a name that ends in .png")
 
 
-def print_facts(rows: list[tuple[str, str]], console: Console = STDERR) -> None:
+def print_facts(rows: Sequence[tuple[str, str]], console: Console = STDERR) -> None:
     """Print names and values, aligned; lines stay whole, so that commands can be copied from them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
@@ -46,16 +47,13 @@ def print_json(result: dict[str, Any]) -> None:
     print(json.dumps(clean), file=sys.stdout, flush=True)
 
 
-def print_items(run: Path, name: str, items: list[dict[str, Any]], out: Path | None, json: bool) -> None:
-    """A table for each of what was found in a run, where nothing is None, and where the picture of them lies;
-    or one object with all of them under `name`."""
-    if json:
-        print_json({"run": str(run), name: items} | ({} if out is None else {"picture": str(out)}))
-        return
-    for one in items:
-        print_facts([(field, str(value)) for field, value in one.items() if value is not None], STDOUT)
-    if out is not None:
-        print_facts([("picture", str(out))], STDOUT)
+def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
+    """Print texts as they are, and names with their values aligned, on standard output."""
+    for section in sections:
+        if isinstance(section, str):
+            STDOUT.print(section, soft_wrap=True, markup=False)
+        else:
+            print_facts(section, STDOUT)
 
 
 def truncate(text: str, max_length: int) -> str:
