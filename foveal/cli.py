@@ -46,15 +46,14 @@ EXAMPLES = {
         "foveal predict runs/reviews-text-classification-1 more.csv",
         "foveal predict runs/photos-image-classification-1 photo.jpg --json",
     ),
-    "inspect": ("foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png",),
 }
 """Of the commands that take most, shown in their help."""
 
 
 for name, purpose in COMMANDS.items():
     module = f"{name}_" if iskeyword(name) else name.replace("-", "_")
-    # `foveal data` and `foveal models` have commands of their own: they are apps.
-    target = "app" if name in ("data", "models") else module
+    # `foveal data` and `foveal models` have commands of their own, `foveal inspect` has views: they are apps.
+    target = "app" if name in ("data", "inspect", "models") else module
     more = {}
     if name in EXAMPLES:
         lines = "".join(f"    {line}\n" for line in EXAMPLES[name])

@@ -20,8 +20,8 @@ from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
 from foveal.inspection.curves import read_metrics_log
+from foveal.inspection.image_queries import with_center_crop
 from foveal.inspection.neighbors.compute import find_neighbors, majority_labels
-from foveal.inspection.neighbors.view import with_center_crop
 from foveal.layers.vision.conv2d import BatchNorm2d
 from foveal.metrics.report import format_table
 from foveal.store.durable import atomic_folder, write_synced

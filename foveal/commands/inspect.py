@@ -1,125 +1,169 @@
 """`foveal inspect WHAT [VIEW]`: look inside a run, or a model before its training."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, NamedTuple
 
-from cyclopts import Parameter
+import cyclopts
+import torch
+from cyclopts import App, Parameter
 
+from foveal import inspection, tasks
+from foveal.config import suggest
 from foveal.core.errors import UserError
+from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.inspection.activations.view import show_activations
-from foveal.inspection.confusion.view import show_confusion
-from foveal.inspection.filmstrip.view import show_filmstrip
-from foveal.inspection.filters.view import show_filters
-from foveal.inspection.neighbors.compute import DistanceMeasure
-from foveal.inspection.neighbors.view import show_neighbors
-from foveal.inspection.units.view import show_units
-from foveal.tasks.glimpses.view import show_glimpses
-from foveal.tasks.navigation.view import show_navigation
+from foveal.inspection.base import ModelView, View, ViewResult
+from foveal.inspection.registry import find_views
+from foveal.store.durable import atomic_write
 from foveal.tasks.session import load
+from foveal.tasks.untrained_model import untrained_model
+from foveal.ui.console import check_png_path, log, print_json, print_sections
+from foveal.ui.progress_bar import ProgressBar
 
-InspectionView = Literal[
-    "activations", "filters", "units", "confusion", "neighbours", "glimpses", "filmstrip", "walks"
-]
-VIEW_OPTIONS: dict[InspectionView, tuple[str, ...]] = {
-    "activations": ("data", "initialization"),
-    "filters": (),
-    "units": ("data", "layer"),
-    "confusion": ("data",),
-    "neighbours": ("data", "query", "nearest", "measure"),
-    "glimpses": ("query",),
-    "filmstrip": ("query",),
-    "walks": ("query",),
-}
-"""What may be asked of each view, beside a picture."""
-DEFAULT_NEIGHBORS = 5
+HELP_FLAGS = ("--help", "-h")
+HELP = (
+    "Look inside WHAT: a run folder; or, before any training, a preset, a TOML file, or a network for images "
+    "by its name. `foveal inspect WHAT VIEW --help` lists the options of a view."
+)
+EXAMPLES = """Examples:
+
+    foveal inspect runs/photos-image-classification-1 confusion --out confusion.png
+    foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
+
+`--debug` with any command: the whole traceback of an error."""
+AnyView = View[Any, Any]
+
+app = App(name="inspect", help_flags=(), version_flags=())
 
 
-def inspect(
-    run_or_model: str,
-    view: InspectionView = "activations",
-    /,
-    *settings: str,
-    data: str | None = None,
-    initialization: str | None = None,
-    query: str | None = None,
-    nearest: int | None = None,
-    measure: DistanceMeasure | None = None,
-    layer: str | None = None,
-    out: Path | None = None,
-    device: str = "auto",
-    json: Annotated[bool, Parameter(negative="")] = False,
-) -> None:
-    """Look inside WHAT: a run, a preset or a network for images by its name.
+@dataclass(frozen=True)
+class CommonOptions:
+    """The options of every view."""
 
-    Views: `activations`, how large what comes out of each layer is, saturated and dead shares; `filters`,
-    what a run's first layer looks for in pictures; `units`, what moves those of a deeper one; `confusion`,
-    which classes it takes for which; `neighbours`, the images nearest to a picture by a run's features and by
-    pixels; `glimpses`, where a run of that task looked in an image; `filmstrip`, what a run says of the
-    frames of clips; `walks`, which way a run goes on maps.
+    out: Path | None = None
+    """Draw the view into this .png."""
+    device: str = "auto"
+    """cpu, cuda, or auto."""
+    json: Annotated[bool, Parameter(negative="")] = False
+    """Print one JSON object on standard output."""
 
-    Parameters
-    ----------
-    what
-        A run folder; or, before any training, a preset, a TOML file, or a network such as mlp-10.
-    view
-        What to look at.
-    settings
-        Of a model without a run: key.sub=value, such as model.encoder.network_activation=tanh.
-    data
-        Other data than a run's held-out part; for a model without a run, in place of random images.
-    initialization
-        First weights to compare: 0.01,0.05,xavier,kaiming or some of them.
-    query
-        Of neighbours and glimpses: a picture, a folder or zip of them; the run's held-out images if not
-        given, of neighbours with the share whose nearest have their label. Of a filmstrip: clips. Of walks:
-        maps.
-    nearest
-        How many neighbours, 5 if not given; they are looked for among the run's training images, or those of
-        --data.
-    measure
-        Of the distance between features of neighbours; cosine if not given.
-    layer
-        Of units: its name, such as encoder.blocks.4; the block in the middle if not given.
-    out
-        Draw it into this .png.
-    device
-        cpu, cuda, or auto.
-    json
-        Print one JSON object on standard output.
+
+class Request(NamedTuple):
+    """The parsed arguments of a view."""
+
+    settings: tuple[str, ...]
+    options: Any
+    common: CommonOptions
+
+
+@app.default
+def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+    """Look inside a run, or a model before its training: the tokens are parsed by the view."""
+    views = find_views(inspection, tasks)
+    if not tokens or tokens[0] in HELP_FLAGS:
+        _print_help(views)
+        return
+    subject, *rest = tokens
+    if subject.startswith("-"):
+        raise UserError(f"{subject}: a run or a model comes first: foveal inspect WHAT [VIEW] {subject} ...")
+    view = _choose_view(views, rest)
+    request = _parse(views, view, subject, rest)
+    if request is not None:
+        with SignalHandler():
+            _show(view, subject, request)
+
+
+def _choose_view(views: Mapping[str, AnyView], rest: list[str]) -> AnyView:
+    """Return the view that the first of the arguments names, and remove that argument; or the default view.
+
+    Raises: UserError: there is no such view.
     """
-    asked: dict[str, object] = {"data": data, "initialization": initialization, "layer": layer}
-    asked |= {"query": query, "nearest": nearest, "measure": measure}
-    with SignalHandler():
-        _check_view_options(view, settings, asked)
-        where = resolve_device(device)
-        if view == "activations":
-            show_activations(run_or_model, settings, data, initialization, out, where, json)
-            return
-        run = load(run_or_model, where)
-        match view:
-            case "filters":
-                show_filters(run, out, json)
-            case "units":
-                show_units(run, layer, data, out, json)
-            case "confusion":
-                show_confusion(run, data, out, json)
-            case "neighbours":
-                k = DEFAULT_NEIGHBORS if nearest is None else nearest
-                show_neighbors(run, query, data, k, measure or "cosine", out, json)
-            case "glimpses":
-                show_glimpses(run, query, out, json)
-            case "filmstrip":
-                show_filmstrip(run, query, out, json)
-            case "walks":
-                show_navigation(run, query, out, json)
+    if not rest or rest[0].startswith("-") or "=" in rest[0]:
+        return next(view for view in views.values() if view.is_default)
+    name = rest.pop(0)
+    if name not in views:
+        raise UserError(f"there is no view {name}{suggest(name, views)}; there are {', '.join(views)}")
+    return views[name]
 
 
-def _check_view_options(view: InspectionView, settings: Sequence[str], options: Mapping[str, object]) -> None:
-    if view != "activations" and settings:
-        raise UserError(f"{settings[0]}: the view {view} is of a run, with its settings; leave it out")
-    for name, value in options.items():
-        if value is not None and name not in VIEW_OPTIONS[view]:
-            raise UserError(f"--{name}: the view {view} has no use for it; leave it out")
+def _view_app(view: AnyView, subject: str) -> App:
+    """Return the parser of a view's options: its own and the common ones."""
+
+    def parse(*settings: Any, options: Any = view.Options(), common: Any = CommonOptions()) -> Request:  # noqa: B008
+        return Request(settings, options, common)
+
+    hidden = not isinstance(view, ModelView)
+    parse.__annotations__ = {
+        "settings": Annotated[
+            str, Parameter(show=not hidden, help="Of a model without a run: key.sub=value.")
+        ],
+        "options": Annotated[view.Options, Parameter(name="*")],
+        "common": Annotated[CommonOptions, Parameter(name="*")],
+    }
+    usage = f"Usage: foveal inspect {subject} {view.name} [OPTIONS]{'' if hidden else ' [KEY.SUB=VALUE...]'}"
+    parser = App(name="inspect", help=view.summary, usage=usage, version_flags=())
+    parser.default(parse)
+    return parser
+
+
+def _parse(views: Mapping[str, AnyView], view: AnyView, subject: str, rest: Sequence[str]) -> Request | None:
+    """Return the request for a view; None where its help is asked for, and printed.
+
+    Raises: UserError: an option belongs to other views. CycloptsError: an option is wrong in another way.
+    """
+    try:
+        command, bound, _ = _view_app(view, subject).parse_args(rest, exit_on_error=False, print_error=False)
+    except cyclopts.UnknownOptionError as error:
+        option = "" if error.token is None else error.token.value.split("=")[0]
+        if any(option.removeprefix("--") in other.Options.__annotations__ for other in views.values()):
+            raise UserError(f"{option}: the view {view.name} has no use for it; leave it out") from None
+        error.command_chain = ("inspect", subject, view.name)
+        raise
+    except cyclopts.CycloptsError as error:
+        error.command_chain = ("inspect", subject, view.name)
+        raise
+    request = command(*bound.args, **bound.kwargs)
+    return request if isinstance(request, Request) else None
+
+
+def _show(view: AnyView, subject: str, request: Request) -> None:
+    """Compute a view, draw it, and print its result."""
+    out, is_run = request.common.out, Path(subject).is_dir()
+    check_png_path(out)
+    if request.settings and (is_run or not isinstance(view, ModelView)):
+        raise UserError(
+            f"{request.settings[0]}: the view {view.name} is of a run, with its settings; leave it out"
+        )
+    device = resolve_device(request.common.device)
+    with ProgressBar(view.progress) as progress:
+        result = _compute(view, subject, request, device, progress)
+    picture = {} if out is None else {"picture": str(out)}
+    if out is not None:
+        atomic_write(out, view.plot(result))
+    if request.common.json:
+        print_json(result.to_json() | picture)
+    else:
+        print_sections([*result.sections(), *([[*picture.items()]] if picture else [])])
+
+
+def _compute(
+    view: AnyView, subject: str, request: Request, device: torch.device, progress: ProgressCallback
+) -> ViewResult:
+    if isinstance(view, ModelView) and not Path(subject).is_dir():
+        model = untrained_model(subject, request.settings, device)
+        return view.compute_untrained(model, request.options, log, progress)
+    run = load(subject, device)
+    view.check(run)
+    return view.compute(run, request.options, log, progress)
+
+
+def _print_help(views: Mapping[str, AnyView]) -> None:
+    usage = "Usage: foveal inspect WHAT [VIEW] [OPTIONS] [KEY.SUB=VALUE...]"
+    overview = App(name="inspect", help=HELP, usage=usage, version_flags=(), help_epilogue=EXAMPLES)
+    overview.group_commands = cyclopts.Group("Views", sort_key=0)
+    for view in views.values():
+        overview.command(App(name=view.name, help=view.summary))
+    overview.help_print([])

@@ -1,6 +1,6 @@
 """`foveal models`: the presets, what they are made of and how large they are."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import cyclopts
 import torch
@@ -60,7 +60,7 @@ def describe(
     """
     config = load_config(name) if name in preset_names() else network_config(name)
     if task_of(config).trains_networks:
-        describe_layers(config, input_, classes, json)
+        describe_layers(cast(Any, task_of(config)), input_, classes, json)
         return
     if input_ is not None or classes is not None:
         raise UserError(f"{name} reads no images to label: leave out --input and --classes")

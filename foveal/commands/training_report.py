@@ -12,6 +12,7 @@ from foveal.core.signals import Interrupted, SignalHandler
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
+from foveal.store.durable import atomic_write
 from foveal.store.run import Run
 from foveal.tasks.base import TOKEN, EvaluationResult, Task
 from foveal.tasks.warm_start import load_run_weights
@@ -68,7 +69,7 @@ def train_and_report(
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
         made = ", ".join(map(str, task.components()))
-        plot_curves(run.metrics, picture, f"{run.path.name}: {made}", unit, task.loss_unit)
+        atomic_write(picture, plot_curves(run.metrics, f"{run.path.name}: {made}", unit, task.loss_unit))
     except Interrupted as stop:
         at = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -1,19 +1,35 @@
 """Callbacks that report the progress of work, and iteration over batches with such a callback."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
-
-from foveal.training.protocols import Batches
+from typing import Any, Protocol, runtime_checkable
 
 ProgressCallback = Callable[[int, int], None]
 """Called with (i, n) before part i of n begins. An exception that it raises ends the work."""
+
+
+@runtime_checkable
+class Plan(Protocol):
+    """The part of a training plan that a screen shows."""
+
+    @property
+    def total_steps(self) -> int: ...
+
+
+@runtime_checkable
+class EpochBatches(Protocol):
+    """The part of `training.protocols.Batches` that a single pass needs."""
+
+    @property
+    def per_epoch(self) -> int: ...
+
+    def batch(self, epoch: int, index: int) -> Any: ...
 
 
 def no_progress(index: int, total: int) -> None:
     """Do nothing: the callback for work that takes hardly any time."""
 
 
-def iterate_batches(batches: Batches, progress: ProgressCallback) -> Iterator[Any]:
+def iterate_batches(batches: EpochBatches, progress: ProgressCallback) -> Iterator[Any]:
     """Yield each batch of one epoch."""
     for index in range(batches.per_epoch):
         progress(index, batches.per_epoch)

@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import random
+import resource
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
@@ -48,6 +49,14 @@ def keep_freed_memory() -> None:
         trim_threshold, mmap_threshold, never = -1, -3, -1
         mallopt(mmap_threshold, 2**30)
         mallopt(trim_threshold, never)
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has held so far: of a GPU's memory where it uses a GPU."""
+    if torch.cuda.is_available() and torch.cuda.max_memory_reserved():
+        return torch.cuda.max_memory_reserved()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def resolve_device(name: str = "auto") -> torch.device:

@@ -1,12 +1,11 @@
-"""What a model of images is fed, beside the images it was made of, as a PNG."""
-
-import io
+"""A model's input images beside the images they were made of, as a PNG."""
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from foveal.data.images.image_examples import ImageExamples
+from foveal.inspection.style import draw_text, image_png, new_sheet, resize_to_side, to_image
 from foveal.training.protocols import Batches
 
 MAX_SHEET_IMAGES, SHEET_WIDTH, TILE_SIZE = 24, 1200, 96
@@ -16,37 +15,28 @@ GAP, LINE_HEIGHT = 8, 14
 
 
 def contact_sheet(images: ImageExamples, batches: Batches) -> bytes:
-    """The first images of the first batch of training: above as they were read, below as they are fed, and
-    what belongs to them: a label or a text.
+    """Return the PNG of the first images of the first training batch: above each image as it was read, below
+    as the model gets it, and its label or text.
 
-    What is fed is brought back from standardised values to levels; what lies outside 0 to 255 is cut.
+    The inputs are brought back from standardized values to levels; levels outside 0 to 255 are cut.
     """
     batch = batches.batch(0, 0)
     levels = images.processor.statistics.to_pixels(batch.columns["source"][:MAX_SHEET_IMAGES])
     side = levels.shape[1] * max(1, TILE_SIZE // levels.shape[1])
     columns = max(2, min(len(levels), SHEET_WIDTH // (side + GAP)))
     rows, height = -(-len(levels) // columns), 2 * side + LINE_HEIGHT + GAP
-    sheet = Image.new("RGB", (columns * (side + GAP) + GAP, rows * height + GAP), "white")
-    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(11)
-    for number, (row, fed) in enumerate(zip(batch.rows.tolist(), levels, strict=False)):
+    sheet = new_sheet(columns * (side + GAP) + GAP, rows * height + GAP)
+    for number, (row, pixels) in enumerate(zip(batch.rows.tolist(), levels, strict=False)):
         x, y = GAP + number % columns * (side + GAP), GAP + number // columns * height
         sheet.paste(_fit_square(images[row], side), (x, y))
-        sheet.paste(_fit_square(fed, side), (x, y + side))
+        sheet.paste(_fit_square(pixels, side), (x, y + side))
         label = images.processor.caption({name: column[number] for name, column in batch.columns.items()})
-        while label and draw.textlength(label, font) > side:
-            label = label[:-1]
-        draw.text((x, y + 2 * side), label, "black", font)
-    content = io.BytesIO()
-    sheet.save(content, "PNG")
-    return content.getvalue()
+        draw_text(sheet, (x, y + 2 * side), label, max_width=side)
+    return image_png(sheet)
 
 
 def _fit_square(pixels: UInt8[np.ndarray, "H W C"], side: int) -> Image.Image:
-    """The whole picture within a square, its shape kept, each pixel plain to see."""
-    image = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
-    scale = side / max(image.size)
-    width, height = (max(1, round(scale * length)) for length in image.size)
-    how = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX
-    square = Image.new("RGB", (side, side), "white")
-    square.paste(image.resize((width, height), how), ((side - width) // 2, (side - height) // 2))
+    """Return the whole image within a square, its shape kept."""
+    image, square = resize_to_side(to_image(pixels), side), new_sheet(side, side)
+    square.paste(image, ((side - image.width) // 2, (side - image.height) // 2))
     return square

@@ -1,28 +1,32 @@
-"""The curves of a run: loss while training and held out, and the learning rate."""
+"""The curves of a run: training and held-out loss, and the learning rate."""
 
-import io
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from foveal.store.durable import atomic_write
+from foveal.inspection.style import FAINT_COLOR, figure_png, new_figure, series_color
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Record = dict[str, Any]
+"""A line of a metrics log."""
 SMOOTHING_DIVISOR = 40
 """The smoothed curve looks back over about this part of the run: 1/40."""
 IGNORED_START_DIVISOR = 20
 """The first 1/20 may fall from far above the rest."""
 
 
-def read_metrics_log(path: Path, kind: str) -> list[dict[str, Any]]:
-    """The records of one kind in a metrics.jsonl."""
+def read_metrics_log(path: Path, kind: str) -> list[Record]:
+    """Return the records of one kind in a metrics.jsonl."""
     with path.open(encoding="utf-8") as lines:
         records = (json.loads(line) for line in lines)
         return [record for record in records if record["kind"] == kind]
 
 
 def smooth(values: list[float]) -> list[float]:
-    """The exponential moving average, corrected for its start (Kingma and Ba 2015, section 3)."""
+    """Return the exponential moving average, corrected for its start (Kingma and Ba 2015, section 3)."""
     decay = 1 - 1 / max(1.0, len(values) / SMOOTHING_DIVISOR)
     average, result = 0.0, []
     for count, value in enumerate(values, 1):
@@ -31,61 +35,66 @@ def smooth(values: list[float]) -> list[float]:
     return result
 
 
-def plot_curves(metrics: Path, path: Path, title: str, unit: str, loss_unit: str) -> None:
-    """Draw the log at `metrics` into the PNG at `path`; `unit` names what a step reads (`characters`), and
-    `loss_unit` of what there is a loss (`token`)."""
-    from matplotlib.figure import Figure
+def plot_curves(metrics: Path, title: str, unit: str, loss_unit: str) -> bytes:
+    """Return the PNG of the log at `metrics`.
 
+    A step reads a number of the `unit` (`characters`); the loss is in nats for each `loss_unit` (`token`).
+    """
     steps = [record for record in read_metrics_log(metrics, "step") if record["loss"] is not None]
     held_out = [record for record in read_metrics_log(metrics, "evaluation") if record["loss"] is not None]
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    figure = new_figure(8.0, 4.8, "constrained")
     losses, rates = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
-    x = [record["step"] for record in steps]
-    y = [record["loss"] for record in steps]
-    losses.plot(x, y, color="#b8c4d6", linewidth=0.6, label="training, each step")
-    losses.plot(x, smooth(y), color="#1f4e8c", linewidth=1.4, label="training, smoothed")
     rewarded = bool(steps) and "reward" in steps[-1]
-    nats = "" if rewarded else " nats"
-    if held_out:
-        best = min(held_out, key=lambda record: record["loss"])
-        bits = best.get("bits_per_character")
-        losses.plot(
-            [record["step"] for record in held_out],
-            [record["loss"] for record in held_out],
-            color="#c2410c",
-            marker="o",
-            markersize=3.5,
-            label="held out",
-        )
-        losses.annotate(
-            f"best {best['loss']:.3f}{nats}" + (f"\n= {bits:.3f} bits per character" if bits else ""),
-            (best["step"], best["loss"]),
-            xytext=(-8, 36),
-            textcoords="offset points",
-            ha="right",
-            arrowprops={"arrowstyle": "-", "color": "#c2410c"},
-        )
-    if y:
-        losses.set_ylim(*_y_limits(x, y, held_out))
+    _plot_losses(losses, steps, held_out, "" if rewarded else " nats")
     losses.set_ylabel("share of the reward missed" if rewarded else f"loss in nats per {loss_unit}")
     losses.set_title(title, loc="left")
-    losses.grid(alpha=0.25)
-    losses.legend(loc="upper right", frameon=False)
-    rates.plot(x, [record["rate"] for record in steps], color="#4d7c0f", linewidth=1.2)
-    rates.set_ylabel("rate")
-    rates.set_ylim(bottom=0)
-    rates.grid(alpha=0.25)
+    _plot_rates(rates, steps, unit)
+    return figure_png(figure)
+
+
+def _plot_losses(axes: "Axes", steps: list[Record], held_out: list[Record], loss_suffix: str) -> None:
+    x, y = [record["step"] for record in steps], [record["loss"] for record in steps]
+    axes.plot(x, y, color=FAINT_COLOR, linewidth=0.6, label="training, each step")
+    axes.plot(x, smooth(y), color=series_color(0), linewidth=1.4, label="training, smoothed")
+    if held_out:
+        _plot_held_out(axes, held_out, loss_suffix)
+    if y:
+        axes.set_ylim(*_y_limits(x, y, held_out))
+    axes.grid(alpha=0.25)
+    axes.legend(loc="upper right", frameon=False)
+
+
+def _plot_held_out(axes: "Axes", held_out: list[Record], loss_suffix: str) -> None:
+    """Draw the losses of evaluations, and write the best one beside its point."""
+    x, y = [record["step"] for record in held_out], [record["loss"] for record in held_out]
+    color = series_color(1)
+    axes.plot(x, y, color=color, marker="o", markersize=3.5, label="held out")
+    best = min(held_out, key=lambda record: record["loss"])
+    bits = best.get("bits_per_character")
+    axes.annotate(
+        f"best {best['loss']:.3f}{loss_suffix}" + (f"\n= {bits:.3f} bits per character" if bits else ""),
+        (best["step"], best["loss"]),
+        xytext=(-8, 36),
+        textcoords="offset points",
+        ha="right",
+        arrowprops={"arrowstyle": "-", "color": color},
+    )
+
+
+def _plot_rates(axes: "Axes", steps: list[Record], unit: str) -> None:
+    x, y = [record["step"] for record in steps], [record["rate"] for record in steps]
+    axes.plot(x, y, color=series_color(2), linewidth=1.2)
+    axes.set_ylabel("rate")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
     per_step = steps[-1]["tokens"] / steps[-1]["step"] if steps else math.nan
-    rates.set_xlabel(f"step (of {per_step:,.0f} {unit})" if steps else "step")
-    content = io.BytesIO()
-    figure.savefig(content, dpi=130)
-    atomic_write(path, content.getvalue())
+    axes.set_xlabel(f"step (of {per_step:,.0f} {unit})" if steps else "step")
 
 
-def _y_limits(x: list[int], y: list[float], held_out: list[dict[str, Any]]) -> tuple[float, float]:
-    """What is drawn: all that was held out and the smoothed curve, but for how a training begins."""
-    begun = len(y) // IGNORED_START_DIVISOR
-    told = [record["loss"] for record in held_out if record["step"] >= x[begun]]
-    high, low = max(smooth(y)[begun:] + told), min(y + told)
+def _y_limits(x: list[int], y: list[float], held_out: list[Record]) -> tuple[float, float]:
+    """Return limits that show held-out losses and the smoothed curve, but for the start of the training."""
+    start = len(y) // IGNORED_START_DIVISOR
+    evaluated = [record["loss"] for record in held_out if record["step"] >= x[start]]
+    high, low = max(smooth(y)[start:] + evaluated), min(y + evaluated)
     margin = 0.05 * (high - low) or 0.1
     return low - margin, high + margin

@@ -161,6 +161,10 @@ class Task(ABC):
         """Return the task with a processor, and with a model if given."""
         return type(self)(self.config, processor, model)
 
+    def with_config(self: TaskT, config: Config) -> TaskT:
+        """Return the task with another config, its processor and model kept."""
+        return type(self)(config, self.processor, self.model)
+
     def check(self) -> None:
         """Check that the config fits the task.
 

@@ -14,7 +14,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.runtime import resolve_precision, seed_everything
 from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
 from foveal.data.open import OpenedData
 from foveal.layers.initialization import initialize
@@ -72,6 +72,26 @@ class Session:
             raise UserError(f"{self.run.path}: trained without held-out data: name some {option_hint}")
         split = "valid" if prepared.test is None else "test"
         return EvaluationData(prepared.held_out, split, prepared.facts["parts"][split])
+
+    def training_data(self, log: Log = log_to_console) -> PreparedData[Any, Any]:
+        """Return the run's own data as they were.
+
+        Raises: UserError: the data have changed since, or the run was imported.
+        """
+        return prepare_run_data(self.run, log)
+
+    def prepare_other(
+        self, data: str, log: Log, reused: ReusedProcessors, split: bool
+    ) -> PreparedData[Any, Any]:
+        """Return other data, prepared as for training with the parts of the run's processor that are `reused`.
+
+        Without `split` all of `data` are the training part.
+        """
+        config = self.config
+        if not split:
+            sizes = config.data.model_copy(update={"valid_fraction": 0.0, "test_fraction": 0.0})
+            config = config.model_copy(update={"data": sizes})
+        return self.task.with_config(config).bound(None).prepare(DataPaths(data), log, reused)
 
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""

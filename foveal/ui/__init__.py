@@ -1,1 +1,1 @@
-"""What a person sees on a terminal: console, progress bar, training screen."""
+"""The output on a terminal: console, progress bar, training screen. Imports from `core` only."""

@@ -1,7 +1,8 @@
-"""What a person is told: lines, tables, sizes and times in plain words."""
+"""Lines, tables, sizes and times for people, and JSON for programs."""
 
 import math
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,74 +19,74 @@ PREVIEW_WIDTH = 144
 
 
 def log(message: str) -> None:
-    """One line that says what is being done or was decided."""
+    """Print one line on standard error: what is being done, or was decided."""
     STDERR.print(Text(message, style="dim"), soft_wrap=True)
 
 
 def check_png_path(out: Path | None) -> None:
-    """Raise UserError for a name that can't be that of a drawing."""
+    """Check the name of a picture.
+
+    Raises: UserError: it does not end in .png.
+    """
     if out is not None and out.suffix.lower() != ".png":
         raise UserError(f"{out}: expected a name that ends in .png")
 
 
-def print_facts(rows: list[tuple[str, str]], console: Console = STDERR) -> None:
-    """Names and values, aligned; lines are left whole, so that commands can be copied from them."""
+def print_facts(rows: Sequence[tuple[str, str]], console: Console = STDERR) -> None:
+    """Print names and values, aligned; lines stay whole, so that commands can be copied from them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         console.print(Text.assemble((name.ljust(width), "bold cyan"), "  ", value), soft_wrap=True)
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """The object that `--json` promises, on standard output."""
+    """Print the object that `--json` promises on standard output; numbers that are not finite are null."""
     import json
 
     clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in result.items()}
     print(json.dumps(clean), file=sys.stdout, flush=True)
 
 
-def print_items(run: Path, name: str, items: list[dict[str, Any]], out: Path | None, json: bool) -> None:
-    """A table for each of what was found in a run, where nothing is None, and where the picture of them lies;
-    or one object with all of them under `name`."""
-    if json:
-        print_json({"run": str(run), name: items} | ({} if out is None else {"picture": str(out)}))
-        return
-    for one in items:
-        print_facts([(field, str(value)) for field, value in one.items() if value is not None], STDOUT)
-    if out is not None:
-        print_facts([("picture", str(out))], STDOUT)
+def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
+    """Print texts as they are, and names with their values aligned, on standard output."""
+    for section in sections:
+        if isinstance(section, str):
+            STDOUT.print(section, soft_wrap=True, markup=False)
+        else:
+            print_facts(section, STDOUT)
 
 
 def truncate(text: str, max_length: int) -> str:
-    """At most so many characters of a text."""
+    """Return at most `max_length` characters of a text, the last ones dots where text is missing."""
     return text if len(text) <= max_length else f"{text[: max_length - 4]} ..."
 
 
 def format_loss(scores: dict[str, Any], per: str = "") -> str:
-    """The loss with its unit: nats, each of what it is `per`; or what is missed of a reward of 1."""
+    """Return the loss with its unit: nats, `per` something; or the missed part of a reward of 1."""
     return f"{scores['loss']:.4f} {'of the reward missed' if 'reward' in scores else f'nats{per}'}"
 
 
 def format_extra_metrics(scores: dict[str, Any]) -> str:
-    """What there is beside the loss, to be told behind it."""
+    """Return the metrics beside the loss, to stand behind it."""
     bits = scores.get("bits_per_character")
-    told = "" if bits is None else f", {bits:.4f} bits per character"
+    text = "" if bits is None else f", {bits:.4f} bits per character"
     shares = (f", {name} {100 * scores[name]:.1f} %" for name in ("accuracy", "success") if name in scores)
-    return told + "".join(shares)
+    return text + "".join(shares)
 
 
 def format_duration(seconds: float) -> str:
-    """`under 1 s`, `45 s`, `2:05`, `1:02:05`."""
+    """Return `under 1 s`, `45 s`, `2:05`, `1:02:05`."""
     if 0 < seconds < 1:
         return "under 1 s"
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    hours, rest = divmod(whole, 3600)
+    rounded = max(0, round(seconds))
+    if rounded < 60:
+        return f"{rounded} s"
+    hours, rest = divmod(rounded, 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def format_bytes(count: int) -> str:
-    """`1.2 GB (1.1 GiB)`; both units, because they are mixed up so often."""
+    """Return `1.2 GB (1.1 GiB)`: both units, because they are often confused."""
     for power, unit, binary in ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB")):
         if count >= 1000**power:
             return f"{count / 1000**power:,.1f} {unit} ({count / 1024**power:,.1f} {binary})"

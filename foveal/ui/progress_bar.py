@@ -1,4 +1,4 @@
-"""How far a long work is, and how long it will take: what a person sees while a run is measured or used."""
+"""The progress of long work, and the time left."""
 
 import time
 
@@ -9,21 +9,21 @@ from foveal.core.progress import ProgressCallback
 from foveal.ui.console import STDERR, format_duration
 
 SHOW_AFTER_SECONDS, LINE_INTERVAL_SECONDS = 2.0, 10.0
-"""Seconds: what is done sooner is not shown; and from one line to the next where there is no terminal."""
+"""Shorter work shows no bar; without a terminal, the time from one line to the next."""
 
 
 class TimeLeftColumn(ProgressColumn):
-    """Time left: by the budget until it is a plan, then by steps."""
+    """The time left, as the field `left` of the bar says."""
 
     def render(self, task: Task) -> Text:
         return Text(str(task.fields["left"]), style="cyan")
 
 
 class ProgressBar:
-    """`with ProgressBar("test loss") as progress`: shows progress and the time left on standard error.
+    """Shows the progress of work on standard error: `with ProgressBar("test loss") as progress`.
 
-    On a terminal it is a bar that goes away, elsewhere a line now and then. Where the pieces begin again
-    with the first, so does it.
+    On a terminal it is a bar that goes away, elsewhere a line now and then. When the pieces begin again with
+    the first, so does the bar.
     """
 
     def __init__(self, description: str):
@@ -50,10 +50,10 @@ class ProgressBar:
         if piece == 0:
             self._began = self._last_line = now
             return
-        gone = now - self._began
-        at, left = f"{piece:,}/{pieces:,}", f"{format_duration(gone / piece * (pieces - piece))} left"
+        seconds = now - self._began
+        at, left = f"{piece:,}/{pieces:,}", f"{format_duration(seconds / piece * (pieces - piece))} left"
         if STDERR.is_terminal:
-            if gone > SHOW_AFTER_SECONDS:
+            if seconds > SHOW_AFTER_SECONDS:
                 self._progress.start()
             self._progress.update(self._bar, completed=piece / pieces, at=at, left=left)
         elif now > self._last_line + LINE_INTERVAL_SECONDS:

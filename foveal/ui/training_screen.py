@@ -1,17 +1,15 @@
-"""What a person sees of a training: live on a terminal, in plain lines elsewhere."""
+"""The screen of a training run: live on a terminal, plain lines elsewhere."""
 
 import math
-import resource
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from foveal.training.plan import Plan
+from foveal.core.progress import Plan
+from foveal.core.runtime import peak_memory
 from foveal.ui.console import (
     PREVIEW_WIDTH,
     STDERR,
@@ -21,14 +19,6 @@ from foveal.ui.console import (
     truncate,
 )
 from foveal.ui.progress_bar import TimeLeftColumn
-
-
-def peak_memory() -> int:
-    """The most bytes that this process has held so far: of a GPU's memory where it uses one."""
-    if torch.cuda.is_available() and torch.cuda.max_memory_reserved():
-        return torch.cuda.max_memory_reserved()
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else 1024 * most
 
 
 class TrainingScreen:
@@ -101,10 +91,10 @@ class TrainingScreen:
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.valid = record["loss"]
-        better = best_step in (None, record["step"])
-        mark = "" if better else f"  [yellow]not better since step {best_step}[/]"
-        told = f"held out {format_loss(record)}{format_extra_metrics(record)}{mark}"
-        STDERR.print(f"[bold]step {record['step']}[/]  {told}", soft_wrap=True)
+        is_best = best_step in (None, record["step"])
+        mark = "" if is_best else f"  [yellow]not better since step {best_step}[/]"
+        scores = f"held out {format_loss(record)}{format_extra_metrics(record)}{mark}"
+        STDERR.print(f"[bold]step {record['step']}[/]  {scores}", soft_wrap=True)
 
     def sample(self, step: int, text: str) -> None:
         if step == 0:
@@ -130,7 +120,7 @@ class TrainingScreen:
 
 
 def _fit_preview(line: str) -> str:
-    """A line of a preview; of one that is too long, each side of its arrow is cut."""
+    """Return a line of a preview; both sides of the arrow are cut where the line is too long."""
     if len(line) <= PREVIEW_WIDTH:
         return line
     sides = line.split(" -> ", 1)

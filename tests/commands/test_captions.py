@@ -20,12 +20,12 @@ from foveal.core.progress import no_progress
 from foveal.core.tap import capture
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.inspection.attention_maps.plot_image import (
-    DPI,
     GAP,
     PANEL_SIZE,
     ImageAttention,
     plot_image_attention,
 )
+from foveal.inspection.style import DPI
 from foveal.metrics.cider import cider
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.store.sealed import open_tensors

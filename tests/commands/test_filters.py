@@ -30,7 +30,7 @@ def test_a_linear_classifier_has_a_template_for_each_class() -> None:
     assert red[..., 0].mean() > red[..., 2].mean() + 10, "a red one"
     told = succeed("inspect", "run", "filters").out
     assert "templates  2 of 3 x 12 x 12" in told
-    assert "grey is 0" in told
+    assert "gray is 0" in told
 
 
 def test_of_networks_and_of_captions() -> None:
@@ -45,7 +45,7 @@ def test_of_networks_and_of_captions() -> None:
 
 
 def test_what_has_no_filters(finished: Path) -> None:
-    assert "filters are of an encoder of pictures, and this run has none" in refuse(
+    assert "filters are of an encoder of images, and this run has none" in refuse(
         "inspect", finished, "filters"
     )
     train(write_images(), "--model", "hog", "data.image.size=16", steps=1)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from foveal.inspection.filmstrip.plot import CORRECT_COLOR
+from foveal.inspection.style import CORRECT_COLOR
 from foveal.metrics.cider import caption_words, cider
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from foveal.inspection.activations import view
+from foveal.tasks import untrained_model
 from tests.commands.calling import TINY, refuse, succeed
 from tests.commands.test_images import train, write_images
 
@@ -54,14 +54,14 @@ def test_a_run_and_other_data() -> None:
     others = looked("run", "--data", write_images("others", seed=1))["trained"]
     assert others != found
     assert Path("run.png").is_file()
-    own = looked("resnet-20", "activations", "data.image.size=12", "--data", "squares")["own"]
-    assert [layer["name"] for layer in own] == [layer["name"] for layer in found]
+    untrained = looked("resnet-20", "activations", "data.image.size=12", "--data", "squares")["default"]
+    assert [layer["name"] for layer in untrained] == [layer["name"] for layer in found]
 
 
 def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, usual = [], view.data_dependent_init
+    begun, usual = [], untrained_model.data_dependent_init
     monkeypatch.setattr(
-        view, "data_dependent_init", lambda *given, reused: begun.append(usual(*given, reused))
+        untrained_model, "data_dependent_init", lambda *given, reused: begun.append(usual(*given, reused))
     )
     small = ("data.image.size=16", "data.image.batch_size=16", "--initialization", "default,kaiming")
     looked("airbench", "activations", *small, "--data", write_images())

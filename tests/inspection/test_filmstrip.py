@@ -9,15 +9,13 @@ from PIL import Image, ImageColor
 
 from foveal.core.errors import UserError
 from foveal.inspection.filmstrip.plot import (
-    CORRECT_COLOR,
     GAP,
-    INCORRECT_COLOR,
     LINE_HEIGHT,
-    MUTED_COLOR,
     TILE_SIZE,
     Filmstrip,
     plot_filmstrips,
 )
+from foveal.inspection.style import CORRECT_COLOR, INCORRECT_COLOR, MUTED_COLOR
 
 FRAMES: UInt8[np.ndarray, "T H W C"] = np.arange(3, dtype=np.uint8)[:, None, None, None] * 50 + np.zeros(
     (3, 4, 4, 1), np.uint8

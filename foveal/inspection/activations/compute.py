@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from foveal.config import AugmentConfig
+from foveal.inspection.base import InspectedTask
 from foveal.layers.blocks.mixer_block import Block
 from foveal.ops.jit.dispatch import reference_only
 
@@ -92,6 +94,12 @@ def collect_activations(model: nn.Module, loss: Callable[[], Tensor]) -> list[Ac
         for hook in hooks:
             hook.remove()
     return _statistics(watch.recorded, _gradients(value, watch.recorded.values()))
+
+
+def unaugmented_batch(task: InspectedTask, data: Any) -> Any:
+    """Return a batch of `data` in random order, as data may be sorted by class; images are not augmented."""
+    plain = task.config.data.model_copy(update={"augment": AugmentConfig()})
+    return task.with_config(task.config.model_copy(update={"data": plain})).train_batches(data).batch(0, 0)
 
 
 class _CallSite(NamedTuple):

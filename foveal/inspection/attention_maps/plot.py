@@ -1,12 +1,21 @@
 """Alignments as a PNG: target words down, source words across, one example below the other."""
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from foveal.core.errors import UserError
 from foveal.inspection.attention_maps.compute import WordAttention
+from foveal.inspection.style import (
+    EDGE_COLOR,
+    GRID_COLOR,
+    MUTED_COLOR,
+    SHADES,
+    check_height,
+    cut_text,
+    figure_png,
+    missing_letters_allowed,
+    new_figure,
+    text_font,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,38 +24,22 @@ CELL, SMALL_CELL = 0.4, 0.22
 """Inches of a cell's side. With many words it shrinks to the small one, to keep to `SIDE` inches."""
 SIDE, MAX_SIDE_INCHES = 9.0, 40.0
 """Beyond `MAX_SIDE_INCHES` cells shrink further, and words can't be read: a page (.html) is better."""
-GAP, MAX_HEIGHT = 0.4, 200.0
-"""Between two examples, and for all of them."""
-GRID_COLOR, MUTED_COLOR = "#dfe4ea", "#52606d"
+GAP = 0.4
+"""Inches between two examples."""
 REPEAT_LABELS_ROWS = 30
 """Below so many rows the source is written once more."""
 MAX_WORD_LENGTH = 24
 """Longer words are cut."""
-FONTS = (
-    "DejaVu Sans",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "WenQuanYi Zen Hei",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Microsoft YaHei",
-    "Yu Gothic",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-    "Arial Unicode MS",
-)
-"""Where letters are looked for, in this order; one that no installed font has is drawn as a box."""
 
 
 def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> bytes:
-    """The PNG's content; `head` None draws the mean. Errors: UserError for more than fits a picture."""
-    from matplotlib.figure import Figure
+    """Return the PNG of one head, or of the mean of all heads if `head` is None.
 
-    content = io.BytesIO()
-    figure = Figure(figsize=(1, 1))  # so that places in it are inches; it is cropped to what is drawn
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        top = 0.0
+    Raises: UserError: the examples do not fit a picture.
+    """
+    figure = new_figure(1.0, 1.0)  # so that places in it are inches; it is cropped to what is drawn
+    top = 0.0
+    with missing_letters_allowed():
         for number, example in enumerate(examples):
             cell = _cell_size(max(example.weights.shape[1:]))
             width, height = len(example.source) * cell, len(example.target) * cell
@@ -57,13 +50,8 @@ def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> 
             box = box.transformed(figure.dpi_scale_trans.inverted())
             axes.set_position((0, top - box.y1, width, height))
             top -= box.height + GAP
-            if -top > MAX_HEIGHT:
-                raise UserError(
-                    f"a picture of these {len(examples)} examples would be taller than {MAX_HEIGHT:.0f} "
-                    "inches; give fewer, or write a .html"
-                )
-        figure.savefig(content, dpi=130, bbox_inches="tight")
-    return content.getvalue()
+            check_height(-top, f"these {len(examples)} examples", "give fewer, or write a .html")
+    return figure_png(figure, crop=True)
 
 
 def _cell_size(words: int) -> float:
@@ -73,33 +61,25 @@ def _cell_size(words: int) -> float:
 
 def _plot_example(axes: "Axes", example: WordAttention, head: str | None, cell: float) -> None:
     from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.font_manager import FontProperties, fontManager
 
     view = example.head_weights(head)
     (rows, columns), most = view.shape, float(view.max()) or 1.0
-    shades = LinearSegmentedColormap.from_list("shades", ["#ffffff", "#7aa7d9", "#0b2a5b"])
+    shades = LinearSegmentedColormap.from_list("shades", SHADES)
     image = axes.imshow(view, cmap=shades, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
-    installed = {font.name for font in fontManager.ttflist}
-    size = min(11.0, 46 * cell)
-    font = FontProperties(family=[name for name in FONTS if name in installed], size=size)
+    font = text_font(min(11.0, 46 * cell))
     axes.xaxis.tick_top()
-    axes.set_xticks(
-        range(columns),
-        [_truncate(word) for word in example.source],
-        rotation=90,
-        parse_math=False,
-        fontproperties=font,
+    sources, targets = (
+        [cut_text(word, MAX_WORD_LENGTH) for word in words] for words in (example.source, example.target)
     )
-    axes.set_yticks(
-        range(rows), [_truncate(word) for word in example.target], parse_math=False, fontproperties=font
-    )
+    axes.set_xticks(range(columns), sources, rotation=90, parse_math=False, fontproperties=font)
+    axes.set_yticks(range(rows), targets, parse_math=False, fontproperties=font)
     # Lines drawn as two collections; as ticks of a grid they take longer than all the rest.
     axes.vlines(
         [column - 0.5 for column in range(1, columns)], -0.5, rows - 0.5, colors=GRID_COLOR, linewidth=0.6
     )
     axes.hlines([row - 0.5 for row in range(1, rows)], -0.5, columns - 0.5, colors=GRID_COLOR, linewidth=0.6)
     axes.tick_params(length=0, labelbottom=rows > REPEAT_LABELS_ROWS)
-    axes.spines[:].set_color("#9aa5b1")
+    axes.spines[:].set_color(EDGE_COLOR)
     axes.set_xlabel("source: read", fontsize=9, color=MUTED_COLOR)
     axes.set_ylabel("target: written", fontsize=9, color=MUTED_COLOR)
     axes.xaxis.set_label_position("top")
@@ -111,7 +91,3 @@ def _plot_example(axes: "Axes", example: WordAttention, head: str | None, cell: 
     scale = axes.figure.colorbar(image, cax=bar)
     scale.set_label(f"weight{which}", fontsize=9, color=MUTED_COLOR)
     scale.ax.tick_params(labelsize=8)
-
-
-def _truncate(word: str) -> str:
-    return word if len(word) <= MAX_WORD_LENGTH else word[: MAX_WORD_LENGTH - 1] + "…"

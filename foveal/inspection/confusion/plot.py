@@ -1,9 +1,8 @@
-"""Who is taken for whom, as a picture: a row for each class, a column for each label that was given."""
-
-import io
+"""A confusion matrix as a picture: a row for each class, a column for each predicted label."""
 
 import numpy as np
 
+from foveal.inspection.style import figure_png, new_figure, text_font
 from foveal.metrics.labels import ConfusionMatrix
 
 MAX_CLASSES, MAX_CLASSES_WITH_COUNTS = 40, 20
@@ -11,30 +10,25 @@ MAX_CLASSES, MAX_CLASSES_WITH_COUNTS = 40, 20
 
 
 def plot_confusion(confusion: ConfusionMatrix, title: str) -> bytes:
-    """The PNG's content: dark is a large share of the row's class, and counts are written where they fit."""
-    from matplotlib.figure import Figure
-
+    """Return the PNG: dark is a large share of the row's class, and counts are written where they fit."""
     chosen = confusion.most_mistaken(MAX_CLASSES)
     labels = [confusion.labels[number] for number in chosen]
     counts = confusion.counts[np.ix_(chosen, chosen)]
     shares = counts / np.maximum(confusion.counts[chosen].sum(1, keepdims=True), 1)
     size = 1.8 + 0.42 * len(chosen)
-    figure = Figure(figsize=(max(4.5, size), max(4.0, size)), layout="constrained")
+    figure = new_figure(max(4.5, size), max(4.0, size), "constrained")
     axes = figure.subplots()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if len(chosen) <= MAX_CLASSES_WITH_COUNTS:
         for row, column in np.argwhere(counts).tolist():
-            colour = "white" if shares[row, column] > 0.5 else "black"
-            axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", size=7, color=colour)
-    places = range(len(chosen))
-    axes.set_xticks(places, labels, rotation=90, fontsize=8)
-    axes.set_yticks(places, labels, fontsize=8)
+            color = "white" if shares[row, column] > 0.5 else "black"
+            axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", size=7, color=color)
+    font = text_font(8.0)
+    axes.set_xticks(range(len(chosen)), labels, rotation=90, parse_math=False, fontproperties=font)
+    axes.set_yticks(range(len(chosen)), labels, parse_math=False, fontproperties=font)
     axes.set_ylabel("right")
     axes.set_xlabel("taken for")
-    some = (
-        "" if len(chosen) == len(confusion.labels) else f"; {len(chosen)} classes of {len(confusion.labels)}"
-    )
-    axes.set_title(f"{title}{some}", fontsize=9, loc="left")
-    content = io.BytesIO()
-    figure.savefig(content, dpi=130)
-    return content.getvalue()
+    count = len(confusion.labels)
+    part = "" if len(chosen) == count else f"; {len(chosen)} classes of {count}"
+    axes.set_title(f"{title}{part}", fontsize=9, loc="left")
+    return figure_png(figure)

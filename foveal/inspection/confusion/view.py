@@ -1,57 +1,74 @@
-"""The view `confusion` of a run: who is taken for whom."""
+"""The view `confusion` of a run: the classes that it confuses."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
+from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.inspection.base import InspectedRun, View
 from foveal.inspection.confusion.plot import plot_confusion
+from foveal.inspection.registry import register_view
 from foveal.metrics.labels import ConfusionMatrix, confusion_matrix
 from foveal.metrics.report import format_table
-from foveal.store.durable import atomic_write
-from foveal.tasks.session import Session
-from foveal.ui.console import STDOUT, check_png_path, print_facts, print_json
-from foveal.ui.progress_bar import ProgressBar
 
 CONFUSED_PAIRS = 10
-"""So many pairs of classes are told."""
+"""Pairs of classes in the table."""
 
 
-def show_confusion(loaded: Session, data: str | None, out: Path | None, json: bool) -> None:
-    """Print, and draw into the PNG `out`, which labels the run gives to the examples of each class, held-out
-    ones or those of `data`.
-
-    UserError for a run without classes, and where nothing is held out.
-    """
-    path, task = loaded.run.path, loaded.task
-    if not task.has_classes:
-        raise UserError(f"{path}: a run without classes of its own (task {task.name})")
-    check_png_path(out)
-    part, split, _ = loaded.held_out(data, "with --data")
-    with ProgressBar("labels given") as watch:
-        given = task.predicted_labels(part.examples, watch)
-    right = [[label] if isinstance(label, str) else label for label in part.references]
-    found = confusion_matrix([*chain(*right)], [*chain(*given)])
-    if out is not None:
-        atomic_write(out, plot_confusion(found, f"{path}, {split}"))
-    if json:
-        counts = {"labels": found.labels, "counts": found.counts.tolist()}
-        classes = {"by_class": [vars(one) for one in found.per_class()]}
-        picture = {} if out is None else {"picture": str(out)}
-        print_json({"run": str(path), "split": split} | counts | classes | picture)
-        return
-    _print_result(found, split)
-    if out is not None:
-        print_facts([("picture", str(out))], STDOUT)
+@dataclass(frozen=True)
+class ConfusionOptions:
+    data: str | None = None
+    """Other data than the run's held-out part."""
 
 
-def _print_result(confusion: ConfusionMatrix, split: str) -> None:
-    rows = [["class", split, "precision", "recall", "f1"]]
-    for one in confusion.per_class():
-        shares = (f"{100 * share:.1f} %" for share in (one.precision, one.recall, one.f1))
-        rows.append([one.label, f"{one.support:,}", *shares])
-    STDOUT.print(format_table(rows), soft_wrap=True, markup=False)
-    pairs = confusion.most_confused(CONFUSED_PAIRS)
-    if pairs:
-        head = ["right", "taken for", "times", "of the class"]
-        told = [[one, other, f"{count:,}", f"{100 * share:.1f} %"] for one, other, count, share in pairs]
-        STDOUT.print("\n" + format_table([head, *told]), soft_wrap=True, markup=False)
+@dataclass(frozen=True)
+class ConfusionResult:
+    run: str
+    split: str
+    matrix: ConfusionMatrix
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {"labels": self.matrix.labels, "counts": self.matrix.counts.tolist()}
+        by_class = [vars(row) for row in self.matrix.per_class()]
+        return {"run": self.run, "split": self.split} | counts | {"by_class": by_class}
+
+    def sections(self) -> Iterator[str]:
+        rows = [["class", self.split, "precision", "recall", "f1"]]
+        for row in self.matrix.per_class():
+            shares = (f"{100 * share:.1f} %" for share in (row.precision, row.recall, row.f1))
+            rows.append([row.label, f"{row.support:,}", *shares])
+        yield format_table(rows)
+        pairs = self.matrix.most_confused(CONFUSED_PAIRS)
+        if pairs:
+            head = ["right", "taken for", "times", "of the class"]
+            rows = [
+                [label, other, f"{count:,}", f"{100 * share:.1f} %"] for label, other, count, share in pairs
+            ]
+            yield "\n" + format_table([head, *rows])
+
+
+@register_view
+class ConfusionView(View[ConfusionOptions, ConfusionResult]):
+    name = "confusion"
+    summary = "The classes that a run confuses with each other."
+    Options = ConfusionOptions
+    progress = "labels given"
+
+    def check(self, run: InspectedRun) -> None:
+        if not run.task.has_classes:
+            raise UserError(f"{run.run.path}: a run without classes of its own (task {run.task.name})")
+
+    def compute(
+        self, run: InspectedRun, options: ConfusionOptions, log: Log, progress: ProgressCallback
+    ) -> ConfusionResult:
+        part, split, _ = run.held_out(options.data, "with --data", log)
+        predictions = run.task.predicted_labels(part.examples, progress)
+        references = [[label] if isinstance(label, str) else label for label in part.references]
+        matrix = confusion_matrix([*chain(*references)], [*chain(*predictions)])
+        return ConfusionResult(str(run.run.path), split, matrix)
+
+    def plot(self, result: ConfusionResult) -> bytes:
+        return plot_confusion(result.matrix, f"{result.run}, {result.split}")

@@ -1,63 +1,89 @@
-"""The view `filmstrip` of a run: clips, and what it says of each frame, or of the whole."""
+"""The view `filmstrip` of a run: clips, with a prediction for each frame or for the whole clip."""
 
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.prepare_examples import read_labeled_rows
 from foveal.data.video.clip_examples import ClipExamples
+from foveal.inspection.base import Facts, InspectedRun, View
 from foveal.inspection.filmstrip.plot import Filmstrip, plot_filmstrips
-from foveal.store.durable import atomic_write
-from foveal.tasks.session import Session
-from foveal.ui.console import check_png_path, log, print_items
-from foveal.ui.progress_bar import ProgressBar
+from foveal.inspection.registry import register_view
 
 
-def show_filmstrip(loaded: Session, query: str | None, out: Path | None, json: bool) -> None:
-    """Print, and draw into the PNG `out`, what the run says of the clips at `query`, or of held-out ones.
+@dataclass(frozen=True)
+class FilmstripOptions:
+    query: str | None = None
+    """Clips; a few of the run's held-out ones if not given."""
 
-    UserError for a run of another task.
-    """
-    task = loaded.task
-    if task.reads != "clip":
-        raise UserError(f"{loaded.run.path}: a run of no clips (task {task.name})")
-    check_png_path(out)
-    shots, sources, rights = _load_queries(loaded, query)
-    with ProgressBar("clips seen") as watch:
-        if task.has_classes:
-            outputs = task.predicted_labels(shots, watch)
+
+@dataclass(frozen=True)
+class FilmstripResult:
+    run: str
+    sources: Sequence[str]
+    strips: Sequence[Filmstrip]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"run": self.run, "clips": self._clips()}
+
+    def sections(self) -> Iterator[Facts]:
+        for clip in self._clips():
+            yield [(name, value) for name, value in clip.items() if value is not None]
+
+    def _clips(self) -> list[dict[str, str | None]]:
+        clips = []
+        for source, (_, predictions, references) in zip(self.sources, self.strips, strict=True):
+            right = None if references is None else " ".join(references)
+            clips.append({"source": source, "output": " ".join(predictions), "right": right})
+        return clips
+
+
+@register_view
+class FilmstripView(View[FilmstripOptions, FilmstripResult]):
+    name = "filmstrip"
+    summary = "Clips, with a run's prediction for each frame or for the whole clip."
+    Options = FilmstripOptions
+    progress = "clips seen"
+
+    def check(self, run: InspectedRun) -> None:
+        if run.task.reads != "clip":
+            raise UserError(f"{run.run.path}: a run of no clips (task {run.task.name})")
+
+    def compute(
+        self, run: InspectedRun, options: FilmstripOptions, log: Log, progress: ProgressCallback
+    ) -> FilmstripResult:
+        clips, sources, references = _load_clips(run, options.query, log)
+        if run.task.has_classes:
+            outputs = run.task.predicted_labels(clips, progress)
         else:
-            outputs = [[text] for text in task.predicted_texts(shots, watch)]
-    if out is not None:
-        numbers: Any = shots.columns["source"]
-        strips = (shots.frames[numbers[row]] for row in range(len(shots)))
-        atomic_write(out, plot_filmstrips([*map(Filmstrip, strips, outputs, rights)]))
-    found = [
-        {"source": source, "output": " ".join(output), "right": right and " ".join(right)}
-        for source, output, right in zip(sources, outputs, rights, strict=True)
-    ]
-    print_items(loaded.run.path, "clips", found, out, json)
+            outputs = [[text] for text in run.task.predicted_texts(clips, progress)]
+        numbers: Any = clips.columns["source"]
+        frames = (clips.frames[numbers[row]] for row in range(len(clips)))
+        strips = [*map(Filmstrip, frames, outputs, references)]
+        return FilmstripResult(str(run.run.path), sources, strips)
+
+    def plot(self, result: FilmstripResult) -> bytes:
+        return plot_filmstrips(result.strips)
 
 
-def _load_queries(
-    loaded: Session, query: str | None
+def _load_clips(
+    run: InspectedRun, query: str | None, log: Log
 ) -> tuple[ClipExamples, list[str], list[list[str] | None]]:
-    """The clips, their names, and what is right of them, None where that is unknown."""
-    if query is not None:
-        form: Any = loaded.task.form
-        rows, asked, _ = prepare_examples.read_unlabeled(
-            form, query, loaded.processor, loaded.config.data, log
-        )
-        known = {
-            row.fields["name"]: _as_list(row.fields[form.field])
-            for row in read_labeled_rows(form, query, loaded.config.data)
-        }
-        names = [row.fields["source"] for row in rows]
-        return asked, names, [known.get(name) for name in names]
-    some, names, rights = loaded.few_held_out()
-    assert isinstance(some, ClipExamples)
-    return some, names, [*map(_as_list, rights)]
+    """Return the clips, their names and their references, None where unknown."""
+    if query is None:
+        clips, names, references = run.few_held_out()
+        assert isinstance(clips, ClipExamples)
+        return clips, names, [*map(_as_list, references)]
+    form, data = run.task.form, run.config.data
+    rows, clips, _ = prepare_examples.read_unlabeled(form, query, run.processor, data, log)
+    labeled = read_labeled_rows(form, query, data)
+    known = {row.fields["name"]: _as_list(row.fields[form.field]) for row in labeled}
+    names = [row.fields["source"] for row in rows]
+    return clips, names, [known.get(name) for name in names]
 
 
 def _as_list(label: str | list[str]) -> list[str]:

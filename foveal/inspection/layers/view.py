@@ -1,8 +1,8 @@
-"""`foveal models summarize` of a network for images: what each layer makes of one of them."""
+"""The layers of a network for images, with the output of each for one image: `foveal models describe`."""
 
 import re
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -10,47 +10,65 @@ from torch import Tensor
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.encoders.image import ImageEncoder
+from foveal.inspection.base import InspectedTask
 from foveal.inspection.layers.compute import LayerSummary, summarize_layers
 from foveal.metrics.report import format_table
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head, published_input
-from foveal.tasks.registry import task_of
 from foveal.ui.console import print_json
 
 ImageShape = tuple[int, int, int]
 
 
-def describe_layers(config: Config, input_shape: str | None, classes: int | None, json: bool) -> None:
-    """Print a table of the layers for one image of the shape that is `input_shape`, such as 3x32x32."""
-    image, encoder, task = config.data.image, config.model.encoder, cast(Any, task_of(config))
+@runtime_checkable
+class NetworkTask(InspectedTask, Protocol):
+    """A task that trains networks for images."""
+
+    @property
+    def default_classes(self) -> int: ...
+
+    def with_config(self, config: Config) -> "NetworkTask": ...
+
+    def encoder(self) -> Any: ...
+
+    def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead: ...
+
+
+def describe_layers(
+    task: NetworkTask, input_shape: str | None, classes: int | None, json: bool
+) -> None:
+    """Print a table of the layers for one image of the shape `input_shape`, such as 3x32x32.
+
+    Raises: UserError: the shape is no shape of an image, or the model has no use for it.
+    """
+    config = task.config
+    image, encoder = config.data.image, config.model.encoder
     shape = (image.channels, image.size, image.size) if input_shape is None else _parse_shape(input_shape)
-    seen = image.model_copy(update={"channels": shape[0], "size": shape[1]})
-    config = config.model_copy(update={"data": config.data.model_copy(update={"image": seen})})
+    other = image.model_copy(update={"channels": shape[0], "size": shape[1]})
+    data = config.data.model_copy(update={"image": other})
     published = (
         encoder.kind == "image" and (image.channels, image.size) == published_input(encoder.network)[:2]
     )
     classes = classes or (published_input(encoder.network)[2] if published else task.default_classes)
     with torch.device("meta"):
-        model = _meta_model(config, shape, classes)
+        model = _meta_model(task.with_config(config.model_copy(update={"data": data})), shape, classes)
     layers = summarize_layers(model, shape, _forward_logits)
     if json:
         sums = {"parameters": _total(layers, "parameters"), "multiply_adds": _total(layers, "multiply_adds")}
-        found = {"input": shape, "classes": classes, **sums, "layers": [asdict(layer) for layer in layers]}
-        print_json(found)
+        print_json({"input": shape, "classes": classes, **sums, "layers": [*map(asdict, layers)]})
     else:
         print(_format_table(layers))
 
 
-def _meta_model(config: Config, shape: ImageShape, classes: int) -> EncoderWithHead:
-    """The model that is trained on such images; one of a network by name also for others than squares."""
-    task, (_, rows, columns) = cast(Any, task_of(config)), shape
-    encoder, reader = task.encoder(), config.model.encoder
+def _meta_model(task: NetworkTask, shape: ImageShape, classes: int) -> EncoderWithHead:
+    """Return the model for images of that shape; a network by its name takes rectangles, too."""
+    _, rows, columns = shape
+    encoder, config = task.encoder(), task.config
     if rows == columns:
-        model: EncoderWithHead = task.model_for_classes(encoder, classes)
-        return model
+        return task.model_for_classes(encoder, classes)
     if not isinstance(encoder, ImageEncoder):
         raise UserError(f"--input {_format_shape(shape)}: patches are of square images: 3x{rows}x{rows}")
-    head = image_head(reader.network, encoder, (rows, columns), classes, config.model.dropout)
+    head = image_head(config.model.encoder.network, encoder, (rows, columns), classes, config.model.dropout)
     return EncoderWithHead(encoder, head)
 
 

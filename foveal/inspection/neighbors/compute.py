@@ -51,6 +51,10 @@ class NearestNeighbors:
         self.distances = distances[:, : self.k]
         self.rows = torch.cat([self.rows, rows], 1).gather(1, order[:, : self.k])
 
+    def of(self, query: int) -> list[tuple[int, float]]:
+        """Return the rows of the nearest to a query, and their distances."""
+        return [*zip(self.rows[query].tolist(), self.distances[query].tolist(), strict=True)]
+
     def _normalized(self, vectors: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         return F.normalize(vectors) if self.measure == "cosine" else vectors
 

@@ -1,19 +1,22 @@
 """The view `units` of a run: what the units of a deeper layer respond to."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from foveal.core.errors import UserError
-from foveal.core.progress import iterate_batches, no_progress
-from foveal.data.core.split_data import evenly_spaced
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
+from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
 from foveal.encoders.image import ImageEncoder
+from foveal.inspection.base import Facts, InspectedRun, View
 from foveal.inspection.filters.compute import first_layer_filters
-from foveal.inspection.neighbors.view import with_center_crop
+from foveal.inspection.image_queries import with_center_crop
+from foveal.inspection.registry import register_view
 from foveal.inspection.units.compute import (
     CAVEAT,
     GuidedSignals,
@@ -25,120 +28,133 @@ from foveal.inspection.units.compute import (
 )
 from foveal.inspection.units.plot import UnitPatch, plot_units
 from foveal.metrics.report import format_table
-from foveal.store.durable import atomic_write
-from foveal.tasks.session import Session
 from foveal.training.protocols import Batches
-from foveal.ui.console import STDOUT, check_png_path, print_facts, print_json
-from foveal.ui.progress_bar import ProgressBar
 
 UNITS_SHOWN, IMAGES_PER_UNIT = 8, 5
-"""So many units of a layer are shown, and of each so many images."""
+"""Units of a layer, and images of each, that are shown."""
 
 
-def show_units(loaded: Session, layer: str | None, data: str | None, out: Path | None, json: bool) -> None:
-    """Print, and draw into the PNG `out`, which held-out images, or images of `data`, move some units of a
-    `layer` most; of the block in the middle if none is named.
+@dataclass(frozen=True)
+class UnitsOptions:
+    data: str | None = None
+    """Other images than the run's held-out part."""
+    layer: str | None = None
+    """The layer's name, such as encoder.blocks.4; the block in the middle if not given."""
 
-    UserError for a run of no convolutions, and for what is no layer of maps.
+
+@dataclass(frozen=True)
+class UnitsResult:
+    run: str
+    split: str
+    layer: str
+    count: int
+    """Units of the layer."""
+    responses: dict[int, list[UnitResponse]]
+    """The strongest responses of the shown units."""
+    signals: GuidedSignals
+    """Of all responses, in order."""
+    images: SplitData[ImageExamples]
+
+    @property
+    def control(self) -> float | None:
+        return mean_correlation(self.signals)
+
+    def to_json(self) -> dict[str, Any]:
+        windows, rows = iter(self.signals.windows), list[dict[str, Any]]()
+        for unit, responses in self.responses.items():
+            for response in responses:
+                source, label = self.images.sources[response.row], self.images.references[response.row]
+                image = {"unit": unit, "source": source, "label": label}
+                rows.append(image | {"value": response.value, "window": next(windows)._asdict()})
+        layer = {"layer": self.layer, "units": self.count, "control": self.control}
+        return {"run": self.run, "split": self.split} | layer | {"responses": rows}
+
+    def sections(self) -> Iterator[str | Facts]:
+        table = [["unit", "most", "", "images that move it most"]]
+        for unit, responses in self.responses.items():
+            labels = ", ".join(self.images.references[response.row] for response in responses)
+            table.append([str(unit), f"{responses[0].value:.3g}", f"to {responses[-1].value:.3g}", labels])
+        yield format_table(table)
+        facts = [("layer", f"{self.layer}, {len(self.responses)} of its {self.count:,} units")]
+        if self.control is not None:
+            text = f"correlation {self.control:.2f} with what a layer of random weights draws"
+            facts.append(("control", text))
+        yield [*facts, ("caveat", CAVEAT)]
+
+    def rows(self) -> Iterator[tuple[str, list[UnitPatch]]]:
+        """Yield the name of each shown unit and its patches, to be drawn."""
+        signals = zip(*self.signals, strict=True)
+        for unit, responses in self.responses.items():
+            patches = []
+            for response, (guided, control, window) in zip(responses, signals, strict=False):
+                rows, columns = slice(window.top, window.bottom), slice(window.left, window.right)
+                pixels = self.images.examples.center_crop(response.row)[rows, columns]
+                parts = (signal[:, rows, columns].numpy() for signal in (guided, control))
+                patches.append(UnitPatch(pixels, *parts))
+            yield f"unit {unit}", patches
+
+
+@register_view
+class UnitsView(View[UnitsOptions, UnitsResult]):
+    name = "units"
+    summary = "The images that activate the units of a deeper layer most."
+    Options = UnitsOptions
+    progress = "images seen"
+
+    def check(self, run: InspectedRun) -> None:
+        image, encoder = run.config.data.image, getattr(run.model, "encoder", None)
+        learned = first_layer_filters(run.model, image.channels, image.size) is not None
+        has_blocks = isinstance(encoder, ImageEncoder) and len(encoder.blocks) > 0
+        if not (run.task.trains_networks and has_blocks and learned):
+            raise UserError(
+                f"{run.run.path}: units are shown of networks with convolutions that were trained for images"
+            )
+
+    def compute(
+        self, run: InspectedRun, options: UnitsOptions, log: Log, progress: ProgressCallback
+    ) -> UnitsResult:
+        task, model = with_center_crop(run.task), run.model
+        layer = options.layer or f"encoder.blocks.{len(model.encoder.blocks) // 2}"
+        part, split, _ = run.held_out(options.data, "with --data", log)
+        order = task.example_batches(part.examples)
+        count = _count_units(run, layer, order.batch(0, 0).columns["source"][:1])
+        units = evenly_spaced(count, UNITS_SHOWN)
+        strongest = top_responses(model, layer, units, order, IMAGES_PER_UNIT, progress)
+        by_unit = dict(zip(units, strongest, strict=True))
+        responses = [(unit, response) for unit in units for response in by_unit[unit]]
+        examples = part.examples.subset([response.row for _, response in responses])
+        inputs = _model_inputs(task.example_batches(examples)).to(_device(run))
+        numbers, positions = [unit for unit, _ in responses], [response.position for _, response in responses]
+        signals = guided_signals(model, layer, inputs, numbers, positions)
+        return UnitsResult(str(run.run.path), split, layer, count, by_unit, signals, part)
+
+    def plot(self, result: UnitsResult) -> bytes:
+        return plot_units([*result.rows()], f"{result.layer} of {result.run}, {result.split} images")
+
+
+def _count_units(run: InspectedRun, layer: str, image: Tensor) -> int:
+    """Return the number of a layer's units, by a look at one image.
+
+    Raises: UserError: there is no such layer, or it makes no map.
     """
-    path, task, model = loaded.run.path, with_center_crop(loaded.task), loaded.model
-    image, encoder = loaded.config.data.image, getattr(model, "encoder", None)
-    learned = first_layer_filters(model, image.channels, image.size) is not None
-    if not (task.trains_networks and isinstance(encoder, ImageEncoder) and encoder.blocks and learned):
-        raise UserError(f"{path}: units are shown of networks with convolutions that were trained for images")
-    check_png_path(out)
-    name = layer or f"encoder.blocks.{len(encoder.blocks) // 2}"
-    part, split, _ = loaded.held_out(data, "with --data")
-    order = task.example_batches(part.examples)
-    count = _count_units(loaded, name, order.batch(0, 0).columns["source"][:1])
-    units = evenly_spaced(count, UNITS_SHOWN)
-    with ProgressBar("images seen") as watch:
-        found = top_responses(model, name, units, order, IMAGES_PER_UNIT, watch)
-    responses = [one for some in found for one in some]
-    chosen = part.examples.subset([one.row for one in responses])
-    images = _model_inputs(task.example_batches(chosen)).to(_device(loaded))
-    asked = [unit for unit, some in zip(units, found, strict=True) for _ in some]
-    drawn = guided_signals(model, name, images, asked, [one.position for one in responses])
-    if out is not None:
-        patches = _patches(responses, drawn, part.examples)
-        rows = [
-            (f"unit {unit}", [next(patches) for _ in some]) for unit, some in zip(units, found, strict=True)
-        ]
-        atomic_write(out, plot_units(rows, f"{name} of {path}, {split} images"))
-    if json:
-        told = [
-            {"unit": unit, "source": part.sources[one.row], "label": part.references[one.row]}
-            | {"value": one.value, "window": window._asdict()}
-            for unit, one, window in zip(asked, responses, drawn.windows, strict=True)
-        ]
-        facts = {
-            "run": str(path),
-            "split": split,
-            "layer": name,
-            "units": count,
-            "control": mean_correlation(drawn),
-        }
-        print_json(facts | {"responses": told} | ({} if out is None else {"picture": str(out)}))
-        return
-    _print_result(name, count, units, found, part.references, mean_correlation(drawn), out)
-
-
-def _count_units(loaded: Session, layer: str, image: Tensor) -> int:
-    """How many a layer has, by a look at one image."""
-    names = [f"encoder.blocks.{number}" for number in range(len(loaded.model.encoder.blocks))]
-    if layer not in dict(loaded.model.named_modules()):
-        raise UserError(
-            f"--layer {layer}: {loaded.run.path} has no such layer; its blocks are {', '.join(names)}"
-        )
+    names = ", ".join(f"encoder.blocks.{number}" for number in range(len(run.model.encoder.blocks)))
+    if layer not in dict(run.model.named_modules()):
+        raise UserError(f"--layer {layer}: {run.run.path} has no such layer; its blocks are {names}")
     try:
         with torch.inference_mode():
-            return feature_maps(loaded.model, layer, image.to(_device(loaded))).shape[1]
+            return feature_maps(run.model, layer, image.to(_device(run))).shape[1]
     except ValueError as error:
-        raise UserError(f"--layer {error}; choose one of {', '.join(names)}") from None
+        raise UserError(f"--layer {error}; choose one of {names}") from None
 
 
-def _device(loaded: Session) -> torch.device:
-    device: torch.device = next(loaded.model.parameters()).device
+def _device(run: InspectedRun) -> torch.device:
+    device: torch.device = next(run.model.parameters()).device
     return device
 
 
 def _model_inputs(batches: Batches) -> Tensor:
-    """As the model is fed them, row by row."""
-    found: dict[int, Tensor] = {}
+    """Return the images as the model gets them, row by row."""
+    inputs: dict[int, Tensor] = {}
     for batch in iterate_batches(batches, no_progress):
-        found |= dict(zip(batch.rows.tolist(), batch.columns["source"], strict=True))
-    return torch.stack([found[row] for row in sorted(found)])
-
-
-def _patches(
-    responses: Sequence[UnitResponse], guided_signals_shown: GuidedSignals, examples: ImageExamples
-) -> Any:
-    for one, signal, control, window in zip(responses, *guided_signals_shown, strict=True):
-        rows, columns = slice(window.top, window.bottom), slice(window.left, window.right)
-        pixels = examples.center_crop(one.row)[rows, columns]
-        yield UnitPatch(pixels, signal[:, rows, columns].numpy(), control[:, rows, columns].numpy())
-
-
-def _print_result(
-    layer: str,
-    count: int,
-    units: Sequence[int],
-    responses_by_unit: Sequence[Sequence[UnitResponse]],
-    labels: Sequence[str],
-    control: float | None,
-    out: Path | None,
-) -> None:
-    head = ["unit", "most", "", "images that move it most"]
-    rows = [
-        [
-            *(str(unit), f"{some[0].value:.3g}", f"to {some[-1].value:.3g}"),
-            ", ".join(labels[one.row] for one in some),
-        ]
-        for unit, some in zip(units, responses_by_unit, strict=True)
-    ]
-    STDOUT.print(format_table([head, *rows]), soft_wrap=True, markup=False)
-    facts = [("layer", f"{layer}, {len(units)} of its {count:,} units")]
-    if control is not None:
-        facts.append(("control", f"correlation {control:.2f} with what a layer of random weights draws"))
-    facts.append(("caveat", CAVEAT))
-    print_facts([*facts, *([] if out is None else [("picture", str(out))])], STDOUT)
+        inputs |= dict(zip(batch.rows.tolist(), batch.columns["source"], strict=True))
+    return torch.stack([inputs[row] for row in sorted(inputs)])

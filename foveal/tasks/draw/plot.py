@@ -1,46 +1,39 @@
-"""Drawings as PNGs: one alone, many on a sheet, and how each came to be, step by step."""
-
-import io
+"""Drawings as PNGs: a single drawing, a sheet of many, and the canvas after each step."""
 
 import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image, ImageDraw
 
+from foveal.inspection.style import HIGHLIGHT_COLOR, image_png, new_sheet
+
 GAP, TILE_SIZE = 4, 56
 """Pixels between drawings on a sheet, and of the side of one, enlarged if it is smaller."""
-FRAME_COLOR = (225, 29, 72)
 
 
 def encode_png(pixels: UInt8[np.ndarray, "H W"]) -> bytes:
-    """As it is, pixel by pixel."""
-    return _png(Image.fromarray(pixels))
+    """Return the PNG of a drawing, pixel by pixel."""
+    return image_png(Image.fromarray(pixels))
 
 
 def image_grid(images: UInt8[np.ndarray, "N H W"]) -> bytes:
-    """All of them, in rows."""
+    """Return the PNG of all drawings, in rows."""
     columns = max(1, round(len(images) ** 0.5))
     rows = [images[start : start + columns] for start in range(0, len(images), columns)]
-    return _png(_tile([[_enlarge(drawing) for drawing in row] for row in rows]))
+    return image_png(_tile([[_enlarge(drawing) for drawing in row] for row in rows]))
 
 
 def step_grid(images: UInt8[np.ndarray, "N T H W"], windows: Float[np.ndarray, "N T 4"]) -> bytes:
-    """A row for each drawing: its canvas after every step, and framed where that step wrote: from the first
-    filter of the grid to the last, down and across."""
-    return _png(
-        _tile(
-            [
-                [_draw_window(drawing, window) for drawing, window in zip(row, where, strict=True)]
-                for row, where in zip(images, windows, strict=True)
-            ]
-        )
-    )
+    """Return the PNG with a row for each drawing: its canvas after each step, and a frame around the window
+    of the step, from the first filter of the grid to the last, down and across."""
+    rows = (zip(canvases, frames, strict=True) for canvases, frames in zip(images, windows, strict=True))
+    return image_png(_tile([[_draw_window(canvas, frame) for canvas, frame in row] for row in rows]))
 
 
 def _draw_window(pixels: UInt8[np.ndarray, "H W"], window: Float[np.ndarray, "4"]) -> Image.Image:
     tile = _enlarge(pixels)
     scale = tile.size[1] / len(pixels)
     top, bottom, left, right = ((window + 0.5) * scale).tolist()
-    ImageDraw.Draw(tile).rectangle((left, top, right, bottom), outline=FRAME_COLOR)
+    ImageDraw.Draw(tile).rectangle((left, top, right, bottom), outline=HIGHLIGHT_COLOR)
     return tile
 
 
@@ -52,15 +45,8 @@ def _enlarge(pixels: UInt8[np.ndarray, "H W"]) -> Image.Image:
 
 def _tile(rows: list[list[Image.Image]]) -> Image.Image:
     width, height = rows[0][0].size
-    whole = (len(rows[0]) * (width + GAP) + GAP, len(rows) * (height + GAP) + GAP)
-    picture = Image.new("RGB", whole, "white")
+    sheet = new_sheet(len(rows[0]) * (width + GAP) + GAP, len(rows) * (height + GAP) + GAP)
     for down, row in enumerate(rows):
         for across, tile in enumerate(row):
-            picture.paste(tile, (GAP + across * (width + GAP), GAP + down * (height + GAP)))
-    return picture
-
-
-def _png(image: Image.Image) -> bytes:
-    content = io.BytesIO()
-    image.save(content, "PNG")
-    return content.getvalue()
+            sheet.paste(tile, (GAP + across * (width + GAP), GAP + down * (height + GAP)))
+    return sheet

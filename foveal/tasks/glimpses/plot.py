@@ -1,22 +1,33 @@
-"""Where a model of glimpses looked, as a PNG: on the left the image with the path over it, then what was seen
-at each place, and what the model would have answered there (the recurrent attention model, Mnih et al. 2014).
+"""The glimpses of a model, as a PNG: on the left the image with the path over it, then each glimpse with the
+model's prediction after it (the recurrent attention model, Mnih et al. 2014).
 """
 
-import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from foveal.core.errors import UserError
+from foveal.inspection.style import (
+    HIGHLIGHT_COLOR,
+    THUMBNAIL_DPI,
+    answer_color,
+    check_height,
+    cut_text,
+    figure_png,
+    image_grid,
+    label_below,
+    new_figure,
+    show_pixels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CELL, LINE_HEIGHT, MAX_HEIGHT = 1.25, 0.3, 200.0
-"""Inches of an image's side, of the line below it, and of the whole picture."""
-CORRECT_COLOR, INCORRECT_COLOR, MUTED_COLOR, PATH_COLOR = "#15803d", "#b45309", "#52606d", "#e11d48"
+CELL, LINE_HEIGHT = 1.25, 0.3
+"""Inches of an image's side, and of the line below it."""
+MAX_LABEL_LENGTH = 16
+"""Letters of a label; longer ones are cut."""
 
 
 class GlimpsedImage(NamedTuple):
@@ -33,38 +44,29 @@ class GlimpsedImage(NamedTuple):
 
 
 def plot_glimpses(images: Sequence[GlimpsedImage]) -> bytes:
-    """The PNG's content; an answer that is right is green. UserError for more than fits a picture."""
-    from matplotlib.figure import Figure
+    """Return the PNG; a correct prediction is green.
 
-    columns, height = 1 + max(len(one.places) for one in images), CELL + LINE_HEIGHT
-    if len(images) * height > MAX_HEIGHT:
-        raise UserError(
-            f"a picture of {len(images):,} images would be taller than {MAX_HEIGHT:.0f} inches; give fewer"
-        )
-    figure = Figure(figsize=(columns * CELL, len(images) * height))
-    grid = figure.subplots(len(images), columns, squeeze=False)
-    figure.subplots_adjust(0, LINE_HEIGHT / figure.get_figheight(), 1, 1, 0.06, LINE_HEIGHT / CELL)
-    for axes in grid.flat:
-        axes.set_axis_off()
-    for row, one in zip(grid, images, strict=True):
-        _show_image(row[0], one.pixels, one.label or "", "black")
-        _draw_path(row[0], one)
-        for axes, squares, (answer, chance) in zip(row[1:], one.glimpses, one.predictions, strict=False):
-            colour = (
-                MUTED_COLOR
-                if one.label is None
-                else CORRECT_COLOR
-                if answer == one.label
-                else INCORRECT_COLOR
-            )
-            _show_image(axes, composite_glimpse(squares), f"{answer}  {100 * chance:.0f} %", colour)
-    content = io.BytesIO()
-    figure.savefig(content, dpi=110)
-    return content.getvalue()
+    Raises: UserError: there are more images than fit a picture.
+    """
+    columns = 1 + max(len(image.places) for image in images)
+    height = len(images) * (CELL + LINE_HEIGHT)
+    check_height(height, f"{len(images):,} images", "give fewer")
+    figure = new_figure(columns * CELL, height)
+    grid = image_grid(figure, len(images), columns)
+    figure.subplots_adjust(0, LINE_HEIGHT / height, 1, 1, 0.06, LINE_HEIGHT / CELL)
+    for row, image in zip(grid, images, strict=True):
+        show_pixels(row[0], image.pixels)
+        label_below(row[0], cut_text(image.label or "", MAX_LABEL_LENGTH))
+        _draw_path(row[0], image)
+        for axes, squares, (label, share) in zip(row[1:], image.glimpses, image.predictions, strict=False):
+            show_pixels(axes, composite_glimpse(squares))
+            text = f"{cut_text(label, MAX_LABEL_LENGTH)}  {100 * share:.0f} %"
+            label_below(axes, text, color=answer_color(label, image.label))
+    return figure_png(figure, THUMBNAIL_DPI)
 
 
 def composite_glimpse(squares: UInt8[np.ndarray, "S side side C"]) -> UInt8[np.ndarray, "wide wide C"]:
-    """One image of the squares about a place: the widest, and over its middle the narrower ones."""
+    """Return one image of the squares around a place: the widest, and over its center the narrower ones."""
     scales, side = squares.shape[:2]
     wide = side << (scales - 1)
     image = np.zeros((wide, wide, squares.shape[-1]), np.uint8)
@@ -77,23 +79,18 @@ def composite_glimpse(squares: UInt8[np.ndarray, "S side side C"]) -> UInt8[np.n
     return image
 
 
-def _draw_path(axes: "Axes", one: GlimpsedImage) -> None:
+def _draw_path(axes: "Axes", image: GlimpsedImage) -> None:
     from matplotlib.patches import Rectangle
 
-    height, width = one.pixels.shape[:2]
-    down, across = ((one.places[:, axis] + 1) / 2 * side - 0.5 for axis, side in ((0, height), (1, width)))
-    axes.plot(across, down, color=PATH_COLOR, linewidth=1)
-    side = one.glimpses.shape[2]
+    height, width = image.pixels.shape[:2]
+    down, across = ((image.places[:, axis] + 1) / 2 * side - 0.5 for axis, side in ((0, height), (1, width)))
+    axes.plot(across, down, color=HIGHLIGHT_COLOR, linewidth=1)
+    side = image.glimpses.shape[2]
     for number, (y, x) in enumerate(zip(down, across, strict=True), 1):
         axes.add_patch(
-            Rectangle((x - side / 2, y - side / 2), side, side, fill=False, color=PATH_COLOR, alpha=0.4)
+            Rectangle((x - side / 2, y - side / 2), side, side, fill=False, color=HIGHLIGHT_COLOR, alpha=0.4)
         )
-        axes.text(x, y, str(number), color=PATH_COLOR, fontsize=7, ha="center", va="center", clip_on=True)
+        axes.text(
+            x, y, str(number), color=HIGHLIGHT_COLOR, fontsize=7, ha="center", va="center", clip_on=True
+        )
     axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5))
-
-
-def _show_image(axes: "Axes", pixels: UInt8[np.ndarray, "H W C"], below: str, color: str) -> None:
-    grey = pixels.shape[-1] == 1
-    axes.imshow(pixels[..., 0] if grey else pixels, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-    place: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "top"}
-    axes.text(0.5, -0.03, below, color=color, fontsize=8, parse_math=False, **place)

@@ -1,95 +1,109 @@
-"""The view `glimpses` of a run: where it looked in an image, and what it would have answered there."""
+"""The view `glimpses` of a run: the places where it looked in an image, and its prediction after each."""
 
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.data.core.split_data import evenly_spaced
 from foveal.data.images.image_batches import center_crops, collate_images, standardize_images
-from foveal.inspection.neighbors.view import MAX_LABEL_LENGTH, load_query_images
-from foveal.store.durable import atomic_write
+from foveal.inspection.base import Facts, InspectedRun, View
+from foveal.inspection.image_queries import load_image_queries
+from foveal.inspection.registry import register_view
 from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
 from foveal.tasks.glimpses.plot import GlimpsedImage, plot_glimpses
 from foveal.tasks.glimpses.task import GlimpsesTask
-from foveal.tasks.session import EXAMPLES_SHOWN, Session, prepare_run_data
-from foveal.ui.console import STDOUT, check_png_path, log, print_facts, print_json, truncate
+from foveal.tasks.session import EXAMPLES_SHOWN
 
 
-def show_glimpses(loaded: Session, query: str | None, out: Path | None, json: bool) -> None:
-    """Print, and draw into the PNG `out`, the paths over the pictures at `query`, or over held-out ones.
+@dataclass(frozen=True)
+class GlimpsesOptions:
+    query: str | None = None
+    """An image, a folder or zip of images; a few of the run's held-out images if not given."""
 
-    UserError for a run of another task.
-    """
-    if not isinstance(loaded.task, GlimpsesTask):
-        raise UserError(
-            f"{loaded.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpses"
-        )
-    check_png_path(out)
-    held_out = None if query is not None else prepare_run_data(loaded.run, log)
-    pictures, sources, labels = load_query_images(loaded.task, held_out, query)
-    rows = np.array(
-        evenly_spaced(len(pictures), EXAMPLES_SHOWN if query is None else len(pictures)), np.int64
-    )
-    batch = collate_images(pictures, rows, standardize_images(center_crops(pictures, rows), pictures))
-    with torch.inference_mode():
-        path = loaded.objective.rollout(batch)
-    places, chances = path.locations.cpu().numpy(), path.logits.float().softmax(2).cpu().numpy()
-    names = np.array(loaded.processor.labels)[chances.argmax(2)]
-    found = [
-        {
-            "source": sources[row],
-            "label": labels[row] or None,
-            "path": [
-                {"place": place.tolist(), "answer": str(name), "probability": float(chance.max())}
-                for place, name, chance in zip(*looked, strict=True)
-            ],
-        }
-        for row, *looked in zip(rows.tolist(), places, names, chances, strict=True)
-    ]
-    if out is not None:
-        atomic_write(
-            out, plot_glimpses(_glimpsed_images(loaded, batch.columns["source"], path.locations, found))
-        )
-    _print_result({"run": str(loaded.run.path), "images": found}, out, json)
+
+class NamedImage(NamedTuple):
+    """An image with its glimpses, and its name."""
+
+    source: str
+    image: GlimpsedImage
+
+
+@dataclass(frozen=True)
+class GlimpsesResult:
+    run: str
+    images: Sequence[NamedImage]
+
+    def to_json(self) -> dict[str, Any]:
+        images = []
+        for source, image in self.images:
+            path = [
+                {"place": place.tolist(), "answer": label, "probability": probability}
+                for place, (label, probability) in zip(image.places, image.predictions, strict=True)
+            ]
+            images.append({"source": source, "label": image.label, "path": path})
+        return {"run": self.run, "images": images}
+
+    def sections(self) -> Iterator[str | Facts]:
+        for source, image in self.images:
+            yield source if image.label is None else f"{source}: {image.label}"
+            facts = []
+            for number, ((down, across), (label, probability)) in enumerate(
+                zip(image.places, image.predictions, strict=True), 1
+            ):
+                place = f"{down:+.2f} down, {across:+.2f} across"
+                facts.append((f"  {number}", f"{place}: {label}, {100 * probability:.1f} %"))
+            yield facts
+
+
+@register_view
+class GlimpsesView(View[GlimpsesOptions, GlimpsesResult]):
+    name = "glimpses"
+    summary = "The places where a run looked in an image, and its prediction after each glimpse."
+    Options = GlimpsesOptions
+    progress = "images seen"
+
+    def check(self, run: InspectedRun) -> None:
+        if not isinstance(run.task, GlimpsesTask):
+            raise UserError(
+                f"{run.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpses"
+            )
+
+    def compute(
+        self, run: InspectedRun, options: GlimpsesOptions, log: Log, progress: ProgressCallback
+    ) -> GlimpsesResult:
+        prepared = None if options.query is not None else run.training_data(log)
+        images, sources, labels = load_image_queries(run, prepared, options.query, log)
+        count = len(images) if options.query is not None else EXAMPLES_SHOWN
+        rows = np.array(evenly_spaced(len(images), count), np.int64)
+        pixels = standardize_images(center_crops(images, rows), images)
+        with torch.inference_mode():
+            rollout = run.objective.rollout(collate_images(images, rows, pixels))
+        probabilities = rollout.logits.float().softmax(2).cpu().numpy()
+        glimpsed = _glimpsed_images(run, pixels, rollout.locations.cpu(), probabilities)
+        named = [
+            NamedImage(sources[row], image._replace(label=labels[row] or None))
+            for row, image in zip(rows.tolist(), glimpsed, strict=True)
+        ]
+        return GlimpsesResult(str(run.run.path), named)
+
+    def plot(self, result: GlimpsesResult) -> bytes:
+        return plot_glimpses([image for _, image in result.images])
 
 
 def _glimpsed_images(
-    loaded: Session, images: torch.Tensor, locations: torch.Tensor, paths: list[Any]
-) -> list[GlimpsedImage]:
-    side, scales = loaded.task.settings.glimpse_size, loaded.task.settings.glimpse_scales
-    statistics = loaded.processor.statistics
-    seen = torch.stack(
-        [glimpse_sensor(images, place, side, scales) for place in locations.cpu().unbind(1)], 1
-    )
-    return [
-        GlimpsedImage(
-            statistics.to_pixels(images[number]),
-            locations[number].cpu().numpy(),
-            statistics.to_pixels(seen[number]),
-            [(truncate(step["answer"], MAX_LABEL_LENGTH), step["probability"]) for step in one["path"]],
-            None if one["label"] is None else truncate(one["label"], MAX_LABEL_LENGTH),
-        )
-        for number, one in enumerate(paths)
-    ]
-
-
-def _print_result(result: dict[str, Any], out: Path | None, json: bool) -> None:
-    if json:
-        print_json(result | ({} if out is None else {"picture": str(out)}))
-        return
-    for one in result["images"]:
-        STDOUT.print(f"{one['source']}{'' if one['label'] is None else ': ' + one['label']}", markup=False)
-        rows = [
-            (
-                f"  {number}",
-                f"{step['place'][0]:+.2f} down, {step['place'][1]:+.2f} across: "
-                f"{step['answer']}, {100 * step['probability']:.1f} %",
-            )
-            for number, step in enumerate(one["path"], 1)
-        ]
-        print_facts(rows, STDOUT)
-    if out is not None:
-        print_facts([("picture", str(out))], STDOUT)
+    run: InspectedRun, images: torch.Tensor, locations: torch.Tensor, probabilities: np.ndarray
+) -> Iterator[GlimpsedImage]:
+    """Yield the images with their glimpses and predictions; their labels are not known here."""
+    settings, statistics, labels = run.task.settings, run.processor.statistics, run.processor.labels
+    size, scales = settings.glimpse_size, settings.glimpse_scales
+    glimpses = torch.stack([glimpse_sensor(images, place, size, scales) for place in locations.unbind(1)], 1)
+    for number, chances in enumerate(probabilities):
+        predictions = [(labels[row.argmax()], float(row.max())) for row in chances]
+        pixels, squares = statistics.to_pixels(images[number]), statistics.to_pixels(glimpses[number])
+        yield GlimpsedImage(pixels, locations[number].numpy(), squares, predictions, None)

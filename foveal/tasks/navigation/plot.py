@@ -1,6 +1,5 @@
-"""Walks drawn on their maps, as a PNG: the way that was taken, and below it the right one if it is known."""
+"""Episodes drawn on their maps, as a PNG: the path of the model, and below it the reference if known."""
 
-import io
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,7 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from foveal.core.errors import UserError
+from foveal.inspection.style import (
+    CORRECT_COLOR,
+    HIGHLIGHT_COLOR,
+    MUTED_COLOR,
+    THUMBNAIL_DPI,
+    check_height,
+    figure_png,
+    image_grid,
+    label_below,
+    new_figure,
+)
 from foveal.tasks.navigation.grid_world import (
     HEADING_OFFSETS,
     MAP_MARGIN,
@@ -23,9 +32,8 @@ from foveal.tasks.navigation.grid_world import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAP_SIZE, LINE_HEIGHT, MAX_LINE_LENGTH, MAX_COLUMNS, MAX_HEIGHT = 3.2, 0.16, 48, 3, 200.0
-"""Inches of a map, and of a line of its instruction; letters in one; maps side by side; inches in all."""
-INCORRECT_COLOR, CORRECT_COLOR, MUTED_COLOR = "#e11d48", "#15803d", "#52606d"
+MAP_SIZE, LINE_HEIGHT, MAX_LINE_LENGTH, MAX_COLUMNS = 3.2, 0.16, 48, 3
+"""Inches of a map, and of a line of its instruction; letters in a line; maps side by side."""
 
 
 class EpisodePath(NamedTuple):
@@ -38,54 +46,47 @@ class EpisodePath(NamedTuple):
 
 
 def plot_episodes(episodes: Sequence[EpisodePath]) -> bytes:
-    """The PNG's content: a walk that ends in the right place is green, another one red. UserError for more
-    than fits a picture."""
-    from matplotlib.figure import Figure
+    """Return the PNG; a path that ends in the right place is green, another one red.
 
+    Raises: UserError: there are more maps than fit a picture.
+    """
     columns = min(MAX_COLUMNS, len(episodes))
-    texts = [textwrap.wrap(walk.instruction, MAX_LINE_LENGTH) for walk in episodes]
+    texts = [textwrap.wrap(episode.instruction, MAX_LINE_LENGTH) for episode in episodes]
     below = LINE_HEIGHT * (1 + max(map(len, texts)))
     rows = -(-len(episodes) // columns)
-    if rows * (MAP_SIZE + below) > MAX_HEIGHT:
-        raise UserError(
-            f"a picture of {len(episodes):,} maps would be taller than {MAX_HEIGHT:.0f} inches; give fewer"
-        )
-    figure = Figure(figsize=(columns * MAP_SIZE, rows * (MAP_SIZE + below)))
-    grid = figure.subplots(rows, columns, squeeze=False)
-    figure.subplots_adjust(0.01, below / figure.get_figheight(), 0.99, 0.995, 0.04, below / MAP_SIZE)
-    for axes in grid.flat:
-        axes.set_axis_off()
-    for axes, walk, lines in zip(grid.flat, episodes, texts, strict=False):
-        _plot_episode(axes, walk, "\n".join(lines))
-    content = io.BytesIO()
-    figure.savefig(content, dpi=110)
-    return content.getvalue()
+    height = rows * (MAP_SIZE + below)
+    check_height(height, f"{len(episodes):,} maps", "give fewer")
+    figure = new_figure(columns * MAP_SIZE, height)
+    grid = image_grid(figure, rows, columns)
+    figure.subplots_adjust(0.01, below / height, 0.99, 0.995, 0.04, below / MAP_SIZE)
+    for axes, episode, lines in zip(grid.flat, episodes, texts, strict=False):
+        _plot_episode(axes, episode)
+        label_below(axes, "\n".join(lines), -0.02)
+    return figure_png(figure, THUMBNAIL_DPI)
 
 
-def _plot_episode(axes: "Axes", episode: EpisodePath, text: str) -> None:
+def _plot_episode(axes: "Axes", episode: EpisodePath) -> None:
     axes.imshow(render_map(episode.cells), interpolation="nearest")
-    own, colour = path_positions(episode.cells, episode.start, episode.moves), MUTED_COLOR
+    own, color = path_positions(episode.cells, episode.start, episode.moves), MUTED_COLOR
     if episode.reference is not None:
         right = path_positions(episode.cells, episode.start, episode.reference)
-        colour = CORRECT_COLOR if (own[-1] == right[-1]).all() and STOP in episode.moves else INCORRECT_COLOR
+        is_correct = (own[-1] == right[-1]).all() and STOP in episode.moves
+        color = CORRECT_COLOR if is_correct else HIGHLIGHT_COLOR  # amber would be lost on the map
         axes.plot(right[:, 1], right[:, 0], color="black", linewidth=1, linestyle=":")
         axes.plot(right[-1, 1], right[-1, 0], marker="*", color="black", markersize=11)
-    axes.plot(own[:, 1], own[:, 0], color=colour, linewidth=2.2, alpha=0.8)
-    axes.plot(
-        own[-1, 1], own[-1, 0], marker="o" if STOP in episode.moves else "x", color=colour, markersize=6
-    )
+    axes.plot(own[:, 1], own[:, 0], color=color, linewidth=2.2, alpha=0.8)
+    axes.plot(own[-1, 1], own[-1, 0], marker="o" if STOP in episode.moves else "x", color=color, markersize=6)
     down, across = HEADING_OFFSETS[episode.start[2]]
     axes.annotate(
         "",
         (own[0, 1] + 0.8 * TILE_PIXELS * across, own[0, 0] + 0.8 * TILE_PIXELS * down),
         (own[0, 1], own[0, 0]),
-        arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 2},
+        arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2},
     )
-    axes.text(0.5, -0.02, text, transform=axes.transAxes, ha="center", va="top", fontsize=8, parse_math=False)
 
 
 def path_positions(cells: MapArray, start: Pose, moves: Sequence[int]) -> Float[np.ndarray, "T 2"]:
-    """Down and across in pixels of the map's picture: at the start, and after each move."""
+    """Return places down and across, in pixels of the map's image: at the start, and after each move."""
     poses = np.array(path_poses(cells, start, moves))
     found: Float[np.ndarray, "T 2"] = (poses[:, :2] - MAP_MARGIN + 0.5) * TILE_PIXELS - 0.5
     return found

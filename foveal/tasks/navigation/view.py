@@ -1,62 +1,87 @@
-"""The view `walks` of a run: which way it goes by an instruction, drawn on the map."""
+"""The view `walks` of a run: the path that it takes by an instruction, drawn on the map."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.core.examples import Examples
 from foveal.data.prepare_examples import read_labeled_rows
-from foveal.store.durable import atomic_write
+from foveal.inspection.base import Facts, InspectedRun, View
+from foveal.inspection.registry import register_view
 from foveal.tasks.navigation.grid_world import moves_to_text, parse_moves
 from foveal.tasks.navigation.plot import EpisodePath, plot_episodes
 from foveal.tasks.navigation.task import NavigationTask
-from foveal.tasks.session import Session
-from foveal.ui.console import check_png_path, log, print_items
-from foveal.ui.progress_bar import ProgressBar
 
 
-def show_navigation(loaded: Session, query: str | None, out: Path | None, json: bool) -> None:
-    """Print, and draw into the PNG `out`, how the run walks on the maps at `query`, or on held-out ones.
+@dataclass(frozen=True)
+class NavigationOptions:
+    query: str | None = None
+    """Maps with instructions; a few of the run's held-out ones if not given."""
 
-    UserError for a run of another task.
-    """
-    task = loaded.task
-    if not isinstance(task, NavigationTask):
-        raise UserError(f"{loaded.run.path}: a run of no walks (task {task.name})")
-    check_png_path(out)
-    examples, sources, rights = _load_queries(loaded, task, query)
-    with ProgressBar("maps walked") as watch:
-        outputs = task.predicted_texts(examples, watch)
-    if out is not None:
-        maps, starts = (np.asarray(examples.columns[name]) for name in ("map", "start"))
+
+@dataclass(frozen=True)
+class NavigationResult:
+    run: str
+    episodes: Sequence[EpisodePath]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"run": self.run, "walks": self._walks()}
+
+    def sections(self) -> Iterator[Facts]:
+        for walk in self._walks():
+            yield [(name, value) for name, value in walk.items() if value is not None]
+
+    def _walks(self) -> list[dict[str, str | None]]:
         walks = []
-        for cells, start, output, path, source in zip(
-            maps, starts.tolist(), outputs, rights, sources, strict=True
-        ):
-            right = None if path is None else parse_moves(path)
-            walks.append(EpisodePath(cells, tuple(start), parse_moves(output), right, source))
-        atomic_write(out, plot_episodes(walks))
-    found = [
-        {"instruction": source, "moves": output, "right": right}
-        for source, output, right in zip(sources, outputs, rights, strict=True)
-    ]
-    print_items(loaded.run.path, "walks", found, out, json)
+        for episode in self.episodes:
+            right = None if episode.reference is None else moves_to_text(episode.reference)
+            moves = moves_to_text(episode.moves)
+            walks.append({"instruction": episode.instruction, "moves": moves, "right": right})
+        return walks
 
 
-def _load_queries(
-    loaded: Session, task: NavigationTask, query: str | None
+@register_view
+class NavigationView(View[NavigationOptions, NavigationResult]):
+    name = "walks"
+    summary = "The paths that a run takes by instructions, drawn on maps."
+    Options = NavigationOptions
+    progress = "maps walked"
+
+    def check(self, run: InspectedRun) -> None:
+        if not isinstance(run.task, NavigationTask):
+            raise UserError(f"{run.run.path}: a run of no walks (task {run.task.name})")
+
+    def compute(
+        self, run: InspectedRun, options: NavigationOptions, log: Log, progress: ProgressCallback
+    ) -> NavigationResult:
+        examples, instructions, references = _load_episodes(run, options.query, log)
+        outputs = run.task.predicted_texts(examples, progress)
+        maps, starts = (np.asarray(examples.columns[name]) for name in ("map", "start"))
+        moves = [parse_moves(output) for output in outputs]
+        paths = [None if path is None else parse_moves(path) for path in references]
+        places = map(tuple, starts.tolist())
+        episodes = [*map(EpisodePath, maps, places, moves, paths, instructions)]
+        return NavigationResult(str(run.run.path), episodes)
+
+    def plot(self, result: NavigationResult) -> bytes:
+        return plot_episodes(result.episodes)
+
+
+def _load_episodes(
+    run: InspectedRun, query: str | None, log: Log
 ) -> tuple[Examples, list[str], Sequence[str | None]]:
-    """What is walked, the instructions, and the right paths, None where they are unknown."""
-    if query is not None:
-        rows, examples, _ = prepare_examples.read_unlabeled(
-            task.form, query, loaded.processor, loaded.config.data, log
-        )
-        known = {
-            row.location: moves_to_text(row.fields["path"])
-            for row in read_labeled_rows(task.form, query, loaded.config.data)
-        }
-        return examples, [row.fields["source"] for row in rows], [known.get(row.location) for row in rows]
-    return loaded.few_held_out()
+    """Return maps with starts, their instructions, and their paths as text, None where unknown."""
+    if query is None:
+        return run.few_held_out()
+    form, data = run.task.form, run.config.data
+    rows, examples, _ = prepare_examples.read_unlabeled(form, query, run.processor, data, log)
+    labeled = read_labeled_rows(form, query, data)
+    known = {row.location: moves_to_text(row.fields["path"]) for row in labeled}
+    instructions = [row.fields["source"] for row in rows]
+    return examples, instructions, [known.get(row.location) for row in rows]

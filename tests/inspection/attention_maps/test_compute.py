@@ -123,7 +123,7 @@ def test_a_picture_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("foveal.inspection.attention_maps.plot.MAX_SIDE_INCHES", 3.0)
     write_word_attention(tmp_path / "a.png", [example(2, 30)])  # 30 small cells are 6.6 inches
     assert picture(tmp_path / "a.png").shape[1] < 6 * 130
-    monkeypatch.setattr("foveal.inspection.attention_maps.plot.MAX_HEIGHT", 4.0)
+    monkeypatch.setattr("foveal.inspection.style.MAX_HEIGHT", 4.0)
     with pytest.raises(UserError, match="these 4 examples would be taller than 4 inches; give fewer"):
         write_word_attention(tmp_path / "a.png", [example(2, 2)] * 4)
 

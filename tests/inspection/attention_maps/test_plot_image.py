@@ -8,7 +8,6 @@ from matplotlib.image import imread
 
 from foveal.core.errors import UserError
 from foveal.inspection.attention_maps.plot_image import (
-    DPI,
     GAP,
     LINE_HEIGHT,
     MAX_COLUMNS,
@@ -18,6 +17,7 @@ from foveal.inspection.attention_maps.plot_image import (
     ImageAttention,
     plot_image_attention,
 )
+from foveal.inspection.style import DPI
 
 
 def looked(words: int, grid: tuple[int, int] = (2, 3), shape: tuple[int, int] = (20, 30)) -> ImageAttention:
@@ -148,7 +148,7 @@ def test_nothing_was_read_of_an_image() -> None:
 
 
 def test_a_picture_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.inspection.attention_maps.plot_image.MAX_HEIGHT", 4.0)
+    monkeypatch.setattr("foveal.inspection.style.MAX_HEIGHT", 4.0)
     assert plot_image_attention([looked(11)])
     with pytest.raises(
         UserError, match="these 13 panels would be taller than 4 inches; give fewer images, or"

@@ -4,9 +4,10 @@ import io
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageColor
 
-from foveal.tasks.draw.plot import FRAME_COLOR, GAP, encode_png, image_grid, step_grid
+from foveal.inspection.style import HIGHLIGHT_COLOR
+from foveal.tasks.draw.plot import GAP, encode_png, image_grid, step_grid
 
 H, W, SCALE = 8, 4, 14
 """Of a drawing, and how much it is enlarged."""
@@ -49,6 +50,6 @@ def test_each_step_has_the_frame_of_its_window() -> None:
         for step in range(3):
             found, expected = tile(picture, row, step), enlarged(drawings[row, step])
             top, bottom, left, right = (SCALE * windows[row, step] + SCALE // 2).tolist()
-            expected[[top, bottom], left : right + 1] = FRAME_COLOR
-            expected[top : bottom + 1, [left, right]] = FRAME_COLOR
+            expected[[top, bottom], left : right + 1] = ImageColor.getrgb(HIGHLIGHT_COLOR)
+            expected[top : bottom + 1, [left, right]] = ImageColor.getrgb(HIGHLIGHT_COLOR)
             assert (found == expected).all()

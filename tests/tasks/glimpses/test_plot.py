@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageColor
 
 from foveal.core.errors import UserError
+from foveal.inspection.style import CORRECT_COLOR, HIGHLIGHT_COLOR, INCORRECT_COLOR, MUTED_COLOR
 from foveal.tasks.glimpses.plot import (
-    CORRECT_COLOR,
-    INCORRECT_COLOR,
-    MUTED_COLOR,
-    PATH_COLOR,
     GlimpsedImage,
     composite_glimpse,
     plot_glimpses,
@@ -52,7 +49,7 @@ def test_the_path_runs_from_place_to_place() -> None:
         """A place of the image, its pixels being counted from their middles, in the picture."""
         return first + (last - first) * (down / (H - 1), across / (W - 1))
 
-    line = where(found, PATH_COLOR, 60)
+    line = where(found, HIGHLIGHT_COLOR, 60)
     middle, end = at(H / 2 - 0.5, W / 2 - 0.5), at(0.25 * H - 0.5, 0.875 * W - 0.5)
     for share in (0.3, 0.5, 0.7):
         assert abs(line - (middle + share * (end - middle))).max(1).min() <= 1
@@ -62,7 +59,7 @@ def test_the_path_runs_from_place_to_place() -> None:
         assert low - number <= line[:, axis].min() <= low + 1
         assert high - 1 <= line[:, axis].max() <= high + number
 
-    dim = tuple(0.4 * level for level in ImageColor.getrgb(PATH_COLOR))  # of a square over black
+    dim = tuple(0.4 * level for level in ImageColor.getrgb(HIGHLIGHT_COLOR))  # of a square over black
     square = where(found, dim, 25)
     for down, across in ((H / 2, W / 2), (0.25 * H, 0.875 * W)):
         for corner in ((-1, 0), (1, 0), (0, -1), (0, 1)):

@@ -8,11 +8,9 @@ import pytest
 from PIL import Image, ImageColor
 
 from foveal.core.errors import UserError
+from foveal.inspection.style import CORRECT_COLOR, HIGHLIGHT_COLOR, MUTED_COLOR
 from foveal.tasks.navigation.grid_world import FORWARD, LEFT, MAP_MARGIN, STOP, TILE_PIXELS, parse_map
 from foveal.tasks.navigation.plot import (
-    CORRECT_COLOR,
-    INCORRECT_COLOR,
-    MUTED_COLOR,
     EpisodePath,
     path_positions,
     plot_episodes,
@@ -30,7 +28,7 @@ def colours(moves: Sequence[int], reference: Sequence[int] | None) -> set[str]:
     # Lines are drawn at 0.8 over what lies below; the arrow is not.
     return {
         name
-        for name in (CORRECT_COLOR, INCORRECT_COLOR, MUTED_COLOR)
+        for name in (CORRECT_COLOR, HIGHLIGHT_COLOR, MUTED_COLOR)
         if (abs(pixels - ImageColor.getrgb(name)).max(-1) < 3).any()
     }
 
@@ -39,8 +37,8 @@ def test_a_walk_has_the_colour_of_its_end() -> None:
     right = [FORWARD, STOP]
     assert colours(right, right) == {CORRECT_COLOR}
     assert colours([FORWARD, FORWARD, STOP], right) == {CORRECT_COLOR}, "a wall stops it at the same square"
-    assert colours([STOP], right) == {INCORRECT_COLOR}
-    assert colours([FORWARD], right) == {INCORRECT_COLOR}, "it never stopped"
+    assert colours([STOP], right) == {HIGHLIGHT_COLOR}
+    assert colours([FORWARD], right) == {HIGHLIGHT_COLOR}, "it never stopped"
     assert colours([FORWARD, STOP], None) == {MUTED_COLOR}
 
 

@@ -1,0 +1,179 @@
+"""Views of a run or a model, and the protocols by which views know it: they import no task and no command."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+from foveal.config import Config
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.data.core.examples import Examples
+from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
+from foveal.store.run import Run
+from foveal.training.protocols import Batches, Objective
+
+Facts = Sequence[tuple[str, str]]
+"""Names and values, printed side by side."""
+
+
+@runtime_checkable
+class InspectedTask(Protocol):
+    """The part of `tasks.base.Task` that serves every view."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def processor(self) -> Any: ...
+
+    @property
+    def model(self) -> Any: ...
+
+    @property
+    def reads(self) -> str: ...
+
+    @property
+    def has_classes(self) -> bool: ...
+
+    @property
+    def trains_networks(self) -> bool: ...
+
+    def with_config(self, config: Config) -> "InspectedTask": ...
+
+    def with_smooth_loss(self) -> "InspectedTask": ...
+
+    def objective(self) -> Objective: ...
+
+    def train_batches(self, data: Any) -> Batches: ...
+
+
+@runtime_checkable
+class InspectedExampleTask(InspectedTask, Protocol):
+    """The part of a task that learns from examples; a task with classes has `predicted_labels`, too."""
+
+    @property
+    def form(self) -> Any: ...
+
+    def with_config(self, config: Config) -> "InspectedExampleTask": ...
+
+    def eval_batches(self, data: Any) -> Batches: ...
+
+    def example_batches(self, examples: Any) -> Batches: ...
+
+    def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]: ...
+
+
+@runtime_checkable
+class InspectedRun(Protocol):
+    """The part of `tasks.session.Session` that views use."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def task(self) -> Any:
+        """An `InspectedTask`; an `InspectedExampleTask` where the task learns from examples."""
+
+    @property
+    def objective(self) -> Any: ...
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def model(self) -> Any: ...
+
+    @property
+    def processor(self) -> Any: ...
+
+    def held_out(self, data: str | None, option_hint: str, log: Log) -> Any:
+        """Return a held-out part, its name and its facts: all of `data`, or the run's own part."""
+
+    def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
+        """Return a few held-out examples, their names and their references."""
+
+    def training_data(self, log: Log) -> PreparedData[Any, Any]:
+        """Return the run's own data as they were."""
+
+    def prepare_other(
+        self, data: str, log: Log, reused: ReusedProcessors, split: bool
+    ) -> PreparedData[Any, Any]:
+        """Return other data, prepared as for training; without `split` all of them are the training part."""
+
+
+@runtime_checkable
+class InspectedModel(Protocol):
+    """A model before its training."""
+
+    @property
+    def name(self) -> str:
+        """The preset, file or network that the user named."""
+
+    @property
+    def config(self) -> Config: ...
+
+    def initialized(
+        self, initializations: Sequence[str], data: str | None, log: Log
+    ) -> Iterator[tuple[str, InspectedTask, Any]]:
+        """Yield each initialization, the task with a model of these first weights, and the same batch."""
+
+
+@runtime_checkable
+class ViewResult(Protocol):
+    """The result of a view, for programs and for people."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+    def sections(self) -> Iterator[str | Facts]:
+        """Yield texts and facts, in the order in which they are printed."""
+
+
+OptionsT = TypeVar("OptionsT")
+ResultT = TypeVar("ResultT", bound=ViewResult)
+
+
+class View(ABC, Generic[OptionsT, ResultT]):
+    """A view of a run, registered with `@register_view`: `foveal inspect RUN NAME` shows it."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line for the list of views."""
+    Options: type[OptionsT]
+    """A frozen dataclass; the docstrings of its fields are the help."""
+    progress: ClassVar[str] = "inspected"
+    """The word in front of the progress bar."""
+    is_default: ClassVar[bool] = False
+    """Whether the view is shown where the user names none."""
+
+    def check(self, run: InspectedRun) -> None:
+        """Check that the view fits a run.
+
+        Raises: UserError: it does not; the error says which runs it fits.
+        """
+
+    @abstractmethod
+    def compute(self, run: InspectedRun, options: OptionsT, log: Log, progress: ProgressCallback) -> ResultT:
+        """Return the result; print nothing, write nothing, and leave the model as it is.
+
+        Raises: UserError: an option does not fit the run.
+        """
+
+    @abstractmethod
+    def plot(self, result: ResultT) -> bytes:
+        """Return the PNG of a result."""
+
+
+class ModelView(View[OptionsT, ResultT]):
+    """A view of a run, and of a model before its training, too."""
+
+    @abstractmethod
+    def compute_untrained(
+        self, model: InspectedModel, options: OptionsT, log: Log, progress: ProgressCallback
+    ) -> ResultT:
+        """Return the result for a model before its training.
+
+        Raises: UserError: an option does not fit the model.
+        """

@@ -1,0 +1,176 @@
+"""The look of all pictures: the palette, figures, labels, small images, and their PNG bytes.
+
+Matplotlib draws figures with axes or text in any script; Pillow draws sheets of small images. Matplotlib is
+imported only when a figure is made, because the import takes longer than most commands.
+"""
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image, ImageDraw, ImageFont
+
+from foveal.core.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import FontProperties
+
+SERIES_COLORS = ("#1f4e8c", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#a16207")
+"""The colors of lines and bars side by side, in this order."""
+FAINT_COLOR, MUTED_COLOR, EDGE_COLOR, GRID_COLOR = "#b8c4d6", "#52606d", "#9aa5b1", "#dfe4ea"
+"""Of a noisy line, of captions and units, of a frame, and of lines between cells."""
+CORRECT_COLOR, INCORRECT_COLOR = "#15803d", "#b45309"
+HIGHLIGHT_COLOR = "#e11d48"
+"""Of marks over an image or a map: a path, a window."""
+SHADES = ("#ffffff", "#7aa7d9", "#0b2a5b")
+"""The scale of weights, from 0 to the largest."""
+DPI, THUMBNAIL_DPI = 130, 110
+"""Pixels to an inch of figures, and of figures made of many small images."""
+MAX_HEIGHT = 200.0
+"""Inches of the tallest picture."""
+FONT_SIZE = 11
+"""Pixels of the letters on sheets of small images."""
+FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "WenQuanYi Zen Hei",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Noto Sans Devanagari",
+    "Noto Sans Thai",
+    "Arial Unicode MS",
+)
+"""Fonts that are searched for a letter, in this order; a letter that none of them has is drawn as a box."""
+
+
+def series_color(number: int) -> str:
+    """Return the color of series `number`; colors repeat after the last."""
+    return SERIES_COLORS[number % len(SERIES_COLORS)]
+
+
+def answer_color(answer: str, reference: str | None) -> str:
+    """Return the color of an answer: correct, incorrect, or muted where the reference is unknown."""
+    if reference is None:
+        return MUTED_COLOR
+    return CORRECT_COLOR if answer == reference else INCORRECT_COLOR
+
+
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = None) -> "Figure":
+    """Return an empty figure, its sides in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout=layout)
+
+
+def check_height(height: float, subject: str, advice: str) -> None:
+    """Check that a picture of `subject` is not too tall.
+
+    Raises: UserError: `height` inches are more than a picture may have; the error gives the `advice`.
+    """
+    if height > MAX_HEIGHT:
+        raise UserError(f"a picture of {subject} would be taller than {MAX_HEIGHT:.0f} inches; {advice}")
+
+
+def figure_png(figure: "Figure", dpi: int = DPI, crop: bool = False) -> bytes:
+    """Return the PNG of a figure, with `crop` only the part that is drawn on."""
+    content = io.BytesIO()
+    with missing_letters_allowed():
+        figure.savefig(content, dpi=dpi, bbox_inches="tight" if crop else None)
+    return content.getvalue()
+
+
+@contextmanager
+def missing_letters_allowed() -> Iterator[None]:
+    """Within this context, letters that no installed font has cause no warning when text is measured."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
+def text_font(size: float) -> "FontProperties":
+    """Return a font for text in any script."""
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(family=_installed_fonts(), size=size)
+
+
+@cache
+def _installed_fonts() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    installed = {font.name for font in fontManager.ttflist}
+    return [name for name in FONTS if name in installed]
+
+
+def image_grid(figure: "Figure", rows: int, columns: int) -> Any:
+    """Return the axes of a grid of images, an array of (rows, columns), their frames hidden."""
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    return grid
+
+
+def show_pixels(axes: "Axes", pixels: UInt8[np.ndarray, "H W C"]) -> None:
+    """Draw an image on axes, each pixel plain to see; one channel is gray."""
+    gray = pixels.shape[-1] == 1
+    axes.imshow(pixels[..., 0] if gray else pixels, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+
+
+def label_below(axes: "Axes", text: str, y: float = -0.03, color: str = "black", size: float = 8.0) -> None:
+    """Write text below axes, centered; `y` is in heights of the axes. Dollars are no formula."""
+    font = text_font(size)
+    place: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "top"}
+    axes.text(0.5, y, text, color=color, fontproperties=font, parse_math=False, **place)
+
+
+def cut_text(text: str, max_length: int) -> str:
+    """Return at most `max_length` characters of a text; the last is an ellipsis where text is missing."""
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
+
+
+def to_image(pixels: UInt8[np.ndarray, "H W C"]) -> Image.Image:
+    """Return the pixels as a Pillow image; one channel is gray."""
+    return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+
+
+def resize_to_side(image: Image.Image, side: int) -> Image.Image:
+    """Return the image with its longer side of `side` pixels; when enlarged, each pixel is plain to see."""
+    scale = side / max(image.size)
+    width, height = (max(1, round(scale * length)) for length in image.size)
+    return image.resize((width, height), Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX)
+
+
+def draw_text(
+    sheet: Image.Image,
+    position: tuple[int, int],
+    text: str,
+    color: str = "black",
+    max_width: int | None = None,
+) -> None:
+    """Write text on a sheet, its upper left corner at `position`, cut to `max_width` pixels."""
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(FONT_SIZE)
+    while text and max_width is not None and pen.textlength(text, font) > max_width:
+        text = text[:-1]
+    pen.text(position, text, color, font)
+
+
+def new_sheet(width: int, height: int) -> Image.Image:
+    """Return a white image to paste small images on, its sides in pixels."""
+    return Image.new("RGB", (width, height), "white")
+
+
+def image_png(image: Image.Image, optimize: bool = False) -> bytes:
+    """Return the PNG of an image; `optimize` makes it smaller and takes longer."""
+    content = io.BytesIO()
+    image.save(content, "PNG", optimize=optimize)
+    return content.getvalue()
