@@ -125,7 +125,7 @@ def generate_text(
 ) -> Iterator[TextChunk]:
     """Continue each prompt `samples` times by at most `max_new_tokens` tokens, and yield the text in chunks.
 
-    An empty prompt starts from the first tokens of `encode_prompt`. Joined, the chunks of a row are its
+    `encode_prompt` defines where an empty prompt starts. Joined, the chunks of a row are its
     `GeneratedText.text`.
 
     Raises: UserError: as in `generate`; a stop string is empty; or the tokenizer rejects a prompt.

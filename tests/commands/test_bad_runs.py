@@ -76,7 +76,7 @@ def test_weights_that_hold_pickle(run: Path, command: str) -> None:
             return Path.touch, (Path("sprung"),)
 
     (run / "model.safetensors").write_bytes(pickle.dumps(Trap()))
-    assert "model.safetensors: not a safetensors file of Foveal's (pickle is never read)" in refuse(
+    assert "model.safetensors: not a safetensors file of Foveal (pickle is never read)" in refuse(
         command, run
     )
     assert not Path("sprung").exists()

@@ -308,7 +308,7 @@ def test_a_checkpoint_that_was_begun_and_never_again_is_removed(two: Path) -> No
 
 
 def test_a_header_beyond_all_measure_is_refused() -> None:
-    with pytest.raises(UserError, match="not a safetensors file of Foveal's"):
+    with pytest.raises(UserError, match="not a safetensors file of Foveal"):
         open_tensors((2**30).to_bytes(8, "little") + b"{" * 100, "model.safetensors")
 
 
