@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from foveal.data.text.unicode_scripts import bleu_tokenizer
 from foveal.metrics.score import MetricResult, check_pairs
+from foveal.metrics.unicode_scripts import bleu_tokenizer
 
 CHRF_ORDER, CHRF_BETA = 6, 2
 """The longest character n-gram of chrF, and the weight of recall."""

@@ -24,8 +24,8 @@ from foveal.config.old_names import LAST_OLD_FORMAT, upgrade
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.locks import lock
+from foveal.store.plan import Plan
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
-from foveal.training.plan import Plan
 
 FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"

@@ -83,7 +83,7 @@ class Session:
     def prepare_other(
         self, data: str, log: Log, reused: ReusedProcessors, split: bool
     ) -> PreparedData[Any, Any]:
-        """Return other data, prepared as for training with the parts of the run's processor that are `reused`.
+        """Return other data, prepared as for training with the `reused` parts of the run's processor.
 
         Without `split` all of `data` are the training part.
         """

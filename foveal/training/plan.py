@@ -12,6 +12,7 @@ from typing import Literal
 
 from foveal.config import ScheduleConfig
 from foveal.core.errors import UserError
+from foveal.store.plan import Plan
 
 ONE_CYCLE_START = 1 / 25
 """Fraction of the peak learning rate at which one-cycle begins."""
@@ -29,19 +30,6 @@ class Budget:
 
     amount: float
     unit: Literal["seconds", "steps", "epochs", "tokens"]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The learning rate falls from step `decay_start` to `total_steps`. The plan was made at step
-    `decided_at`.
-
-    One-cycle begins at `decided_at`, and has its peak just before `decay_start`.
-    """
-
-    total_steps: int
-    decay_start: int
-    decided_at: int = field(default=0, metadata={"key": "decided"})
 
 
 def parse_budget(text: str) -> Budget:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from foveal.core.result import ObjectiveOutput
 from foveal.core.state import State
-from foveal.training.plan import Plan
+from foveal.store.plan import Plan
 
 
 @runtime_checkable

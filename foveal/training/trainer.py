@@ -16,22 +16,16 @@ from torch import nn
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.store import checkpoint, durable, snapshot
+from foveal.store import checkpoint, durable
 from foveal.store.metrics_log import JsonlLog
+from foveal.store.plan import Plan
 from foveal.store.run import Run, run_lock
 from foveal.store.sealed import seal_tensors, unique_state_dict
+from foveal.training import snapshot
 from foveal.training.averaging import make_average
 from foveal.training.evaluate import evaluate
 from foveal.training.optim import Optimizer
-from foveal.training.plan import (
-    Plan,
-    StepTimer,
-    budget_to_steps,
-    evaluation_due,
-    lr_at,
-    make_plan,
-    parse_budget,
-)
+from foveal.training.plan import StepTimer, budget_to_steps, evaluation_due, lr_at, make_plan, parse_budget
 from foveal.training.protocols import Batches, Objective, Reporter
 from foveal.training.step import train_step
 

@@ -1,4 +1,4 @@
-"""Names of the first run format: configs of old runs are read, and old names are answered with the new ones."""
+"""Names of the first run format: old configs are read, and old names are answered with the new ones."""
 
 import hashlib
 import json
@@ -117,7 +117,9 @@ def test_an_old_task_or_preset_is_answered_with_the_new_one() -> None:
 
 
 def test_an_old_command_or_option_is_answered_with_the_new_one() -> None:
-    assert "foveal transfer is now foveal compare-finetuning" in refuse("transfer", "pictures", "--from", "run")
+    assert "foveal transfer is now foveal compare-finetuning" in refuse(
+        "transfer", "pictures", "--from", "run"
+    )
     assert "--views is now --tta" in refuse("evaluate", "run", "--views", "ten")
     assert "--scales is now --tta-scales" in refuse("predict", "run", "pictures", "--scales=1,1.1")
 

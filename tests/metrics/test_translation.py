@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
-from foveal.data.text.unicode_scripts import bleu_tokenizer
 from foveal.metrics.translation import bleu, chrf
+from foveal.metrics.unicode_scripts import bleu_tokenizer
 
 WORDS = ["the", "a", "cat", "sat", "on", "mat", ",", ".", "and", "very", "small", "Größe", "3.5", "isn't"]
 metrics = pytest.mark.parametrize(("score", "peer"), [(bleu, BLEU), (chrf, CHRF)], ids=["bleu", "chrf"])

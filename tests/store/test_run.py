@@ -7,10 +7,10 @@ import pytest
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
+from foveal.store.plan import Plan
 from foveal.store.run import Run, create_run, default_run_path, open_run, run_lock
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
-from foveal.store.snapshot import TrainingCounters
-from foveal.training.plan import Plan
+from foveal.training.snapshot import TrainingCounters
 from tests.training.toy import new_run, toy_config
 
 

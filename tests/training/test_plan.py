@@ -8,9 +8,9 @@ import torch
 
 from foveal.config import ScheduleConfig
 from foveal.core.errors import UserError
+from foveal.store.plan import Plan
 from foveal.training.plan import (
     Budget,
-    Plan,
     StepTimer,
     budget_to_steps,
     evaluation_due,

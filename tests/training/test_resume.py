@@ -16,8 +16,8 @@ from foveal.core.signals import SignalHandler
 from foveal.core.state import pack, unpack
 from foveal.store import checkpoint, durable
 from foveal.store.sealed import dataclass_to_dict, open_json, open_tensors, seal_json, seal_tensors
-from foveal.store.snapshot import TrainingCounters
 from foveal.training import trainer
+from foveal.training.snapshot import TrainingCounters
 from foveal.training.trainer import Trainer
 from tests.training.same import differences, fingerprint
 from tests.training.toy import new_run, toy_config, toy_trainer, train

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from foveal.core.errors import UserError
-from foveal.data.text.unicode_scripts import is_spaceless
+from foveal.metrics.unicode_scripts import is_spaceless
 from foveal.store.durable import atomic_write
 
 TokenText = str | bytes

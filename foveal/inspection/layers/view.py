@@ -34,9 +34,7 @@ class NetworkTask(InspectedTask, Protocol):
     def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead: ...
 
 
-def describe_layers(
-    task: NetworkTask, input_shape: str | None, classes: int | None, json: bool
-) -> None:
+def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | None, json: bool) -> None:
     """Print a table of the layers for one image of the shape `input_shape`, such as 3x32x32.
 
     Raises: UserError: the shape is no shape of an image, or the model has no use for it.

@@ -12,6 +12,7 @@ from torch import nn
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
 from foveal.store.metrics_log import JsonlLog
+from foveal.store.plan import Plan
 from foveal.store.sealed import (
     dataclass_from_dict,
     dataclass_to_dict,
@@ -24,7 +25,6 @@ from foveal.store.sealed import (
 )
 from foveal.training.averaging import WeightAverage
 from foveal.training.optim import Optimizer
-from foveal.training.plan import Plan
 
 
 @dataclass

@@ -1,0 +1,15 @@
+"""The plan of a training, `plan.json` of a run: its number of steps, and when the learning rate falls."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The learning rate falls from step `decay_start` to `total_steps`; the plan is of step `decided_at`.
+
+    One-cycle begins at `decided_at`, and has its peak just before `decay_start`.
+    """
+
+    total_steps: int
+    decay_start: int
+    decided_at: int = field(default=0, metadata={"key": "decided"})
