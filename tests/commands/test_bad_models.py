@@ -69,7 +69,7 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch, error: Except
 
 IGNORED = {
     "task.label_smoothing=0.1": "task.label_smoothing: the score of a language model is its loss",
-    "data.order=windows data.restart=0.1": "data.restart is of streams of text",
+    "task.batching=windows task.reset_probability=0.1": "task.reset_probability is of streams of text",
     "model.encoder.network=lenet-5": "with model.encoder.kind=none there is none: leave it out",
     "--task masked-lm model.encoder.stem=small": "stem=small is of networks for images",
     "--task masked-lm task.loss_positions=last": "task.reduction, task.loss_positions: not of masked-lm",
@@ -87,8 +87,8 @@ LEARNED = ("--model", "attention", "model.positions.kind=learned")
 
 def test_learned_positions_that_end() -> None:
     """Nothing of a text past them is written; by default as much is as there is room for."""
-    line = refuse("train", "text.txt", *TINY, *LEARNED, "data.order=streams", "model.attention.window=4")
-    assert "its positions end, so it can't be carried on: use data.order=windows" in line
+    line = refuse("train", "text.txt", *TINY, *LEARNED, "task.batching=streams", "model.attention.window=4")
+    assert "its positions end, so it can't be carried on: use task.batching=windows" in line
     learned = Path("apart/learned")
     succeed("train", "text.txt", *TINY, *LEARNED, "--budget", "2steps", "--run", learned)
     for given, asked in ((("--tokens", 17), 17), (("--prompt", "the man", "--tokens", 11), 17)):

@@ -11,7 +11,7 @@ from tests.commands.test_images import SMALL, write_images
 from tests.commands.test_vqa import SMALL as ASKED
 from tests.commands.test_vqa import check_same_eyes, weights, write_questions
 
-GLIMPSE = (*SMALL, "--model", "glimpses", "model.width=24", "model.glimpse.side=4")
+GLIMPSE = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4")
 
 
 def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:

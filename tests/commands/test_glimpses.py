@@ -13,7 +13,7 @@ from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at
 from tests.commands.test_images import SMALL, write_images
 
-TINY = (*SMALL, "--model", "glimpses", "model.width=24", "model.glimpse.side=4", "optimizer.lr=0.1")
+TINY = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4", "optimizer.lr=0.1")
 
 
 def test_a_folder_by_class_is_learnt_and_used() -> None:

