@@ -100,7 +100,7 @@ rate of 0.1 that falls to zero, shifts and flips. He et al. 2015 show the same a
 On {facts["cpu"]}, torch {facts["torch"]}.
 
 **Caveats.** One run of each, with seed 0. All use the learning rate of `image-classification`; another may
-suit a plain network better. {EPOCHS} epochs are few: a network that only starts more slowly would look the same.
+suit a plain network better. {EPOCHS} epochs are few: a network that starts more slowly would look the same.
 """
 
 
