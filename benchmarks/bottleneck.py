@@ -44,19 +44,19 @@ MODELS = {
     "mamba": ("Mamba, cross-attention", f"{STACK} {positions('none')} {SSM}"),
 }
 COLOURS = ("#E69F00", "#0072B2", "#009E73", "#CC79A7")
-FOUND = """What it shows:
+FOUND = """Results:
 
-* **One vector is too narrow for 20 letters.** Through one vector the GRU writes not one string right:
-  somewhat more than half of the letters at 20, a quarter at 50, and beyond that hardly more than a guess.
-* **Attention is what lifts it.** The same GRU, as wide and trained on as much, with additive attention
-  copies and reverses every string of up to 50 letters, and nine in ten of those of 200. Nearly so do the
-  Transformer, and Mamba with cross-attention.
-* **Longer than in training, they part.** At 400 letters, twice as many as any string of training has, Mamba
-  copies 92 % and reverses 86 %, and the GRU that attends copies 60 %, but reverses none. The Transformer,
-  nearly perfect at 200, writes none of 400.
-* **At 1,000 letters** only Mamba has any right, 24 % reversed and none copied. Attention widens the
-  bottleneck, but how to go through a source letter by letter is learned for lengths not far above those of
-  training.
+* **One vector is too narrow for 20 letters.** Through one vector the GRU writes no string correctly: somewhat
+  more than half of the letters at 20, about a quarter at 50, and beyond that hardly more than chance.
+* **Attention removes the bottleneck.** The same GRU, with the same width and training, plus additive
+  attention, copies and reverses every string of up to 50 letters, and nine in ten of those of 200. The
+  Transformer and Mamba with cross-attention come close to that, or exceed it.
+* **Beyond the training lengths the models differ.** At 400 letters, twice the longest string of training,
+  Mamba copies 92 % and reverses 86 %. The GRU with attention copies 60 %, but reverses none. The
+  Transformer, nearly perfect at 200, writes none of 400.
+* **At 1,000 letters** only Mamba writes any string correctly: 24 % reversed and none copied. Attention widens
+  the bottleneck, but the models learn to go through a source letter by letter only for lengths not far above
+  those of training.
 """
 
 
@@ -124,28 +124,27 @@ def page(every: dict[str, dict[str, Any]]) -> str:
 
 A recurrent encoder and decoder without attention pass a whole source through one vector (Sutskever et al.
 2014; Cho et al. 2014). Attention lets each step look at all vectors of the source instead (Bahdanau et al.
-2015). Strings of ten different letters, to be copied or reversed, show what one vector holds: nothing in them
-can be abbreviated.
+2015). Copying and reversing strings of ten different letters shows how much one vector holds: such strings
+can't be compressed.
 
-Every model has width 128 and goes twice through 50,000 strings of 1 to {TRAINED} letters, as many of 10 to
-20 letters as of 100 to 200: five million letters, 2,502 steps. Then it writes 50 test strings of each
-length, by a beam of 5; those of more than {TRAINED} letters are longer than any it was trained on. In per
-cent, how many strings are right in every letter, and in brackets how many letters are right (100 less the
-error rate):
+Every model has width 128 and trains for two epochs on 50,000 strings of 1 to {TRAINED} letters, as many of
+10 to 20 letters as of 100 to 200: five million letters, 2,502 steps. Then it writes 50 test strings of each
+length with a beam of 5; those of more than {TRAINED} letters are longer than any string of training. The
+tables show the percentage of strings with every letter correct and, in parentheses, of correct letters (100
+minus the error rate):
 
 {tables}
-![Share of right letters against the length of the string](pictures/bottleneck.png)
+![Percentage of correct letters against the length of the string](pictures/bottleneck.png)
 
 {FOUND}
 ## The commands
 
-`python -m benchmarks.bottleneck` runs them and makes this page; for reversing, `reverse` stands in place of
-`copy`:
+`python -m benchmarks.bottleneck` runs them and writes this page. For reversing, replace `copy` by `reverse`:
 
 {commands}
 
-On {facts["cpu"]}, torch {facts["torch"]}. One run of each, with seed 0; another seed gives somewhat other
-figures. `data.max_length` is raised because it is the most that such a model reads.
+On {facts["cpu"]}, torch {facts["torch"]}. One run of each, with seed 0; another seed gives slightly
+different results. `data.max_length` is raised because it limits what such a model reads.
 """
 
 

@@ -74,33 +74,33 @@ def page(every: dict[str, dict[str, Any]], runs: Path) -> str:
     )
     commands = "\n".join(f"    {' '.join(command(name, BUDGET)[:-1])}" for name in NETWORKS)
     facts = next(iter(every.values()))
-    return f"""# Depth, with shortcuts and without
+    return f"""# Depth, with and without shortcuts
 
     y = relu(F(x))          a block of a plain network
-    y = relu(F(x) + x)      of a residual one, with as many weights (He et al. 2015, eq. 1)
+    y = relu(F(x) + x)      a block of a residual network, with as many weights (He et al. 2015, eq. 1)
 
-A deeper plain network could copy what a shallower one does and let its other layers pass everything on, so
-in training it should be no worse. It is: gradient descent does not find those weights. That is no
-overfitting, since it is the training loss that is higher, and hardly a vanishing signal, since a batch norm
-stands behind each convolution (4.1). A block with a shortcut has only to learn what to change, and to change
-nothing is easy: all weights zero.
+A deeper plain network could copy a shallower one and let its other layers compute the identity, so its
+training loss should be no worse. It is worse: gradient descent does not find those weights. This is not
+overfitting, because the training loss is higher. Vanishing signals are unlikely, because a batch norm follows
+each convolution (4.1). A block with a shortcut only has to learn a change, and no change is easy: all weights
+zero.
 
 {table}
 
 ![Training loss of three networks over {EPOCHS} epochs](pictures/depth.png)
 
-CIFAR-10, {EPOCHS} epochs each with the settings of the preset `images`: momentum, a rate of 0.1 that falls to
-zero, shifts and mirror images. He et al. 2015 show the same after 164 epochs (figure 6).
+CIFAR-10, {EPOCHS} epochs each with the settings of the preset `image-classification`: momentum, a learning
+rate of 0.1 that falls to zero, shifts and flips. He et al. 2015 show the same after 164 epochs (figure 6).
 
-`python -m benchmarks.depth` runs the commands and makes this page; FOVEAL_DATA names a folder with
+`python -m benchmarks.depth` runs the commands and writes this page. FOVEAL_DATA names a folder with
 [cifar10.zip](../benchmarks/README.md#data):
 
 {commands}
 
 On {facts["cpu"]}, torch {facts["torch"]}.
 
-**Caveats.** One run of each, with seed 0. One rate for all, that of `images`: another may suit a plain
-network better. {EPOCHS} epochs are few: a network that only begins more slowly would look the same.
+**Caveats.** One run of each, with seed 0. All use the learning rate of `image-classification`; another may
+suit a plain network better. {EPOCHS} epochs are few: a network that starts more slowly would look the same.
 """
 
 

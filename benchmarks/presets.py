@@ -113,15 +113,15 @@ def page(every: list[Trained]) -> str:
     worst = max(every, key=lambda one: one.result["foreign"])
     facts = worst.result
     dirty = ", ".join(one.name for one in every if one.result["dirty"])
-    return f"""# The presets after three minutes
+    return f"""# Presets after three minutes
 
-Every language model's preset as it is, on tiny Shakespeare (the first 90 % of the text to train on, the
+Every language model's preset, unchanged, on tiny Shakespeare (the first 90 % of the text for training, the
 last 10 % held out):
 
     foveal train train.txt --valid valid.txt --model lstm --budget 3m
 
-Nats and bits are per character, of the best weights on the held-out text. Steps and tokens/s count training
-alone.
+Nats and bits are per character, for the best weights on the held-out text. Steps and tokens/s count only
+training.
 
 | preset | mixers | parameters | tokens/s | steps | held-out nats | bits |
 |---|---|---|---|---|---|---|
@@ -132,11 +132,10 @@ alone.
 Measured on {facts["cpu"]}, {facts["cores"]} cores, torch {facts["torch"]}, commit {facts["commit"]}, by
 `python -m benchmarks.presets`, one after the other. CPU time of other programs meanwhile: at most
 {facts["foreign"]:.1f} s in {facts["wall"]:.0f} s ({worst.name}){f"; too much in: {dirty}" if dirty else ""}.
-The presets differ in more than the mixer (width, optimizer, precision): this is no comparison of mixers on
-equal terms.
+The presets differ in more than the mixer (width, optimizer, precision), so this is not a comparison of mixers
+on equal terms.
 
-Below, what each writes after about 0, 20, 60 and 180 seconds of training, always with the same random
-numbers.
+Below are samples after about 0, 20, 60 and 180 seconds of training, always with the same random numbers.
 
 {chr(10).join(samples(one) for one in every)}"""
 

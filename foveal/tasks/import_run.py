@@ -32,7 +32,7 @@ TEXT_LR = 1e-4
 TEXT_BATCH_TOKENS, TEXT_CONTEXT = 4096, 128
 IMAGE_LR, IMAGE_WARMUP, IMAGE_BATCH = 0.003, 20, 32
 """The same for a network of images, by gradient descent with momentum; and images in a batch. Few images and
-few steps are usual: so they are not cut, and batch norms stay as they are (docs/transfer.md has figures)."""
+few steps are usual: so they are not cut, and batch norms stay as they are (figures: docs/finetuning.md)."""
 
 
 def import_run(folder: Path, path: Path, log: Log) -> tuple[Run, ImportedTextModel | ImportedImageNetwork]:
