@@ -1,0 +1,58 @@
+"""Words that are not to come back as names: private language that nobody greps for."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import foveal
+
+PACKAGE = Path(foveal.__file__).parent
+OLD_WORDS = frozenset(
+    """
+    Aside Answers Apart Attentive AskForm AskInputs Chooser Chosen Described Drawn Encoded Eye Fitted Form Found
+    Given GlimpseKind Glimpses Guesser HardestTask Joined Judged Kind Loaded Marks Meter Ninth Pace Part Pictures
+    PicturedKind Preflight Prepared Proxied Reading Recipe Room Routed Say Screen Seen Shares Shots Shown Taken
+    TellingKind Walk Walker Watch WritingKind
+    amount aside by_content culprit deviation errands evenly found found_surely heard held_out_order input_files
+    judge judged keep left_out located longest machine_code make_inputs memory_attention once open_inputs outline
+    picture_sets pictured preflight prepare_again refused regrid remember retina say search_order seen shares
+    spelled stale telling time_steps told training_order transformer_step unwatched usual walks watch
+    """.split()
+)
+"""Names of the first version; `docs/glossary.md` has the words in their place."""
+
+
+def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield the names of classes, functions, parameters, and of attributes of modules and classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name, node.lineno
+        if isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        if isinstance(node, ast.Module | ast.ClassDef):
+            for statement in node.body:
+                if isinstance(statement, ast.Assign):
+                    targets = statement.targets
+                elif isinstance(statement, ast.AnnAssign):
+                    targets = [statement.target]
+                else:
+                    continue
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        yield target.id, statement.lineno
+
+
+def old_words(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = [(path.stem, 1), *defined_names(tree)]
+    return [f"{path.name}:{line}: {name}" for name, line in names if name.strip("_") in OLD_WORDS]
+
+
+def test_no_old_word_is_a_name() -> None:
+    assert [word for path in sorted(PACKAGE.rglob("*.py")) for word in old_words(path)] == []
+
+
+def test_an_old_word_would_be_seen(tmp_path: Path) -> None:
+    path = tmp_path / "new.py"
+    path.write_text("class Judged:\n    told: str\n\n    def outline(self, say): ...\n")
+    assert old_words(path) == ["new.py:1: Judged", "new.py:4: outline", "new.py:4: say", "new.py:2: told"]
