@@ -13,8 +13,8 @@ OLD_WORDS = frozenset(
     Given GlimpseKind Glimpses Guesser HardestTask Joined Judged Kind Loaded Marks Meter Ninth Pace Part Pictures
     PicturedKind Preflight Prepared Proxied Reading Recipe Room Routed Say Screen Seen Shares Shots Shown Taken
     TellingKind Walk Walker Watch WritingKind
-    amount aside by_content culprit deviation errands evenly found found_surely heard held_out_order input_files
-    judge judged keep left_out located longest machine_code make_inputs memory_attention once open_inputs outline
+    aside by_content culprit errands evenly found found_surely heard held_out_order input_files
+    judge judged left_out located machine_code make_inputs memory_attention once open_inputs outline
     picture_sets pictured preflight prepare_again refused regrid remember retina say search_order seen shares
     spelled stale telling time_steps told training_order transformer_step unwatched usual walks watch
     """.split()
@@ -55,4 +55,9 @@ def test_no_old_word_is_a_name() -> None:
 def test_an_old_word_would_be_seen(tmp_path: Path) -> None:
     path = tmp_path / "new.py"
     path.write_text("class Judged:\n    told: str\n\n    def outline(self, say): ...\n")
-    assert old_words(path) == ["new.py:1: Judged", "new.py:4: outline", "new.py:4: say", "new.py:2: told"]
+    assert sorted(old_words(path)) == [
+        "new.py:1: Judged",
+        "new.py:2: told",
+        "new.py:4: outline",
+        "new.py:4: say",
+    ]

@@ -134,9 +134,10 @@ def encode(
 
 
 def _columns(
-    found: Sequence[tuple[TokenIds, TokenIds] | tuple[TokenIds, TokenIds, ClassIds]],
+    rows: Sequence[tuple[TokenIds, TokenIds] | tuple[TokenIds, TokenIds, ClassIds]],
 ) -> dict[str, Column]:
-    """Of tokens and places."""
+    """Return the columns of tokens and places."""
     return {
-        name: RaggedArray.from_rows(one[at] for one in found) for at, name in enumerate(("source", "places"))
+        name: RaggedArray.from_rows(row[position] for row in rows)
+        for position, name in enumerate(("source", "places"))
     }

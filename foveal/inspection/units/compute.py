@@ -188,11 +188,11 @@ def guided_signals(
     return GuidedSignals(torch.cat(own), torch.cat(control), seen)
 
 
-def mean_correlation(found: GuidedSignals) -> float | None:
+def mean_correlation(guided_signals: GuidedSignals) -> float | None:
     """The mean correlation of where the two signals are large, over the pixels of each window; None where
     there is none, as of windows of one pixel."""
     each = []
-    for one, other, window in zip(*found, strict=True):
+    for one, other, window in zip(*guided_signals, strict=True):
         sizes = [
             part.abs().sum(0)[window.top : window.bottom, window.left : window.right] for part in (one, other)
         ]

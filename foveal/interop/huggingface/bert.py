@@ -140,8 +140,8 @@ def _normalize_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in found.items() if not name.startswith(unused)}
 
 
-def _meta_weights(config: EncoderConfig, size: int, longest: int) -> dict[str, Tensor]:
+def _meta_weights(config: EncoderConfig, size: int, max_length: int) -> dict[str, Tensor]:
     """Our model's weights on no device."""
     with torch.device("meta"):
-        encoder = text_encoder(config, SpecialTokens(size).vocab_size, longest)
+        encoder = text_encoder(config, SpecialTokens(size).vocab_size, max_length)
         return unique_state_dict(EncoderWithHead(encoder, MaskedLMHead(config.width, encoder.vocabulary)))

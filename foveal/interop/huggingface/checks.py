@@ -37,18 +37,18 @@ def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
         raise UserError(f"{path}: model.{key}={problem['input']}: {problem['msg']}") from None
 
 
-def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
+def check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
     """UserError if names, shapes or kinds of the tensors in a folder are not those expected."""
-    wrong = [f"no {name}" for name in expected if name not in found]
-    wrong += [f"{name} is not in such a model" for name in found if name not in expected]
+    wrong = [f"no {name}" for name in expected if name not in tensors]
+    wrong += [f"{name} is not in such a model" for name in tensors if name not in expected]
     wrong += [
-        f"{name} is {list(found[name].shape)}, not {list(tensor.shape)}"
+        f"{name} is {list(tensors[name].shape)}, not {list(tensor.shape)}"
         for name, tensor in expected.items()
-        if name in found and found[name].shape != tensor.shape
+        if name in tensors and tensors[name].shape != tensor.shape
     ]
     wrong += [
         f"{name} is {str(tensor.dtype).removeprefix('torch.')}, so quantised, which ours is not"
-        for name, tensor in found.items()
+        for name, tensor in tensors.items()
         if tensor.dtype not in FLOAT_DTYPES
     ]
     if wrong:

@@ -36,8 +36,8 @@ class GlimpseNetwork(nn.Module):
         self.what = nn.Linear(width, width)
         self.where = nn.Linear(width // 2, width)
 
-    def forward(self, seen: Float[Tensor, "B P"], place: Float[Tensor, "B 2"]) -> Float[Tensor, "B D"]:
-        return (self.what(self.see(seen).relu()) + self.where(self.place(place).relu())).relu()
+    def forward(self, pixels: Float[Tensor, "B P"], place: Float[Tensor, "B 2"]) -> Float[Tensor, "B D"]:
+        return (self.what(self.see(pixels).relu()) + self.where(self.place(place).relu())).relu()
 
 
 class RecurrentAttentionModel(nn.Module):

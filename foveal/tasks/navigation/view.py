@@ -31,13 +31,13 @@ class NavigationResult:
     episodes: Sequence[EpisodePath]
 
     def to_json(self) -> dict[str, Any]:
-        return {"run": self.run, "walks": self._walks()}
+        return {"run": self.run, "walks": self._episodes_json()}
 
     def sections(self) -> Iterator[Facts]:
-        for walk in self._walks():
-            yield [(name, value) for name, value in walk.items() if value is not None]
+        for episode in self._episodes_json():
+            yield [(name, value) for name, value in episode.items() if value is not None]
 
-    def _walks(self) -> list[dict[str, str | None]]:
+    def _episodes_json(self) -> list[dict[str, str | None]]:
         walks = []
         for episode in self.episodes:
             right = None if episode.reference is None else moves_to_text(episode.reference)
