@@ -1,7 +1,6 @@
 """Views are found by a walk over packages, and their options are their own."""
 
 import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -31,12 +30,11 @@ class MadeView(View):
 
 
 @pytest.fixture
-def only_known_views(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def only_known_views(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views that a test registers are gone after it."""
     find_views(inspection, tasks)
     registry = sys.modules["foveal.inspection.registry"]
     monkeypatch.setattr(registry, "_views", dict(vars(registry)["_views"]))
-    yield
 
 
 def test_each_view_says_what_it_is() -> None:
