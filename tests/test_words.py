@@ -7,18 +7,17 @@ from pathlib import Path
 import foveal
 
 PACKAGE = Path(foveal.__file__).parent
-OLD_WORDS = frozenset(
-    """
-    Aside Answers Apart Attentive AskForm AskInputs Chooser Chosen Described Drawn Encoded Eye Fitted Form Found
-    Given GlimpseKind Glimpses Guesser HardestTask Joined Judged Kind Loaded Marks Meter Ninth Pace Part Pictures
-    PicturedKind Preflight Prepared Proxied Reading Recipe Room Routed Say Screen Seen Shares Shots Shown Taken
-    TellingKind Walk Walker Watch WritingKind
-    aside by_content culprit errands evenly found found_surely heard held_out_order input_files
-    judge judged left_out located machine_code make_inputs memory_attention once open_inputs outline
-    picture_sets pictured preflight prepare_again refused regrid remember retina say search_order seen shares
-    spelled stale telling time_steps told training_order transformer_step unwatched usual walks watch
-    """.split()
-)
+WORDS = """
+Aside Answers Apart Attentive AskForm AskInputs Chooser Chosen Described Drawn Encoded Eye Fitted Form Found
+Given GlimpseKind Glimpses Guesser HardestTask Joined Judged Kind Loaded Marks Meter Ninth Pace Part Pictures
+PicturedKind Preflight Prepared Proxied Reading Recipe Room Routed Say Screen Seen Shares Shots Shown Taken
+TellingKind Walk Walker Watch WritingKind
+aside by_content culprit errands evenly found found_surely heard held_out_order input_files
+judge judged left_out located machine_code make_inputs memory_attention once open_inputs outline
+picture_sets pictured preflight prepare_again refused regrid remember retina say search_order seen shares
+spelled stale telling time_steps told training_order transformer_step unwatched usual walks
+"""
+OLD_WORDS = frozenset(WORDS.split())
 """Names of the first version; `docs/glossary.md` has the words in their place."""
 
 
