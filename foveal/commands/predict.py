@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,7 +74,7 @@ def predict(
         }
         known = {name: column for name, column in columns.items() if column is not None}
         answers = [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
-        aside = [asdict(one) for one in found.skipped]
+        aside = [{"place": row.location, "why": row.reason} for row in found.skipped]
         told = {"run": str(run), "data": data, "predictions": answers, "set_aside": aside}
         print_json(told | _label_counts(found))
     else:

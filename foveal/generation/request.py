@@ -71,5 +71,5 @@ class GenerateRequest:
         return prompts
 
 
-SAMPLING_OPTIONS = tuple(vars(DEFAULT_SAMPLING))
+SAMPLING_OPTIONS = tuple(name for name in vars(DEFAULT_SAMPLING) if name != "stop")
 BEAM_OPTIONS = tuple(vars(DEFAULT_BEAM_SEARCH))

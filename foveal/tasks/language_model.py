@@ -58,7 +58,7 @@ class LanguageModelTask(CorpusTask):
     exports = True
     lends_model_as = "text"
     next_command = ("generate",)
-    generate_options = ("prompt", "input", "tokens", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
+    generate_options = ("prompt", "input", "tokens", "stop", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:

@@ -72,7 +72,7 @@ IGNORED = {
     "task.batching=windows task.reset_probability=0.1": "task.reset_probability is of streams of text",
     "model.encoder.network=lenet-5": "with model.encoder.kind=none there is none: leave it out",
     "--task masked-lm model.encoder.stem=small": "stem=small is of networks for images",
-    "--task masked-lm task.loss_positions=last": "task.reduction, task.loss_positions: not of masked-lm",
+    "--task masked-lm task.loss_positions=last": "unknown key 'task.loss_positions'; known: task.name",
 }
 
 

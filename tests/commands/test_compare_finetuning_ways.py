@@ -80,9 +80,9 @@ def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
         "data.test_fraction=0.2 --from first --budget 3steps --run parts"
     )
     assert sorted(path.name for path in Path("parts").iterdir()) == [
+        "compare-finetuning.json",
         "head",
         "last-block",
-        "compare-finetuning.json",
     ]
     head = Path("parts/head/model.safetensors").stat().st_mtime_ns
     succeed(*told.last.split("go on with: foveal ")[1].split())

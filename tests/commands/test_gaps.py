@@ -40,7 +40,7 @@ def test_the_likeliest_tokens(filler: Path) -> None:
     prompt = "the c[MASK]t and[MASK][MASK]he r"
     (found,) = filled(filler, "--prompt", prompt, "--best", "3")
     loaded = foveal.load(filler)
-    letters, marks = loaded.processor.vocab_size, SpecialTokens(loaded.processor.size)
+    letters, marks = loaded.processor.vocabulary, SpecialTokens(loaded.processor.size)
     places = [5, 11, 12]
     source = [marks.mask if i in places else letters.index(x) for i, x in enumerate("the c.t and..he r")]
     with torch.inference_mode():

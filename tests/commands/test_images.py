@@ -270,7 +270,7 @@ def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> No
         assert any(name.startswith("proxy.") for name in found.state_dict()) == (share < 1)
     whitening = found.proxy.encoder.blocks[0].weight
     torch.testing.assert_close(whitening, weights["encoder.blocks.0.weight"])
-    assert "task.select_fraction: of labelled images alone" in refuse(
+    assert "unknown key 'task.select_fraction'; known: task.glimpse_scales" in refuse(
         "train", data, "--task", "glimpses", "task.select_fraction=0.5"
     )
     assert "6x6 are too small for its proxy" in refuse(

@@ -150,7 +150,8 @@ def test_what_can_not_be_used_is_a_line() -> None:
         "train", "maps.jsonl", *SMALL, "task.label_smoothing=0.1"
     )
     assert "leave out data.augment" in refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
-    assert "language-model walks nowhere" in refuse("train", "maps.txt", "task.supervision=reinforce")
+    Path("maps.txt").write_text("from one end to the other\n" * 200)
+    assert "unknown key 'task.supervision'" in refuse("train", "maps.txt", "task.supervision=reinforce")
     Path("text.txt").write_text("hello there\n" * 80)
     trained("text.txt", *TINY, "--model", "rnn", run="text", steps=1)
     assert "a run of no walks (task language-model)" in refuse("inspect", "text", "walks")

@@ -64,7 +64,7 @@ def test_a_fault_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ValueError("two\nlines")
 
-    monkeypatch.setattr("foveal.data.prepare_corpus.prepare_corpus", broken)
+    monkeypatch.setattr("foveal.tasks.shapes.corpus.prepare_corpus", broken)
     told = call("train", "text.txt")
     assert told.code == 1
     assert told.err == "foveal: ValueError: two lines (a fault of foveal's: --debug shows where)\n"

@@ -30,8 +30,13 @@ NEW_CONFIGS = {
     "translate": load_config(
         "translation",
         [
-            *("model.width=8", "model.encoder.width=8", "model.attention.heads=2", "data.batch_tokens=128"),
-            *("model.encoder.attention.heads=2", "data.context_length=16", "training.evaluate_every=3"),
+            *("model.width=8", "model.encoder.width=8", "data.batch_tokens=128", "model.cross.heads=2"),
+            *(
+                "model.attention.heads=2",
+                "model.encoder.attention.heads=2",
+                "data.context_length=16",
+                "training.evaluate_every=3",
+            ),
             "training.budget=20steps",
         ],
     ),
@@ -67,7 +72,7 @@ def test_values_are_renamed_too() -> None:
         "data": {"image": {"views": "moved"}, "augment": {"crop": "resized"}, "order": "windows"},
         "model": {
             "pooling": "summary",
-            "mixers": "attention,attentive+cross",
+            "mixers": "gru,attentive+cross",
             "joint": {"width": 16, "summary": "class"},
             "recurrent": {"reset": "before"},
         },
@@ -77,9 +82,9 @@ def test_values_are_renamed_too() -> None:
         "data": {"image": {"tta": "flip-shift"}, "augment": {"crop": "random-resized"}},
         "model": {
             "head_pooling": "encoder",
-            "mixers": "attention,attention-rnn+cross",
+            "mixers": "gru,attention-rnn+cross",
             "fusion": {"width": 16, "pooling": "cls"},
-            "recurrent": {"reset_after": False},
+            "gru": {"reset_after": False},
         },
     }
 

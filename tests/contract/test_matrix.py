@@ -48,6 +48,7 @@ SMALL: dict[str, Any] = {
     "width": WIDTH,
     "layers": 2,
     "attention": {"heads": 2},
+    "cross": {"heads": 2},
     "s5": {"state_size": 4, "blocks": 2},
     "mamba": {"state_size": 4},
 }

@@ -18,6 +18,7 @@ from foveal.interop.huggingface import language_models
 from foveal.interop.huggingface.gpt2 import to_hf_config
 from foveal.interop.huggingface.language_models import read_language_model, write_language_model
 from foveal.models.decoder import language_model
+from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.store.sealed import load_weights
 from foveal.tasks.config import load_config
 
@@ -127,7 +128,7 @@ def test_out_and_in_again(family: str, tmp_path: Path) -> None:
     found = read_language_model(tmp_path / "out")
     assert found.config.projection_bias is False
     free = {"projection_bias": True, "dropout": 0.25}
-    assert found.config.model_copy(update=free) == config
+    assert found.config.model_copy(update=free) == resolve_mixer_settings(config)
     assert (found.vocabulary, found.model_type) == (V, family)
     back = opened(tmp_path / "out")
     tokens = torch.randint(V, (2, CONTEXT))
@@ -186,7 +187,7 @@ def test_half_precision_loads(tmp_path: Path) -> None:
         ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights=False: ours has True only"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
-        ("gpt2", {"n_head": 3}, "width 16 is not a multiple of 3 heads"),
+        ("gpt2", {"n_head": 3}, "model.width=16 is not a multiple of model.attention.heads=3"),
         ("gpt2", {"n_layer": 1 << 19}, "524288 layers, but"),
         ("gpt2", {"n_layer": 2}, ".bias is not in such a model; and 9 more"),
         ("gpt2", {"n_layer": 4}, "no transformer.h.3.ln_1.weight"),
