@@ -36,7 +36,7 @@ GPT2_SMALL = {
     "activation": "gelu-tanh",
     "norm": "layer",
     "residual": True,
-    "tied": True,
+    "tie_embeddings": True,
     "projection_bias": False,
 }
 MAMBA_130M = {
@@ -45,7 +45,7 @@ MAMBA_130M = {
     "width": WIDTH,
     "norm": "rms",
     "residual": True,
-    "tied": True,
+    "tie_embeddings": True,
     "projection_bias": False,
 }
 RWKV_SAME = {
@@ -56,7 +56,7 @@ RWKV_SAME = {
     "norm": "layer",
     "residual": True,
     "embedding_norm": True,
-    "tied": True,
+    "tie_embeddings": True,
     "projection_bias": False,
 }
 

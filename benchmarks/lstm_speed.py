@@ -56,7 +56,7 @@ def bare_loop(subject: Subject) -> Callable[[], float]:
         nonlocal step, state
         batch = subject.batches[step % len(subject.batches)]
         optimizer.zero_grad()
-        logits, state = model(batch.inputs, None if batch.fresh.all() else state)
+        logits, state = model(batch.inputs, None if batch.stream_starts.all() else state)
         loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -72,7 +72,8 @@ def subject(width: int, batch: int, chunk: int, precision: str = "float32", kind
     return Subject(
         from_tables(
             {
-                "data": {"order": "streams", "context": chunk, "batch_tokens": batch * chunk},
+                "data": {"context_length": chunk, "batch_tokens": batch * chunk},
+                "task": {"batching": "streams"},
                 "model": {"mixers": kind, "layers": 1, "width": width},
                 "training": {"precision": precision},
             }

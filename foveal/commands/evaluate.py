@@ -45,8 +45,8 @@ def evaluate(
     data
         Other data: a path or a name from `foveal data list`.
     tta
-        Of a picture: centre, mirrored, moved (a pixel aside too), or ten (corners and centre, mirrored too),
-        whose answers are averaged.
+        Of a picture: none (the centre), flip (mirrored too), flip-shift (a pixel aside too), or ten-crop
+        (corners and centre, mirrored too), whose answers are averaged.
     tta_scales
         At which of them: 1, or several as 1,1.125,1.25.
     device

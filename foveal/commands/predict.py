@@ -48,8 +48,8 @@ def predict(
     choice
         What a run that chooses is to choose among; several, --choice red --choice blue.
     tta
-        Of a picture: centre, mirrored, moved (a pixel aside too), or ten (corners and centre, mirrored too),
-        whose answers are averaged.
+        Of a picture: none (the centre), flip (mirrored too), flip-shift (a pixel aside too), or ten-crop
+        (corners and centre, mirrored too), whose answers are averaged.
     tta_scales
         At which of them: 1, or several as 1,1.125,1.25.
     device
