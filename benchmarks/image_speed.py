@@ -17,7 +17,9 @@ from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
 from foveal.ops.jit.dispatch import reference_only
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
@@ -44,9 +46,8 @@ class Subject:
             *SETTINGS[network],
         ]
         self.config = resolve_config(load_config("image-classification", settings), torch.device("cpu"))
-        inputs = ImageClassificationProcessor(
-            Statistics((0.0,) * 3, (1.0,) * 3), tuple(map(str, range(classes))), size
-        )
+        image = ImageInput(Statistics((0.0,) * 3, (1.0,) * 3), size)
+        inputs = PairProcessor(image, ClassLabels(tuple(map(str, range(classes)))))
         task = task_of(self.config).bound(inputs)
         self.model = build_model(task, torch.device("cpu"))
         self.objective = task.bound(inputs, self.model).objective()

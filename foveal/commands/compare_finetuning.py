@@ -140,7 +140,7 @@ def _feature_similarity(
     if max(layer_depths(loaded.model).values()) < 2:
         raise UserError(f"{path}: its encoder is of one layer, so there is nothing to compare")
     task: Any = type(loaded.task)(config)
-    taken = ReusedProcessors(loaded.processor.source, loaded.processor.labels)
+    taken = ReusedProcessors(loaded.processor.source, loaded.processor.target.labels)
     prepared: PreparedData[Any, SplitData[ImageExamples]] = task.prepare(data_paths, log, taken)
     held_out = prepared.held_out
     if held_out is None:
@@ -156,7 +156,7 @@ def _feature_similarity(
     asked, known = (task.example_batches(images) for images in (few, among))
     found = find_neighbors(loaded.model, asked, known, NEIGHBORS, "cosine", progress)
     shares = [np.mean(np.array(majority_labels(near, labels)) == np.array(right)) for near in found]
-    return FeatureSimilarity(len(prepared.train), len(prepared.processor.labels), *map(float, shares))
+    return FeatureSimilarity(len(prepared.train), len(prepared.processor.target.labels), *map(float, shares))
 
 
 def _subset(images: SplitData[ImageExamples], max_images: int) -> tuple[ImageExamples, list[str]]:

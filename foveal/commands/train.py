@@ -101,7 +101,11 @@ def train(
             log(f"another training has taken that place: this run is {folder}")
         made = new_run(folder, bound, prepared, paths, preset, str(chosen), bound.model if begun else None)
         if _has_images(prepared):
-            sheet = contact_sheet(prepared.train.examples, bound.train_batches(prepared.train))
+            sheet = contact_sheet(
+                prepared.train.examples,
+                bound.train_batches(prepared.train),
+                prepared.processor.target.caption,
+            )
             durable.atomic_write(folder / CONTACT_SHEET_FILE, sheet)
         train_and_report(made, bound, prepared, signals, json)
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.data.audio.speech import are_recordings
+from foveal.data.audio.audio_source import are_recordings
 from foveal.data.core.fields import Fields
 from foveal.data.core.hash_split import SPLITS, SplitName
 from foveal.data.core.rows import Row

@@ -15,7 +15,7 @@ from foveal.core.log import Log
 from foveal.data.core.hash_split import Fractions, SplitName
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.open import OpenedData, open_data
-from foveal.data.text.corpus import Document, TextFolder, TextSource, TextTable, open_text_source
+from foveal.data.text.corpus import CorpusSource, Document, TextFolder, TextTable, open_text_source
 from foveal.data.text.corpus_split import split_documents
 from foveal.data.text.token_store import (
     CorpusReader,
@@ -43,9 +43,9 @@ a token) with left_out_characters (of them all)."""
 class Corpus:
     """`to_split` is divided by `fractions`; `provided` are whole parts."""
 
-    to_split: TextSource
+    to_split: CorpusSource
     fractions: Fractions
-    provided: Mapping[SplitName, TextSource]
+    provided: Mapping[SplitName, CorpusSource]
 
     def documents(self) -> Iterator[tuple[SplitName, Document]]:
         whole = (
@@ -54,7 +54,7 @@ class Corpus:
         return chain(split_documents(self.to_split, self.fractions), whole)
 
     @property
-    def sources(self) -> tuple[TextSource, ...]:
+    def sources(self) -> tuple[CorpusSource, ...]:
         return (self.to_split, *self.provided.values())
 
     def fingerprint(self, recipe: str) -> str:

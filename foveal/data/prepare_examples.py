@@ -7,12 +7,12 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.group_split import split_by_group
-from foveal.data.core.hash_split import SPLITS, SplitName, content_key, count_overlap, split_rows
+from foveal.data.core.hash_split import SPLITS, SplitName, count_overlap, split_rows
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.format import DataFormat
 from foveal.data.open import OpenedData, open_data, open_path
+from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.text.unknown_tokens import log_unknown_tokens, unknown_target_facts
 
 MAX_LOGGED_SKIPS = 5
@@ -20,15 +20,15 @@ MAX_LOGGED_SKIPS = 5
 
 
 def prepare_examples(
-    form: DataFormat,
+    form: PairFormat,
     data: str | OpenedData,
     valid: str | None,
     test: str | None,
     config: DataConfig,
     log: Log,
-    processor: Any = None,
+    processor: PairProcessor | None = None,
     reused: ReusedProcessors = NO_REUSE,
-) -> PreparedData[Any, Any]:
+) -> PreparedData[PairProcessor, Any]:
     """Read, split and encode. Nothing is cut from DATA if it has parts, or `valid` or `test` is given.
 
     `processor`, or what is `reused` of a run's, are to be used, rather than made from the training part. Rows
@@ -58,7 +58,7 @@ def prepare_examples(
 
 
 def prepare_eval_examples(
-    form: DataFormat, data: str | OpenedData, config: DataConfig, processor: Any, log: Log
+    form: PairFormat, data: str | OpenedData, config: DataConfig, processor: PairProcessor, log: Log
 ) -> tuple[Any, dict[str, Any]]:
     """All of DATA (of a data set in parts its test part) in a model's own numbers, and its facts."""
     aside: list[SkippedRow] = []
@@ -85,7 +85,7 @@ class UnlabeledData(NamedTuple):
 
 
 def read_unlabeled(
-    form: DataFormat, data: str | OpenedData, processor: Any, config: DataConfig, log: Log
+    form: PairFormat, data: str | OpenedData, processor: PairProcessor, config: DataConfig, log: Log
 ) -> UnlabeledData:
     """Read the sources of DATA.
 
@@ -105,7 +105,7 @@ def read_unlabeled(
     return UnlabeledData(rows, examples, aside)
 
 
-def read_labeled_rows(form: DataFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
+def read_labeled_rows(form: PairFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
     """Read those rows of DATA that have a target. Where sources are read, one hears what others lack."""
     opened = data if isinstance(data, OpenedData) else open_path(data)
     with suppress(UserError):
@@ -137,7 +137,7 @@ def _open_splits(
 
 
 def _read_splits(
-    form: DataFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
+    form: PairFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
 ) -> dict[str, list[Row]]:
     """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side. Or
     in groups, if the config has some."""
@@ -154,13 +154,13 @@ def _read_splits(
             rows[part] = list(form.read(path, config, skipped))
     for part in shares:
         if not rows[part] and not config.group_pattern:  # few rows: one source is better than none
-            sources = sorted({content_key(row) for row in rows["train"]})
+            sources = sorted({row.key for row in rows["train"]})
             if len(sources) > 1:
-                rows[part] = [row for row in rows["train"] if content_key(row) == sources[0]]
-                rows["train"] = [row for row in rows["train"] if content_key(row) != sources[0]]
+                rows[part] = [row for row in rows["train"] if row.key == sources[0]]
+                rows["train"] = [row for row in rows["train"] if row.key != sources[0]]
     for part in (*files, *shares):
         if not rows[part]:
-            if shares and len({content_key(row) for found in rows.values() for row in found}) == 1:
+            if shares and len({row.key for found in rows.values() for row in found}) == 1:
                 raise UserError(
                     f"{files['train']}: every row has the same source, and equal ones stay in one part: "
                     "give other rows, or held-out ones by --valid or --test"

@@ -24,6 +24,7 @@ class PyramidalLSTMEncoder(nn.Module):
         super().__init__()
         self.d_in, self.width = d_in, width
         self.limit: int | None = None
+        self.frames_per_vector = 2 ** (layers - 1)
         self.aux_names: list[str] = []
         self.pyramid = PyramidalLSTM(d_in, width, layers, dropout)
 
@@ -58,7 +59,8 @@ class ConvSubsamplingEncoder(nn.Module):
         self.d_in, self.width = d_in, width
         self.subsampling = ConvSubsampling(d_in, width)
         self.stack = stack
-        self.limit = None if stack.limit is None else 4 * stack.limit
+        self.frames_per_vector = 4
+        self.limit = None if stack.limit is None else self.frames_per_vector * stack.limit
         self.aux_names = aux_names(stack)
         self.norm = nn.Identity() if norm is None else norm
         self.pooling: EncoderPooling = pooling

@@ -1,8 +1,11 @@
 """A model's input images beside the images they were made of, as a PNG."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
+from torch import Tensor
 
 from foveal.data.images.image_examples import ImageExamples
 from foveal.inspection.style import draw_text, image_png, new_sheet, resize_to_side, to_image
@@ -14,7 +17,9 @@ GAP, LINE_HEIGHT = 8, 14
 """Pixels between pairs, and of a line of text."""
 
 
-def contact_sheet(images: ImageExamples, batches: Batches) -> bytes:
+def contact_sheet(
+    images: ImageExamples, batches: Batches, caption: Callable[[Mapping[str, Tensor]], str]
+) -> bytes:
     """Return the PNG of the first images of the first training batch: above each image as it was read, below
     as the model gets it, and its label or text.
 
@@ -30,7 +35,7 @@ def contact_sheet(images: ImageExamples, batches: Batches) -> bytes:
         x, y = GAP + number % columns * (side + GAP), GAP + number // columns * height
         sheet.paste(_fit_square(images[row], side), (x, y))
         sheet.paste(_fit_square(pixels, side), (x, y + side))
-        label = images.processor.caption({name: column[number] for name, column in batch.columns.items()})
+        label = caption({name: column[number] for name, column in batch.columns.items()})
         draw_text(sheet, (x, y + 2 * side), label, max_width=side)
     return image_png(sheet)
 

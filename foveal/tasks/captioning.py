@@ -5,17 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
-from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.images.captioning import CaptioningFormat, CaptioningProcessor
-from foveal.data.images.image_batches import center_crops, collate_images, standardize_images
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import OpenedData
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
@@ -33,7 +30,6 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     name = "captioning"
     purpose = "Tell what an image shows."
     preset = "captioning"
-    form = CaptioningFormat()
     encoders = IMAGE_ENCODERS
     datasets = ("printed-words",)
     reads_files = "pictures"
@@ -62,11 +58,8 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         outputs = super().predicted_texts(examples.subset(first.tolist()), progress)
         return [outputs[number] for number in which.tolist()]
 
-    def eval_batch(self, examples: ImageExamples, rows: NDArray[np.int64]) -> ExampleBatch:
-        return collate_images(examples, rows, standardize_images(center_crops(examples, rows), examples))
-
-    def summarize(self, prepared: PreparedData[CaptioningProcessor, SplitData[ImageExamples]]) -> TaskSummary:
-        size, target = self.config.data.image.size, prepared.processor.target
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
+        size, target = self.config.data.image.size, prepared.processor.target.tokenizer
         task = f"{self.name}: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return TaskSummary("captioned images", task, SpecialTokens(target.size).vocab_size, "target tokens")
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
-from foveal.data.video.clip_examples import FrameTaggingFormat
 from foveal.tasks.shapes.clips import ClipLabelingTask
 from foveal.tasks.shapes.labeling import TaggingTask
 
@@ -12,7 +11,6 @@ class FrameTaggingTask(ClipLabelingTask, TaggingTask):
     name = "frame-tagging"
     purpose = "Label each frame of a clip."
     preset = "frame-tagging"
-    form = FrameTaggingFormat()
     datasets = ("moving-digits",)
     default_classes = 80
     loss_unit = "frame"

@@ -58,7 +58,7 @@ class ImageClassificationTask(ImageLabelTask):
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
         if isinstance(self.model, ModelWithProxy):
             smoothing, fraction = self.settings.label_smoothing, self.settings.select_fraction
-            return SelectiveObjective(self.model, self.processor.labels, smoothing, fraction)
+            return SelectiveObjective(self.model, self.processor.target.labels, smoothing, fraction)
         return super().objective(preview_examples)
 
     def reset_head(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from foveal.config import read_preset, suggest
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer
 from foveal.interop.huggingface.bert import read_bert
 from foveal.interop.huggingface.convnext import read_convnext
@@ -23,7 +23,7 @@ from foveal.interop.published.catalog import PUBLISHED_WEIGHTS, fetch_weights, p
 from foveal.store.run import Run, check_run_path, create_run
 from foveal.store.sealed import seal_tensors
 from foveal.tasks.config import from_tables
-from foveal.tasks.registry import import_task
+from foveal.tasks.registry import import_task, task_of
 
 IMAGE_MODEL_READERS = {"resnet": read_resnet, "convnext": read_convnext, "vit": read_vit}
 """By model_type, what reads a network for images."""
@@ -90,12 +90,12 @@ def _create_image_run(
     source: str,
     model_type: str,
     network: ImportedImageNetwork,
-    inputs: ImageClassificationProcessor,
+    processor: PairProcessor,
 ) -> tuple[Run, ImportedImageNetwork]:
     tables = {
         **read_preset(import_task("image-network").preset),
         "data": {
-            "image": {"size": inputs.size, "channels": network.channels, "batch_size": IMAGE_BATCH},
+            "image": {"size": processor.source.size, "channels": network.channels, "batch_size": IMAGE_BATCH},
             "augment": {"crop": "none", "flip": True},
         },
         "model": network.model.model_dump(),
@@ -104,7 +104,8 @@ def _create_image_run(
         tables["training"] = tables["training"] | {"freeze": "norms"}
     tables["optimizer"] = tables["optimizer"] | {"lr": IMAGE_LR}
     tables["schedule"] = tables["schedule"] | {"warmup_steps": IMAGE_WARMUP}
-    return _create_imported_run(path, source, model_type, network.tensors, inputs.files(), tables), network
+    files = task_of(from_tables(tables)).bound(processor).processor_files()
+    return _create_imported_run(path, source, model_type, network.tensors, files, tables), network
 
 
 def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:

@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
-from foveal.data.series.series_formats import SeriesClassificationFormat
 from foveal.tasks.shapes.labeling import ClassificationTask
-from foveal.tasks.shapes.series import SeriesTask
+from foveal.tasks.shapes.series import SeriesLabelingTask
 
 
-class SeriesClassificationTask(SeriesTask, ClassificationTask):
+class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
     name = "series-classification"
     purpose = "Label each series."
     preset = "series-classification"
-    form = SeriesClassificationFormat()
     datasets = ("basic-motions", "japanese-vowels")
     loss_unit = "series"
 

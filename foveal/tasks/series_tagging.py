@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
-from foveal.data.series.series_formats import SeriesTaggingFormat
 from foveal.tasks.shapes.labeling import TaggingTask
-from foveal.tasks.shapes.series import SeriesTask
+from foveal.tasks.shapes.series import SeriesLabelingTask
 
 
-class SeriesTaggingTask(SeriesTask, TaggingTask):
+class SeriesTaggingTask(SeriesLabelingTask, TaggingTask):
     name = "series-tagging"
     purpose = "Label each step of a series."
     preset = "series-tagging"
-    form = SeriesTaggingFormat()
     loss_unit = "step"
     place = "step"
 

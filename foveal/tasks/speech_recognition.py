@@ -1,37 +1,30 @@
 """From a recording to its text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from foveal.data.audio import speech
-from foveal.data.audio.speech import SpeechProcessor
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.files.format import DataFormat
 from foveal.data.open import OpenedData
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.metrics.recognition import cer, exact_match, wer
-from foveal.models.encoder import audio_encoder
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.attention import speech_attention, word_attention_file
+from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
-class SpeechRecognitionTask(SequenceToSequenceTask):
+class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
     name = "speech-recognition"
     purpose = "Write down what is said in a recording."
     preset = "speech-recognition"
-    form: ClassVar[DataFormat] = speech
-    reads = "audio"
-    encoders = ("pyramid", "convolution")
     columns = ("text",)
     metrics = (exact_match, wer, cer)
-    length_unit = "frames"
     reads_files = "recordings"
 
     @classmethod
@@ -43,16 +36,13 @@ class SpeechRecognitionTask(SequenceToSequenceTask):
         unlabeled = data.is_damaged or (data.has_table and label not in data.columns)
         return 2 if data.kind == "audio" and (text in data.columns or unlabeled) else 0
 
-    def encoder(self) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
-        return audio_encoder(self.config.model.encoder, self.config.data.mel_bins)
-
-    def summarize(self, prepared: PreparedData[SpeechProcessor, SplitData[Examples]]) -> TaskSummary:
-        audio, target = prepared.processor.audio.settings, prepared.processor.target
-        task = (
-            f"{self.name}: {audio.mel_bins} mel bands of {audio.sample_rate:,} samples a second "
-            f"to {target.size:,} {target.kind} tokens"
-        )
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
+        target = prepared.processor.target.tokenizer
+        task = f"{self.name}: {self.source_in_words()} to {target.size:,} {target.kind} tokens"
         return TaskSummary("recordings", task, SpecialTokens(target.size).vocab_size, "target tokens")
+
+    def describe_size(self, facts: dict[str, Any]) -> str:
+        return f"{facts['examples']:,}"
 
     def attention_map(
         self,

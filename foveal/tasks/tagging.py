@@ -1,15 +1,14 @@
 """A tag for each word of a sentence."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.files.format import DataFormat
 from foveal.data.open import OpenedData
-from foveal.data.text import tagging
-from foveal.data.text.tagging import TaggingProcessor
+from foveal.data.pairs.pair import PairProcessor
+from foveal.data.text.words_source import TagTarget, WordsSource
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.examples import text_encoder_for
@@ -20,7 +19,8 @@ class TextTaggingTask(TaggingTask):
     name = "tagging"
     purpose = "Tag each word of a sentence."
     preset = "tagging"
-    form: ClassVar[DataFormat] = tagging
+    source = WordsSource()
+    target = TagTarget()
     reads = "text"
     encoders = ("text",)
     columns = ("tags",)
@@ -39,8 +39,8 @@ class TextTaggingTask(TaggingTask):
     def encoder(self) -> TextEncoder:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
-    def summarize(self, prepared: PreparedData[TaggingProcessor, SplitData[Examples]]) -> TaskSummary:
-        source, tags = prepared.processor.source, prepared.processor.labels
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
+        source, tags = prepared.processor.source, prepared.processor.target.labels
         labels = f"{summarize_labels(tags)}{self.for_each_place()}"
         task = f"{self.name}: {labels} from {source.size:,} {source.kind} tokens"
         return TaskSummary("tagged sentences", task, len(tags), "words")

@@ -1,15 +1,13 @@
 """One label for each text."""
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.files.format import DataFormat
 from foveal.data.open import OpenedData
-from foveal.data.text import text_classification
-from foveal.data.text.text_classification import TextClassificationProcessor
+from foveal.data.pairs.pair import PairProcessor
+from foveal.data.text.text_source import TextSource
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.examples import text_encoder_for
@@ -20,7 +18,7 @@ class TextClassificationTask(ClassificationTask):
     name = "text-classification"
     purpose = "Label each text."
     preset = "text-classification"
-    form: ClassVar[DataFormat] = text_classification
+    source = TextSource()
     reads = "text"
     encoders = ("text",)
     columns = ("text", "label")
@@ -37,9 +35,7 @@ class TextClassificationTask(ClassificationTask):
     def encoder(self) -> TextEncoder:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
-    def summarize(
-        self, prepared: PreparedData[TextClassificationProcessor, SplitData[Examples]]
-    ) -> TaskSummary:
-        source, labels = prepared.processor.source, prepared.processor.labels
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
+        source, labels = prepared.processor.source, prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
         return TaskSummary("labelled texts", task, len(labels), "tokens")

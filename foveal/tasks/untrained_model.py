@@ -12,7 +12,9 @@ from foveal.core.log import Log
 from foveal.core.runtime import seed_everything
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
 from foveal.inspection.activations.compute import unaugmented_batch
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.tasks.base import DataPaths, Task
@@ -70,7 +72,7 @@ def untrained_model(name: str, settings: Sequence[str], device: torch.device) ->
     return UntrainedModel(name, network_config(name, [*small_batch, *settings]), device)
 
 
-def _random_image_batch(task: Task) -> tuple[ImageClassificationProcessor, ExampleBatch]:
+def _random_image_batch(task: Task) -> tuple[PairProcessor, ExampleBatch]:
     """Return standard normal pixels, as those of standardized images are on the whole, and random labels."""
     if not task.trains_networks:
         raise UserError(f"a model of task {task.name} reads no random images: name data with --data")
@@ -83,4 +85,4 @@ def _random_image_batch(task: Task) -> tuple[ImageClassificationProcessor, Examp
         "label": torch.randint(RANDOM_CLASSES, (image.batch_size,)),
     }
     batch = ExampleBatch(torch.arange(image.batch_size), columns, {}, image.batch_size)
-    return ImageClassificationProcessor(statistics, labels, image.size), batch
+    return PairProcessor(ImageInput(statistics, image.size), ClassLabels(labels)), batch

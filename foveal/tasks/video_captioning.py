@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.images.captioning import CaptioningProcessor
 from foveal.data.open import OpenedData
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.data.video.clip_examples import ClipExamples, VideoCaptioningFormat
+from foveal.data.video.clip_examples import ClipExamples
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.clips import ClipTask
@@ -17,7 +17,6 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
     name = "video-captioning"
     purpose = "Tell what happens in a clip."
     preset = "video-captioning"
-    form = VideoCaptioningFormat()
     reads_files = "clips"
     no_attention_map = "clips"
 
@@ -27,7 +26,7 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
         return 2 if data.kind == "clips" and text in data.columns and label not in data.columns else 0
 
-    def summarize(self, prepared: PreparedData[CaptioningProcessor, SplitData[ClipExamples]]) -> TaskSummary:
-        size, target = self.config.data.image.size, prepared.processor.target
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ClipExamples]]) -> TaskSummary:
+        size, target = self.config.data.image.size, prepared.processor.target.tokenizer
         task = f"{self.name}: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
         return TaskSummary("clips with a text", task, SpecialTokens(target.size).vocab_size, "target tokens")

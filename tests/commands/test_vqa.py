@@ -15,7 +15,7 @@ from torch import Tensor
 
 from foveal.store.sealed import open_tensors
 from foveal.tasks.session import load
-from foveal.tasks.vqa.answer_formats import IGNORE_INDEX
+from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from foveal.training.evaluate import evaluate
 from tests.commands.calling import call, predictions, refuse, succeed, trained
 from tests.commands.strike import at

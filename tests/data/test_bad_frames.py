@@ -11,13 +11,9 @@ from foveal.config import Config, ConfigError
 from foveal.core.errors import UserError
 from foveal.data.files.data_part import open_part
 from foveal.data.open import open_path
-from foveal.data.video.clip_examples import (
-    FrameTaggingFormat,
-    VideoCaptioningFormat,
-    VideoClassificationFormat,
-)
 from foveal.tasks.config import load_config
 from foveal.tasks.infer import infer_task
+from tests.data.formats import CLIP_LABEL, CLIP_LABELS, CLIP_TEXT
 from tests.data.images.test_image_examples import PLACES, SIDE, png, write
 from tests.data.video.test_clip_examples import (
     CONFIG,
@@ -56,12 +52,12 @@ def test_arrays_that_do_not_fit(tmp_path: Path, more: dict[str, Any], why: str) 
     given: dict[str, Any] = {"clips": clips, "label": np.zeros(8)} | more
     np.savez(tmp_path / "a.npz", **given)
     with pytest.raises(UserError, match=why):
-        prepared(VideoClassificationFormat(), str(tmp_path / "a.npz"))
+        prepared(CLIP_LABEL, str(tmp_path / "a.npz"))
 
 
 def test_an_array_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no array 'digit' among clips, label, labels, lengths, text"):
-        prepared(VideoClassificationFormat(), arrays(tmp_path / "a.npz"), label="digit")
+        prepared(CLIP_LABEL, arrays(tmp_path / "a.npz"), label="digit")
 
 
 @pytest.mark.parametrize("location", PLACES)
@@ -72,8 +68,8 @@ def test_a_frame_that_can_not_be_read_is_named_and_the_others_used(tmp_path: Pat
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
     data = write(tmp_path / location, files)
     skipped: list[Any] = []
-    found = [*FrameTaggingFormat().read(open_part(data), CONFIG, skipped)]
-    assert [row.fields["label"] for row in found] == [["v", "w", "y", "z"], list("vwxyz")]
+    found = [*CLIP_LABELS.read(open_part(data), CONFIG, skipped)]
+    assert [row.fields["labels"] for row in found] == [["v", "w", "y", "z"], list("vwxyz")]
     assert (found[0].fields["frames"] == clip(0, 5)[[0, 1, 3, 4]]).all()
     (lost,) = skipped
     assert lost.location == f"{data}/metadata.jsonl, line 1, frame3.png"
@@ -93,11 +89,11 @@ def test_a_frame_of_an_array_that_can_not_be_used_is_named(tmp_path: Path, chann
     skipped: list[Any] = []
     image = CONFIG.image.model_copy(update={"channels": channels})
     found = [
-        *FrameTaggingFormat().read(
+        *CLIP_LABELS.read(
             open_part(str(tmp_path / "a.npz")), CONFIG.model_copy(update={"image": image}), skipped
         )
     ]
-    assert [row.fields["label"] for row in found] == [list("vwyz"), list("vwxyz"), list("vwxy")]
+    assert [row.fields["labels"] for row in found] == [list("vwyz"), list("vwxyz"), list("vwxy")]
     for row, frames in zip(found, (levels[0, [0, 1, 3, 4]], levels[1], levels[2, :4]), strict=True):
         assert (row.fields["frames"] == frames).all()
     (lost,) = skipped
@@ -116,7 +112,7 @@ def test_an_animation_that_breaks_off_is_used_up_to_there(tmp_path: Path) -> Non
     }
     data = write(tmp_path / "a", files)
     skipped: list[Any] = []
-    found = [*VideoClassificationFormat().read(open_part(data), CONFIG, skipped)]
+    found = [*CLIP_LABEL.read(open_part(data), CONFIG, skipped)]
     assert [len(row.fields["frames"]) for row in found][0::2] == [6, 3]
     assert 2 <= len(found[1].fields["frames"]) < 6
     assert (found[1].fields["frames"] == clip(0, 6)[: len(found[1].fields["frames"])]).all()
@@ -127,7 +123,7 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
     tall, wide = np.full((20, 10, 3), 50, np.uint8), np.full((SIDE, 30, 3), 70, np.uint8)
     files = {"a/c/1.png": png(tall), "a/c/2.png": png(wide), "a/c/3.jpeg": png(clip(0)[0])}
     data = write(tmp_path / "a", files)
-    (row,) = VideoClassificationFormat().read(open_part(data), CONFIG, [])
+    (row,) = CLIP_LABEL.read(open_part(data), CONFIG, [])
     frames = row.fields["frames"]
     assert frames.shape == (3, SIDE, SIDE, 3)
     assert [frames[0].max(), frames[1].max()] == [50, 70]
@@ -139,7 +135,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     files = by_class(2) | folder_of("a/long", clip(0, 13)) | folder_of("a/one", clip(0, 1))
     files |= {"a/film.mp4": b"", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
     files |= {"still.png": png(clip(0)[0])}
-    found = dict(asides(VideoClassificationFormat(), write(tmp_path / location, files)))
+    found = dict(asides(CLIP_LABEL, write(tmp_path / location, files)))
     alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
     assert found == {
         "a/film.mp4": "empty; get the file anew",
@@ -160,14 +156,14 @@ def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str)
         (tmp_path / location / "b/nothing").mkdir()
     why = "0 frames, and a clip needs 2; give all of its frames"
     empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
-    assert asides(VideoClassificationFormat(), data) == [(name, why) for name in empty]
+    assert asides(CLIP_LABEL, data) == [(name, why) for name in empty]
     assert infer_task(open_path(data), {}).name == "video-classification"
     skipped: list[Any] = []
-    assert len([*VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, skipped)]) == 5
+    assert len([*CLIP_LABEL.read_unlabeled(open_part(data), CONFIG, skipped)]) == 5
     assert [(row.location, row.reason) for row in skipped] == [(f"{data}/{name}", why) for name in empty]
 
 
-@pytest.mark.parametrize("form", [VideoClassificationFormat(), FrameTaggingFormat(), VideoCaptioningFormat()])
+@pytest.mark.parametrize("form", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
 def test_a_clip_of_no_length_is_set_aside(tmp_path: Path, form: Any) -> None:
     data = arrays(tmp_path / "a.npz", lengths=np.array([5, 0, 2, 2, 3, 4, 5, 5]))
     assert asides(form, data) == [("clip 2", "0 frames, and a clip needs 2; give all of its frames")]
@@ -185,9 +181,7 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> 
         {"file_name": name, "text": "" if number == 5 else "it moves"} for number, name in enumerate(names)
     ]
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
-    whys = [
-        why.split(";")[0] for _, why in asides(VideoCaptioningFormat(), write(tmp_path / location, files))
-    ]
+    whys = [why.split(";")[0] for _, why in asides(CLIP_TEXT, write(tmp_path / location, files))]
     assert whys[:5] == [
         "no such file or folder: none",
         "no frames in empty (.jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm, .pnm)",
@@ -202,11 +196,11 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> 
 def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3))
     files["metadata.csv"] = table("labels", [("c", "x y"), ("c", "x y x")])
-    ((place, why),) = asides(FrameTaggingFormat(), write(tmp_path / "a", files))
+    ((place, why),) = asides(CLIP_LABELS, write(tmp_path / "a", files))
     assert (place, why) == ("metadata.csv, line 2", "2 labels, and 3 frames; give each frame one")
     files.pop("metadata.csv")
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": []}).encode()
-    assert [why for _, why in asides(FrameTaggingFormat(), write(tmp_path / "b", files))] == [
+    assert [why for _, why in asides(CLIP_LABELS, write(tmp_path / "b", files))] == [
         "0 labels, and 3 frames; give each frame one"
     ]
 

@@ -11,10 +11,7 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.data.core.rows import Row
 from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
-from foveal.data.images.captioning import CaptioningFormat
-from foveal.data.images.image_examples import ImageClassificationFormat
-from foveal.data.video.clip_examples import FrameTaggingFormat, VideoClassificationFormat
-from foveal.tasks.vqa.answer_formats import VQAClassificationFormat
+from tests.data.formats import ANSWERS, CLIP_LABEL, CLIP_LABELS, IMAGE_LABEL, IMAGE_TEXT
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 from tests.data.video.test_clip_examples import clip, folder_of, table
 from tests.tasks.vqa.question_tables import asked, write_asked
@@ -35,9 +32,9 @@ def test_spaces_around_a_label_are_none_of_it(tmp_path: Path, location: str) -> 
     pictures = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(4))}
     rows = [*zip(pictures, labels, strict=True)]
     data = write(tmp_path / location, pictures | {"metadata.csv": table("label", rows)})
-    assert [row["label"] for row in read(ImageClassificationFormat(), data)] == ["cat", "cat", "cat", "dog"]
+    assert [row["label"] for row in read(IMAGE_LABEL, data)] == ["cat", "cat", "cat", "dog"]
     np.savez(tmp_path / "a.npz", images=scenes(4), labels=np.array(labels))
-    assert [row["label"] for row in read(ImageClassificationFormat(), str(tmp_path / "a.npz"))] == [
+    assert [row["label"] for row in read(IMAGE_LABEL, str(tmp_path / "a.npz"))] == [
         "cat",
         "cat",
         "cat",
@@ -48,16 +45,16 @@ def test_spaces_around_a_label_are_none_of_it(tmp_path: Path, location: str) -> 
 def test_spaces_around_a_frame_s_label_are_none_of_it(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3))
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": ["cat", " cat", "cat "]}).encode()
-    assert read(FrameTaggingFormat(), write(tmp_path / "a", files))[0]["label"] == ["cat"] * 3
+    assert read(CLIP_LABELS, write(tmp_path / "a", files))[0]["labels"] == ["cat"] * 3
 
 
 @pytest.mark.parametrize("location", PLACES)
 def test_the_column_of_files_may_be_read_too(tmp_path: Path, location: str) -> None:
     names = ["0.png", "1.png", "2.png"]
     data = write_asked(tmp_path / location, asked(3, each=1), 3)
-    assert [row["label"] for row in read(ImageClassificationFormat(), data, label="file_name")] == names
-    assert [row["target"] for row in read(CaptioningFormat(), data, text="file_name")] == names
-    found = read(VQAClassificationFormat(), data, answer="file_name")
+    assert [row["label"] for row in read(IMAGE_LABEL, data, label="file_name")] == names
+    assert [row["target"] for row in read(IMAGE_TEXT, data, text="file_name")] == names
+    found = read(ANSWERS, data, answer="file_name")
     assert [row["answer"] for row in found] == names
     assert [Path(row["name"]).name for row in found] == names
     assert found[1]["question"] == "what colour?"
@@ -67,13 +64,13 @@ def test_a_column_may_be_called_file(tmp_path: Path) -> None:
     pictures = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(2))}
     rows = [*zip(pictures, ["cat", "dog"], strict=True)]
     data = write(tmp_path / "a", pictures | {"metadata.csv": table("file", rows)})
-    assert [row["label"] for row in read(ImageClassificationFormat(), data, label="file")] == ["cat", "dog"]
+    assert [row["label"] for row in read(IMAGE_LABEL, data, label="file")] == ["cat", "dog"]
 
 
 def test_so_it_may_of_clips_and_recordings(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3)) | {"metadata.csv": table("text", [("c", "it moves")])}
     data = write(tmp_path / "a", files)
-    assert [row["label"] for row in read(VideoClassificationFormat(), data, label="file_name")] == ["c"]
+    assert [row["label"] for row in read(CLIP_LABEL, data, label="file_name")] == ["c"]
     (tmp_path / "a/sound.wav").write_text("sound")
     (tmp_path / "a/metadata.csv").write_text("file_name\nsound.wav\n")
     (row,) = read_folder(open_part(str(tmp_path / "a")).listing, ["file_name"])

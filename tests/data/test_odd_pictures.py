@@ -14,12 +14,15 @@ from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.standardize import Statistics
 from foveal.data.files.data_part import open_part
 from foveal.data.images.image_decoding import MAX_ASPECT_RATIO, decode_image, upscale
-from foveal.data.images.image_examples import ImageClassificationFormat, ImageClassificationProcessor
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
+from tests.data.formats import IMAGE_LABEL
 from tests.data.made_pictures import luma
 from tests.data.odd_pictures import SIDE, damaged, whole
 
 SIZE = 18
-FORM = ImageClassificationFormat()
+FORM = IMAGE_LABEL
 WHOLE = {name: (content, shown) for name, content, shown in whole()}
 DAMAGED = {name: (content, before) for name, content, before in damaged()}
 LIBTIFF = re.compile(r"changed .*-.*\.tif")
@@ -92,7 +95,8 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
     shown = [upscale(row.fields["picture"], SIZE) for row in rows]
     for picture in shown:
         check_shape(picture, channels)
-    inputs = ImageClassificationProcessor(Statistics((0.0,) * channels, (1.0,) * channels), ("a", "b"), SIZE)
+    image = ImageInput(Statistics((0.0,) * channels, (1.0,) * channels), SIZE)
+    inputs = PairProcessor(image, ClassLabels(("a", "b")))
     told: list[str] = []
     part, facts = prepare_examples.prepare_eval_examples(FORM, str(folder), config, inputs, told.append)
     asked, questions, unasked = prepare_examples.read_unlabeled(

@@ -14,10 +14,10 @@ import pytest
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data.images.image_batches import ImageTrainBatches
-from foveal.data.images.image_examples import ImageClassificationFormat
 from foveal.data.open import OpenedData, open_data, open_path
 from foveal.data.prepare_examples import prepare_examples
 from foveal.tasks.infer import infer_task
+from tests.data.formats import IMAGE_LABEL
 
 SIDE = 4
 CONFIG = DataConfig(
@@ -79,7 +79,7 @@ def first_batch(data: Path) -> None:
     """Do what `foveal train DATA` does, from the task that is inferred to the first batch."""
     opened = open_data(str(data), print)
     assert infer_task(opened, {}).name == "image-classification"
-    prepared = prepare_examples(ImageClassificationFormat(), opened, None, None, CONFIG, print)
+    prepared = prepare_examples(IMAGE_LABEL, opened, None, None, CONFIG, print)
     ImageTrainBatches(prepared.train.examples, 8, CONFIG.augment, seed=0).batch(0, 0)
 
 

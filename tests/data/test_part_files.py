@@ -8,8 +8,8 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.open import open_path
-from foveal.data.text import text_pairs
 from foveal.tasks.infer import infer_task
+from tests.data.formats import TEXT_PAIRS
 
 
 def write(folder: Path, *names: str) -> Path:
@@ -24,7 +24,7 @@ def examples(data: Path, valid: Path | None = None, test: Path | None = None) ->
     """The first words of the sources in each part: the name of the file."""
     given = [None if path is None else str(path) for path in (valid, test)]
     found = prepare_examples.prepare_examples(
-        text_pairs,
+        TEXT_PAIRS,
         str(data),
         *given,
         DataConfig(tokenizer="word", valid_fraction=0.2, test_fraction=0.2),
@@ -71,9 +71,9 @@ def test_what_is_given_goes_before_what_the_folder_has(tmp_path: Path) -> None:
 def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "train.tsv", "valid.tsv", "test.tsv")
     config = DataConfig(tokenizer="word")
-    found = prepare_examples.prepare_examples(text_pairs, str(folder), None, None, config, print)
+    found = prepare_examples.prepare_examples(TEXT_PAIRS, str(folder), None, None, config, print)
     measured, _ = prepare_examples.prepare_eval_examples(
-        text_pairs, str(folder), config, found.processor, print
+        TEXT_PAIRS, str(folder), config, found.processor, print
     )
     assert {text.split()[0] for text in measured.sources} == {"test.tsv"}
 

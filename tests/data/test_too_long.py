@@ -12,9 +12,9 @@ import soundfile
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.audio import speech
 from foveal.data.files.data_part import open_part
-from foveal.data.text import tagging, text_pairs
+from foveal.data.pairs.pair import PairProcessor
+from tests.data.formats import SPEECH, TAGGED_WORDS, TEXT_PAIRS
 
 WORDS = [f"a b {'c ' * (number % 3)}d" for number in range(12)]
 RATE = 8000
@@ -58,9 +58,14 @@ def spoken(folder: Path) -> str:
 
 
 CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], str]] = {
-    "pairs": (text_pairs, a_table, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
-    "tagged": (tagging, sentences, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
-    "recordings": (speech, spoken, sounds, r"asked/1\.wav: 10\.0 s long, more than 2 s; cut it"),
+    "pairs": (TEXT_PAIRS, a_table, lines, "asked, line 2: .* tokens, and the model reads at most 9: cut it"),
+    "tagged": (
+        TAGGED_WORDS,
+        sentences,
+        lines,
+        "asked, line 2: .* tokens, and the model reads at most 9: cut it",
+    ),
+    "recordings": (SPEECH, spoken, sounds, r"asked/1\.wav: 10\.0 s long, more than 2 s; cut it"),
 }
 
 
@@ -85,15 +90,17 @@ def test_where_there_are_no_recordings_that_is_said(tmp_path: Path, name: str) -
     (tmp_path / "talk.m4a").write_bytes(b"m4a")
     why = "no such file or folder" if name == "nothing" else r"no recordings in it \(\.wav, .*\)"
     with pytest.raises(UserError, match=f"{name}: {why}"):
-        prepare_examples.read_unlabeled(speech, str(tmp_path / name), None, DataConfig(), print)
+        prepare_examples.read_unlabeled(
+            SPEECH, str(tmp_path / name), PairProcessor(None, None), DataConfig(), print
+        )
 
 
 def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:
     config = DataConfig(tokenizer="character", max_length=9)
-    processor = text_pairs.make_processor(
-        "data", [*text_pairs.read(open_part(a_table(tmp_path)), config, [])], config
+    processor = TEXT_PAIRS.make_processor(
+        "data", [*TEXT_PAIRS.read(open_part(a_table(tmp_path)), config, [])], config
     )
     asked = tmp_path / "asked"
     asked.write_text(f"{'a' * 20}\n{'b' * 20}\n")
     with pytest.raises(UserError, match=r"nothing that can be answered: .*line 1: 21 tokens, .* cut it"):
-        prepare_examples.read_unlabeled(text_pairs, str(asked), processor, config, print)
+        prepare_examples.read_unlabeled(TEXT_PAIRS, str(asked), processor, config, print)

@@ -8,7 +8,9 @@ from torch import nn
 
 from foveal.config import ConfigError, preset_names
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
 from foveal.layers.initialization import fan_in_and_fan_out, initialize
 from foveal.layers.vision.whitening import WhiteningConv2d
 from foveal.tasks.config import load_config
@@ -66,7 +68,7 @@ def test_what_stays():
     assert torch.equal(model[0].weight, model.state_dict()["0.weight"])
 
 
-INPUTS = ImageClassificationProcessor(Statistics((0.0,) * 3, (1.0,) * 3), tuple("abcde"), 32)
+INPUTS = PairProcessor(ImageInput(Statistics((0.0,) * 3, (1.0,) * 3), 32), ClassLabels(tuple("abcde")))
 
 
 def first(rule: str, seed: int = 0, network: str = "mlp-10") -> nn.Module:

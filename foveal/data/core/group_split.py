@@ -9,7 +9,7 @@ from typing import Literal
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
-from foveal.data.core.hash_split import Fractions, SplitName, check_fractions, content_key, split_of_text
+from foveal.data.core.hash_split import Fractions, SplitName, check_fractions, split_of_text
 from foveal.data.core.rows import Row
 
 HOLD_OUT_EVERY = 3
@@ -40,9 +40,9 @@ def split_by_group(
         return
     members: dict[str, dict[str, int]] = defaultdict(dict)
     for group, row in zip(groups, rows, strict=True):
-        members[group].setdefault(content_key(row), len(members[group]))
+        members[group].setdefault(row.key, len(members[group]))
     for group, row in zip(groups, rows, strict=True):
-        place, count = members[group][content_key(row)], len(members[group])
+        place, count = members[group][row.key], len(members[group])
         kept = count < HOLD_OUT_EVERY or (place + derived_seed(group)) % HOLD_OUT_EVERY
         yield ("train" if kept else _held_out_split(row, fractions)), row
 
@@ -51,7 +51,7 @@ def _held_out_split(row: Row, fractions: Fractions) -> SplitName:
     """The part of a row that is not trained on."""
     *others, last = fractions
     whole = sum(fractions.values())
-    part = split_of_text(content_key(row), {other: fractions[other] / whole for other in others})
+    part = split_of_text(row.key, {other: fractions[other] / whole for other in others})
     return last if part == "train" else part
 
 
@@ -86,6 +86,6 @@ def row_groups(
         return name
 
     for row, stem in zip(rows, stems, strict=True):
-        one, other = sorted((root(f"content {content_key(row)}"), root(f"text {stem}")))
+        one, other = sorted((root(f"content {row.key}"), root(f"text {stem}")))
         parent[other] = one  # contents come before texts, and the smallest first
     return [root(f"text {stem}") for stem in stems]

@@ -17,22 +17,18 @@ Fractions = Mapping[SplitName, float]
 
 
 def split_rows(rows: Iterable[Row], fractions: Fractions) -> Iterator[tuple[SplitName, Row]]:
-    """Each row with its part. Rows whose first fields are equal, spaces aside, fall on the same side."""
+    """Yield each row with its split, which its key decides: rows of equal keys are in one split."""
     check_fractions(fractions)
     for row in rows:
-        yield split_of_text(content_key(row), fractions), row
+        if not row.key:
+            raise ValueError(f"{row.location}: without a key, so nothing decides its split")
+        yield split_of_text(row.key, fractions), row
 
 
 def count_overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
-    """How many rows of `test` have a first field that one of `train` has too, spaces aside."""
-    seen = {content_key(row) for row in train}
-    return sum(content_key(row) in seen for row in test)
-
-
-def content_key(row: Row) -> str:
-    """The words of its first field: what a model is given."""
-    given = next(iter(row.fields.values()))
-    return " ".join(given.split() if isinstance(given, str) else given)
+    """Return how many rows of `test` have a key that a row of `train` has too."""
+    seen = {row.key for row in train}
+    return sum(row.key in seen for row in test)
 
 
 def split_of_text(text: str, fractions: Fractions) -> SplitName:

@@ -20,6 +20,8 @@ class Row:
 
     location: str
     fields: Fields
+    key: str = ""
+    """What decides the row's split: rows of equal keys are in one. Empty until a source has named it."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class SkippedRow:
 
     location: str
     reason: str
+
+
+def text_key(text: str) -> str:
+    """Return the key of a text: its words, whatever the spaces between them are."""
+    return " ".join(text.split())
 
 
 def encode_or_skip(

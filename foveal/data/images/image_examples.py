@@ -1,97 +1,27 @@
-"""Images as examples: pixels, standardised when they are seen; and those with a label each."""
+"""Images as examples: pixels, standardized when they are seen."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from foveal.config import DataConfig
-from foveal.data.core.classes import (
-    LABELS_FILE,
-    ClassIds,
-    class_names,
-    class_names_to_json,
-    load_class_names,
-    make_label_encoder,
-)
 from foveal.data.core.examples import Column, Examples
-from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
-from foveal.data.core.split_data import SplitData, content_hash
-from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics, explain_read_errors
-from foveal.data.files.data_part import DataPart
+from foveal.data.core.rows import Row
+from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
-from foveal.data.images.image_files import labeled_images, unlabeled_images
-from foveal.data.images.image_rows import load_row_images
-
-IMAGE_SIZE_FILE = "images.json"
-
-
-@runtime_checkable
-class ImageProcessor(Protocol):
-    """What is seen of images: squares of `size` pixels, standardised by the channels' statistics."""
-
-    @property
-    def statistics(self) -> Statistics: ...
-
-    @property
-    def size(self) -> int: ...
-
-    def caption(self, columns: Mapping[str, Tensor]) -> str:
-        """In words, what belongs to one image of a batch; `columns` are its own."""
 
 
 @dataclass(frozen=True)
-class ImageClassificationProcessor:
-    """The statistics of the channels, the classes in the order of their numbers, and what a model sees:
-    squares of `size` pixels."""
+class ImageInput:
+    """What a model sees of images: squares of `size` pixels, standardized by the channels' statistics."""
 
     statistics: Statistics
-    labels: tuple[str, ...]
     size: int
 
     @property
-    def source(self) -> Statistics:
-        """What the encoder needs."""
-        return self.statistics
-
-    @property
     def channels(self) -> int:
-        return len(self.statistics.mean)
-
-    @cached_property
-    def numbers(self) -> Callable[[Sequence[str]], ClassIds | str]:
-        """Of labels, or why one has none."""
-        return make_label_encoder(self.labels)
-
-    def caption(self, columns: Mapping[str, Tensor]) -> str:
-        """The label; of two images that were mixed both, with the share of the first."""
-        name = self.labels[int(columns["label"])]
-        if "other" not in columns:
-            return name
-        return f"{name} {100 * columns['share']:.0f} %, {self.labels[int(columns['other'])]}"
-
-    def files(self) -> dict[str, bytes]:
-        return image_processor_files(self) | {LABELS_FILE: class_names_to_json(self.labels)}
-
-
-def image_processor_files(processor: ImageProcessor) -> dict[str, bytes]:
-    """What a run keeps of it."""
-    size = json.dumps({"size": processor.size})
-    return {STATISTICS_FILE: processor.statistics.to_json().encode(), IMAGE_SIZE_FILE: size.encode()}
-
-
-def load_statistics_and_size(folder: Path) -> tuple[Statistics, int]:
-    """What `image_processor_files` gave, below `folder`."""
-    with explain_read_errors(folder / IMAGE_SIZE_FILE):
-        size = int(json.loads((folder / IMAGE_SIZE_FILE).read_bytes())["size"])
-    return Statistics.load(folder), size
+        return self.statistics.channels
 
 
 @dataclass(frozen=True)
@@ -101,12 +31,12 @@ class ImageExamples(Examples):
     Small ones are kept as they are: of what is asked for, both sides are at least `processor.size`.
     """
 
-    processor: ImageProcessor
+    processor: ImageInput
     unique_images: Sequence[Pixels]
 
     @classmethod
     def from_data(
-        cls, pictures: Iterable[Pixels], processor: ImageProcessor, **columns: Column
+        cls, pictures: Iterable[Pixels], processor: ImageInput, columns: Mapping[str, Column]
     ) -> "ImageExamples":
         """One and the same array is kept once."""
         numbers: dict[int, int] = {}
@@ -134,73 +64,6 @@ class ImageExamples(Examples):
         picture, size = self[row], self.processor.size
         top, left = ((side - size) // 2 for side in picture.shape[:2])
         return picture[top : top + size, left : left + size]
-
-
-class ImageFormat:
-    """What forms of images have in common: images that wait for an answer."""
-
-    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """A picture, or all of a folder or zip; `source` is the name of the file."""
-        for row in load_row_images(unlabeled_images(part), config.image, skipped):
-            yield Row(row.location, {"source": row.fields["name"], **row.fields})
-
-    def encode_unlabeled(
-        self, rows: list[Row], processor: ImageProcessor, config: DataConfig, skipped: list[SkippedRow]
-    ) -> tuple[list[Row], ImageExamples]:
-        return rows, ImageExamples.from_data((row.fields["picture"] for row in rows), processor)
-
-
-class ImageClassificationFormat(ImageFormat):
-    """A `DataFormat`."""
-
-    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """The labelled images at a path: fields `source` (the sha256 of the pixels), `picture` (H, W, C), the
-        `name` of the file and `label`."""
-        for row in load_row_images(labeled_images(part, config.label), config.image, skipped):
-            label = row.fields["label"]
-            if label.splitlines() != [label]:  # labels are written beside pictures, and in tables
-                skipped.append(
-                    SkippedRow(row.location, f"the label {label!r} has a line end in it; rename it")
-                )
-                continue
-            yield Row(row.location, {"source": row.fields["content"], **row.fields})
-
-    def make_processor(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
-    ) -> ImageClassificationProcessor:
-        labels = (row.fields["label"] for row in rows)
-        alike = f"all of the {len(rows):,} images to train on have the label"
-        names = class_names(data, labels, alike, known=reused.labels)
-        return ImageClassificationProcessor(reused.source or image_statistics(rows), names, config.image.size)
-
-    def encode(
-        self,
-        rows: list[Row],
-        processor: ImageClassificationProcessor,
-        config: DataConfig,
-        skipped: list[SkippedRow],
-    ) -> SplitData[ImageExamples]:
-        """Column `label` beside the pictures."""
-        kept, numbers = encode_or_skip(rows, lambda row: processor.numbers([row.fields["label"]]), skipped)
-        wanted = ("name", "label", "source")
-        names, labels, contents = ([row.fields[name] for row in kept] for name in wanted)
-        pictures = (row.fields["picture"] for row in kept)
-        column = np.array(numbers, np.int64).reshape(-1)
-        sha256 = content_hash(zip(contents, labels, strict=True))
-        return SplitData(
-            names,
-            labels,
-            ImageExamples.from_data(pictures, processor, label=column),
-            [],
-            {},
-            sha256,
-            contents,
-        )
-
-    def load_processor(self, folder: Path) -> ImageClassificationProcessor:
-        """What `ImageClassificationProcessor.files` gave, below `folder`."""
-        statistics, size = load_statistics_and_size(folder)
-        return ImageClassificationProcessor(statistics, load_class_names(folder / LABELS_FILE), size)
 
 
 def image_statistics(rows: list[Row]) -> Statistics:

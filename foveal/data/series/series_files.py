@@ -100,7 +100,7 @@ def _difference(fields: Fields, first: Fields) -> str:
 
 def _labels(record: Fields, steps: int) -> Fields | str:
     """Return the target of a series, if there is any, as texts; or why it can't be used."""
-    whole: Fields = {name: record[name] for name in ("label", "text") if name in record}
+    whole = {name: value for name, value in record.items() if name not in ("values", "labels")}
     if "labels" not in record:
         return as_texts(whole)
     labels = record["labels"]

@@ -108,10 +108,10 @@ class TextFolder:
             yield Document(str(text.path), read_text(text.path))
 
 
-TextSource = TextFile | TextTable | TextFolder
+CorpusSource = TextFile | TextTable | TextFolder
 
 
-def open_text_source(part: DataPart, column: str) -> TextSource:
+def open_text_source(part: DataPart, column: str) -> CorpusSource:
     """Return the documents of a part.
 
     Raises: UserError: the path is missing, empty or no file.

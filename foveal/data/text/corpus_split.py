@@ -11,10 +11,10 @@ from pathlib import Path
 
 from foveal.data.core.hash_split import Fractions, SplitName, check_fractions, split_of_text
 from foveal.data.files.utf8 import BLOCK_BYTES, open_file, read_text
-from foveal.data.text.corpus import Document, FileContent, TextFile, TextFolder, TextSource, TextTable
+from foveal.data.text.corpus import CorpusSource, Document, FileContent, TextFile, TextFolder, TextTable
 
 
-def split_documents(source: TextSource, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
+def split_documents(source: CorpusSource, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
     """Each document with its part. Parts are disjoint and together the whole source."""
     check_fractions(fractions)
     if not fractions:

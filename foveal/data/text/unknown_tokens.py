@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from foveal.data.core.split_data import SplitData
-from foveal.data.text.tokenizer_base import Tokenizer
+from foveal.data.pairs.pair import PairProcessor
+from foveal.data.text.text_target import TextOutput
 
 MAX_LISTED = 20
 """So many are named, those found most often."""
@@ -13,27 +14,22 @@ TOKENIZER_UNITS = {"character": "characters", "word": "words"}
 """What these tokenizers leave out; the others spell any text."""
 
 
-@runtime_checkable
-class HasTargetTokenizer(Protocol):
-    """The inputs of a model that writes targets."""
-
-    @property
-    def target(self) -> Tokenizer: ...
-
-
 def unknown_token_facts(counts: Counter[str], unit: str = "characters") -> dict[str, Any]:
     """`left_out`: how often each was found; and `left_out_characters`, or `left_out_words`: how often any."""
     return {"left_out": dict(counts.most_common(MAX_LISTED)), f"left_out_{unit}": counts.total()}
 
 
-def unknown_target_facts(processor: Any, part: SplitData[Any]) -> dict[str, Any]:
-    """These facts of a part's targets; none where no text is written, or any can be spelled."""
-    if not isinstance(processor, HasTargetTokenizer) or processor.target.kind not in TOKENIZER_UNITS:
+def unknown_target_facts(processor: PairProcessor, part: SplitData[Any]) -> dict[str, Any]:
+    """Return these facts of a part's targets; none where no text is written, or any can be spelled."""
+    if not isinstance(processor.target, TextOutput):
+        return {}
+    tokenizer = processor.target.tokenizer
+    if tokenizer.kind not in TOKENIZER_UNITS:
         return {}
     found: Counter[str] = Counter()
     for text in part.references:
-        found.update(processor.target.encode_known(text)[1])
-    return unknown_token_facts(found, TOKENIZER_UNITS[processor.target.kind])
+        found.update(tokenizer.encode_known(text)[1])
+    return unknown_token_facts(found, TOKENIZER_UNITS[tokenizer.kind])
 
 
 def log_unknown_tokens(parts: Mapping[Any, dict[str, Any]], log: Callable[[str], None]) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
+from foveal.config.data import DataConfig
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Record, as_texts, as_words
+from foveal.data.audio.audio_source import AUDIO_SUFFIXES
+from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_file_bytes
@@ -21,31 +23,28 @@ from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_decoding import ANIMATED_FORMATS, IMAGE_SUFFIXES
 from foveal.data.images.image_files import is_image_name
+from foveal.data.pairs.labels import LABELS_COLUMN
+from foveal.data.pairs.target import Target
 from foveal.data.video.clip_arrays import ClipArray, has_clip_arrays, read_clip_arrays
 from foveal.data.video.video_decoding import is_video
 
 ClipFrames = list[AnyPath] | AnyPath | ClipArray
 """Of a clip: the files of its pictures in order, the file of a video or an animation, or an array."""
-LABELS_COLUMN = "labels"
-"""The column with a label for each frame."""
 
 
-def labeled_clips(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
-    """Each clip at a path: `frames`, its `name`, and `label`, what stands in `column`: a text, or of the
-    column `labels` a list of them.
+def labeled_clips(part: DataPart, target: Target[Any], config: DataConfig) -> Iterator[Row | SkippedRow]:
+    """Read each clip with its target: `frames`, and its `name`.
 
-    Errors: UserError for what concerns all of it.
+    Raises: UserError: nothing of the part can be used.
     """
+    column = target.column(config)
 
     def check(fields: Fields) -> Fields | str:
-        label = fields.pop("label")
-        if column == LABELS_COLUMN and label == []:  # of no frames: which is said of them
-            return fields | {"label": label}
-        if column == LABELS_COLUMN:
-            words = as_words({LABELS_COLUMN: label})
-            return words if isinstance(words, str) else fields | {"label": [*map(str.strip, words["tokens"])]}
-        texts = as_texts({column: label})
-        return texts if isinstance(texts, str) else fields | {"label": texts[column].strip()}
+        value = fields.pop("label")
+        if target.each_place and value == []:  # of no frames: which is said of them
+            return fields | {target.field: value}
+        parsed = target.parse(column, value)
+        return parsed if isinstance(parsed, str) else fields | parsed
 
     if has_clip_arrays(part):
         yield from _with_names(validate_rows(str(part), read_clip_arrays(part.path, column), check))
@@ -92,7 +91,8 @@ def are_clips(part: DataPart) -> bool:
             return False  # the reader says what is wrong
         name = str(part.first_row.get(FILE_NAME_COLUMN, ""))
         frames = _frames(part.listing, name)
-        labeled = LABELS_COLUMN in part.columns and "tokens" not in part.columns
+        is_sound = name.lower().endswith(AUDIO_SUFFIXES)
+        labeled = LABELS_COLUMN in part.columns and "tokens" not in part.columns and not is_sound
         return labeled or isinstance(frames, list) or (not isinstance(frames, str) and _is_animated(frames))
     name, clip = next(_clips(part.listing), ("", []))
     if isinstance(clip, list):

@@ -81,7 +81,7 @@ def _load_clips(
     form, data = run.task.form, run.config.data
     rows, clips, _ = prepare_examples.read_unlabeled(form, query, run.processor, data, log)
     labeled = read_labeled_rows(form, query, data)
-    known = {row.fields["name"]: _as_list(row.fields[form.field]) for row in labeled}
+    known = {row.fields["name"]: _as_list(row.fields[form.target.field]) for row in labeled}
     names = [row.fields["source"] for row in rows]
     return clips, names, [known.get(name) for name in names]
 

@@ -140,7 +140,7 @@ def _prepare_candidates(
 ) -> PreparedData[Any, SplitData[ImageExamples]]:
     if options.data is None:
         return run.training_data(log)
-    reused = ReusedProcessors(run.processor.source, run.processor.labels)
+    reused = ReusedProcessors(run.processor.source, run.processor.target.labels)
     return run.prepare_other(options.data, log, reused, split=options.query is None)
 
 

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
 from foveal.interop.huggingface.files import read_json
 from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.image_network import ImportedImageNetwork
@@ -13,7 +15,7 @@ MAX_IMAGE_SIZE = 4096
 """Pixels to a side."""
 
 
-def read_image_processor(folder: Path, network: ImportedImageNetwork) -> ImageClassificationProcessor:
+def read_image_processor(folder: Path, network: ImportedImageNetwork) -> PairProcessor:
     """From the file beside the weights, whose levels are from 0 to 1. UserError for what is not ours."""
     path = folder / HF_PREPROCESSOR_FILE
     settings = HFConfig(read_json(path), path)
@@ -31,7 +33,7 @@ def read_image_processor(folder: Path, network: ImportedImageNetwork) -> ImageCl
         tuple(255 * level for level in _read_channel_values(settings, key, network.channels))
         for key in ("image_mean", "image_std")
     )
-    return ImageClassificationProcessor(Statistics(mean, deviation), network.labels, sides[0])
+    return PairProcessor(ImageInput(Statistics(mean, deviation), sides[0]), ClassLabels(network.labels))
 
 
 def _read_channel_values(settings: HFConfig, key: str, channels: int) -> list[float]:

@@ -12,7 +12,9 @@ import torch
 from foveal.core.errors import UserError
 from foveal.data.core.standardize import Statistics
 from foveal.data.datasets.package_download import Wheel
-from foveal.data.images.image_examples import ImageClassificationProcessor
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
 from foveal.interop.image_network import (
     ImportedImageNetwork,
     network_model_config,
@@ -43,7 +45,7 @@ STEM_AND_HEAD_NAMES = {"0": ("_conv_stem", "_bn0"), "17": ("_conv_head", "_bn1")
 BLOCK_NAMES = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
 
 
-def read_efficientnet(folder: Path) -> tuple[ImportedImageNetwork, ImageClassificationProcessor]:
+def read_efficientnet(folder: Path) -> tuple[ImportedImageNetwork, PairProcessor]:
     """The network and what it sees, from the files. UserError if they are damaged."""
     weights, classes = (folder / Path(wheel.files).name for wheel in (WEIGHTS, CLASSES))
     try:
@@ -52,9 +54,8 @@ def read_efficientnet(folder: Path) -> tuple[ImportedImageNetwork, ImageClassifi
     except (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise UserError(f"{folder}: damaged ({error}); delete it, to have it fetched anew") from None
     tensors = rename_tensors(network_weight_shapes(NAME, 3, len(labels)), published_name, found, folder)
-    return ImportedImageNetwork(
-        NAME, network_model_config(NAME), 3, labels, tensors
-    ), ImageClassificationProcessor(STATISTICS, labels, IMAGE_SIZE)
+    network = ImportedImageNetwork(NAME, network_model_config(NAME), 3, labels, tensors)
+    return network, PairProcessor(ImageInput(STATISTICS, IMAGE_SIZE), ClassLabels(labels))
 
 
 def published_name(name: str) -> str:

@@ -13,13 +13,15 @@ from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.pairs.nothing import NoTarget
+from foveal.data.pairs.pair import PairProcessor
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.tasks.base import TaskSettings, TaskSummary
 from foveal.tasks.draw.generate import check_drawing_paths, generate_drawings
 from foveal.tasks.draw.model import DrawModel
 from foveal.tasks.draw.objective import DrawObjective
-from foveal.tasks.draw.unlabeled_images import UnlabeledImageFormat, UnlabeledImageProcessor
+from foveal.tasks.draw.unlabeled_images import UnlabeledImageSource
 from foveal.tasks.shapes.images import ImageTask, sees_several_views
 
 
@@ -43,7 +45,8 @@ class ImageGenerationTask(ImageTask):
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "there is no label"}
     encoders = ("none",)
     gives = "nothing"
-    form = UnlabeledImageFormat()
+    source = UnlabeledImageSource()
+    target = NoTarget()
     balances_experts = False
     loss_unit = "image"
     next_command = ("generate", "--samples", "100", "--out", "drawings.png")
@@ -59,7 +62,7 @@ class ImageGenerationTask(ImageTask):
             )
 
     def new_model(self) -> nn.Module:
-        return self._model_for_size(self.processor.size)
+        return self._model_for_size(self.processor.source.size)
 
     def example_model(self) -> nn.Module:
         return self._model_for_size(self.config.data.image.size)
@@ -79,9 +82,7 @@ class ImageGenerationTask(ImageTask):
     def objective(self, preview_examples: Any = None) -> DrawObjective:
         return DrawObjective(self.model)
 
-    def summarize(
-        self, prepared: PreparedData[UnlabeledImageProcessor, SplitData[ImageExamples]]
-    ) -> TaskSummary:
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
         size = self.config.data.image.size
         task = f"{self.name}: {size} x {size} grey pixels in {self.settings.steps} steps"
         return TaskSummary("images", task, None, "images")

@@ -49,7 +49,7 @@ class GlimpsesTask(ImageLabelTask):
         raise NotImplementedError
 
     def new_model(self) -> RecurrentAttentionModel:
-        return self._model(self.processor.channels, len(self.processor.labels))
+        return self._model(self.processor.source.channels, len(self.processor.target.labels))
 
     def example_model(self) -> RecurrentAttentionModel:
         return self._model(self.config.data.image.channels, self.default_classes)
@@ -67,7 +67,9 @@ class GlimpsesTask(ImageLabelTask):
         )
 
     def objective(self, preview_examples: Any = None) -> Any:
-        return GlimpsesObjective(self.model, self.processor.labels, self.settings.reinforce_coefficient)
+        return GlimpsesObjective(
+            self.model, self.processor.target.labels, self.settings.reinforce_coefficient
+        )
 
     def source_in_words(self) -> str:
         side = self.settings.glimpse_size

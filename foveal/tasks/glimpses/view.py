@@ -100,7 +100,8 @@ def _glimpsed_images(
     run: InspectedRun, images: torch.Tensor, locations: torch.Tensor, probabilities: np.ndarray
 ) -> Iterator[GlimpsedImage]:
     """Yield the images with their glimpses and predictions; their labels are not known here."""
-    settings, statistics, labels = run.task.settings, run.processor.statistics, run.processor.labels
+    settings, labels = run.task.settings, run.processor.target.labels
+    statistics = run.processor.source.statistics
     size, scales = settings.glimpse_size, settings.glimpse_scales
     glimpses = torch.stack([glimpse_sensor(images, place, size, scales) for place in locations.unbind(1)], 1)
     for number, chances in enumerate(probabilities):

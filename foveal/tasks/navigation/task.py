@@ -12,18 +12,17 @@ from foveal.data.core.examples import Examples
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.files.format import DataFormat
 from foveal.data.open import OpenedData
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.models.mixer_settings import samples_positions
 from foveal.objectives.preview import PreviewExamples
 from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings, TaskSummary
-from foveal.tasks.navigation import navigation_examples
 from foveal.tasks.navigation.datasets import GRID_WALKS
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, moves_to_text
+from foveal.tasks.navigation.map_source import MapSource, MovesTarget
 from foveal.tasks.navigation.metrics import path_moves, spl, success
 from foveal.tasks.navigation.model import NavigationAgent, navigation_agent
-from foveal.tasks.navigation.navigation_examples import NavigationProcessor
 from foveal.tasks.navigation.objective import (
     NavigationObjective,
     ReinforceNavigationObjective,
@@ -49,7 +48,8 @@ class NavigationTask(ExampleTask):
     Settings = NavigationSettings
     settings: NavigationSettings
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the moves are those of the path"}
-    form: ClassVar[DataFormat] = navigation_examples
+    source = MapSource()
+    target = MovesTarget()
     reads = "map"
     gives = "moves"
     encoders = ("text",)
@@ -89,7 +89,7 @@ class NavigationTask(ExampleTask):
             batch = collate_examples(preview_examples.examples, rows)
             previews = PreviewExamples(batch, [preview_examples.sources[row] for row in rows], moves_to_text)
         make = ReinforceNavigationObjective if self._reinforces else NavigationObjective
-        return make(self.model, self.processor.length_limit, previews)
+        return make(self.model, self.processor.target.length_limit, previews)
 
     @property
     def _reinforces(self) -> bool:
@@ -105,8 +105,8 @@ class NavigationTask(ExampleTask):
         config = self.config.model_copy(update={"task": table})
         return NavigationTask(config, self.processor, self.model)
 
-    def summarize(self, prepared: PreparedData[NavigationProcessor, SplitData[Examples]]) -> TaskSummary:
-        source, limit = prepared.processor.source, prepared.processor.length_limit.for_source(0)
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
+        source, limit = prepared.processor.source, prepared.processor.target.length_limit.for_source(0)
         task = f"{self.name}: {source.size:,} {source.kind} tokens and views to at most {limit} moves"
         way = "REINFORCE" if self._reinforces else "imitation of the paths"
         outcomes = None if self._reinforces else len(MOVES)

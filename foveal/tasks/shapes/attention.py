@@ -52,7 +52,9 @@ def text_attention(
     processor, batch = task.processor, collate_examples(examples, np.array([row]))
     heads, (weights,) = objective.attention_maps(batch, [list(best.tokens)])
     source = _token_texts(processor.source.pieces, batch.columns["source"][0].tolist())
-    return word_attention(source, _token_texts(processor.target.pieces, best.tokens), weights, heads)
+    return word_attention(
+        source, _token_texts(processor.target.tokenizer.pieces, best.tokens), weights, heads
+    )
 
 
 def speech_attention(
@@ -65,7 +67,9 @@ def speech_attention(
     """Return the attention between the seconds of a recording and the letters, or words, of its text."""
     batch = collate_examples(examples, np.array([row]))
     heads, (weights,) = objective.attention_maps(batch, [list(best.tokens)])
-    texts, read = average_target_words(_token_texts(task.processor.target.pieces, best.tokens), weights)
+    texts, read = average_target_words(
+        _token_texts(task.processor.target.tokenizer.pieces, best.tokens), weights
+    )
     seconds, vectors = HOP_SECONDS * int(batch.lengths["source"][0]), weights.shape[2]
     times = tuple(f"{seconds * vector / vectors:.2f} s" for vector in range(vectors))
     return WordAttention(times, texts, read, tuple(heads))
@@ -106,7 +110,7 @@ def _image_attention(
     heads, (weights,) = objective.attention_maps(batch, [tokens])
     mean = weights.mean(0) if head is None else weights[head_index(head, heads)]
     places = mean[None, :, segment.start : segment.start + segment.length]
-    names, read = average_target_words(_token_texts(task.processor.target.pieces, tokens), places)
+    names, read = average_target_words(_token_texts(task.processor.target.tokenizer.pieces, tokens), places)
     return ImageAttention(pixels, grid, read[0], names)
 
 

@@ -1,4 +1,4 @@
-"""Tasks that describe what an image or a clip shows."""
+"""Tasks that describe what an image, a clip or a series shows."""
 
 from abc import ABC
 from dataclasses import replace
@@ -14,14 +14,14 @@ from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
 class CaptioningTask(SequenceToSequenceTask, ABC):
-    """Several rows may have the same pixels, each with a text of its own."""
+    """Several rows may have the same content, each with a text of its own."""
 
     metrics = (chrf, bleu, exact_match)  # BLEU says little of a caption of few words
     columns = ("text",)
     next_command = ("generate", "--input", "DATA")
 
     def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
-        """Return the metrics by row, and CIDEr-D with all texts of the same pixels as references."""
+        """Return the metrics by row, and CIDEr-D with all texts of the same content as references."""
         result = super().score(data, predicted_ids, progress)
         by_content = cider_by_content(data.content_hashes, data.references, result.outputs)
         return replace(result, scores=[*result.scores, by_content])
@@ -30,7 +30,7 @@ class CaptioningTask(SequenceToSequenceTask, ABC):
 def cider_by_content(content_hashes: list[str], texts: list[str], outputs: list[str]) -> MetricResult:
     """Return CIDEr-D of the output for each content, all of whose texts are its references.
 
-    A row has a content (the sha256 of pixels), one text of the content, and the output, which is the same in
+    A row has a content (a sha256), one text of the content, and the output, which is the same in
     all rows of the content.
     """
     references: dict[str, list[list[str]]] = {}

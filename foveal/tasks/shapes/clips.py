@@ -3,17 +3,12 @@
 from abc import ABC
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from foveal.config import AugmentConfig, Config
-from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.images.image_examples import ImageClassificationProcessor
-from foveal.data.video.clip_batches import ClipBatches, load_clip_frames
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.video.clip_examples import ClipExamples
+from foveal.data.video.clip_source import ClipSource
 from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.models.video import video_encoder
 from foveal.tasks.base import TaskSummary
@@ -32,6 +27,7 @@ def clip_encoder_for(config: Config) -> FrameEncoder | Conv3dEncoder:
 class ClipTask(ExampleTask, ABC):
     """Each example is a clip."""
 
+    source = ClipSource()
     reads = "clip"
     encoders = CLIP_ENCODERS
     length_unit = "frames"
@@ -48,17 +44,6 @@ class ClipTask(ExampleTask, ABC):
     def encoder(self) -> FrameEncoder | Conv3dEncoder:
         return clip_encoder_for(self.config)
 
-    def train_batches(self, data: SplitData[ClipExamples]) -> ClipBatches:
-        sizes = self.config.data
-        batches = BucketedTrainBatches(data.examples, sizes.batch_tokens, self.config.training.seed)
-        return ClipBatches(batches, data.examples)
-
-    def example_batches(self, examples: ClipExamples) -> ClipBatches:
-        return ClipBatches(BucketedEvalBatches(examples, self.config.data.batch_tokens), examples)
-
-    def eval_batch(self, examples: ClipExamples, rows: NDArray[np.int64]) -> ExampleBatch:
-        return load_clip_frames(collate_examples(examples, rows), examples)
-
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['frames']:,} frames"
 
@@ -66,9 +51,7 @@ class ClipTask(ExampleTask, ABC):
 class ClipLabelingTask(ClipTask, LabelingTask, ABC):
     """Labels of clips or of their frames."""
 
-    def summarize(
-        self, prepared: PreparedData[ImageClassificationProcessor, SplitData[ClipExamples]]
-    ) -> TaskSummary:
-        labels, size = prepared.processor.labels, self.config.data.image.size
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ClipExamples]]) -> TaskSummary:
+        labels, size = prepared.processor.target.labels, self.config.data.image.size
         task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()} from {size} x {size} pixels"
         return TaskSummary("labelled clips", task, len(labels), "frames")

@@ -8,10 +8,12 @@ from foveal.config import Config
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
-from foveal.data.core.examples import Examples
-from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Examples, RowIndices
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.files.format import DataFormat
+from foveal.data.pairs.pair import PairFormat
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
@@ -32,9 +34,17 @@ def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
 
 
 class ExampleTask(Task, ABC):
-    """A task whose data are examples of one format."""
+    """A task whose data are examples of a source and a target."""
 
-    form: ClassVar[DataFormat]
+    source: ClassVar[Source[Any]]
+    """What the task reads."""
+    target: ClassVar[Target[Any]]
+    """What the task gives."""
+
+    @property
+    def form(self) -> PairFormat:
+        """The format of the examples."""
+        return PairFormat(self.source, self.target)
 
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
@@ -50,19 +60,25 @@ class ExampleTask(Task, ABC):
         return self.form.load_processor(folder)
 
     def processor_files(self) -> dict[str, bytes]:
-        files: dict[str, bytes] = self.processor.files()
-        return files
+        return self.form.files(self.processor)
 
     def train_batches(self, data: Any) -> Batches:
-        sizes = self.config.data
-        return BucketedTrainBatches(data.examples, sizes.batch_tokens, self.config.training.seed)
+        batches: Batches = self.source.train_batches(
+            data.examples, self.config.data, self.config.training.seed
+        )
+        return batches
 
     def eval_batches(self, data: Any) -> Batches:
         return self.example_batches(data.examples)
 
     def example_batches(self, examples: Any) -> Batches:
         """Return batches that hold every example once."""
-        return BucketedEvalBatches(examples, self.config.data.batch_tokens)
+        batches: Batches = self.source.eval_batches(examples, self.config.data)
+        return batches
+
+    def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
+        """Return a batch of the examples `rows` (B,) without augmentation."""
+        return self.source.collate(examples, rows)
 
     def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
         unlabeled = prepare_examples.read_unlabeled(self.form, data, self.processor, self.config.data, log)

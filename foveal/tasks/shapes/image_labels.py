@@ -6,11 +6,8 @@ from typing import Any
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.images.image_examples import (
-    ImageClassificationFormat,
-    ImageClassificationProcessor,
-    ImageExamples,
-)
+from foveal.data.images.image_examples import ImageExamples
+from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.images import ImageTask
 from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
@@ -19,7 +16,6 @@ from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
 class ImageLabelTask(ImageTask, ClassificationTask, ABC):
     """Images, labels and scores; what sees the image is a subclass's."""
 
-    form = ImageClassificationFormat()
     columns = ("label",)
     default_classes = 10
     loss_unit = "image"
@@ -31,14 +27,12 @@ class ImageLabelTask(ImageTask, ClassificationTask, ABC):
         names, probabilities = list[str](), list[float]()
         for batch in iterate_batches(self.example_batches(examples), progress):
             highest = objective.predict_batch(batch).max(1)
-            names += [self.processor.labels[number] for number in highest.indices.tolist()]
+            names += [self.processor.target.labels[number] for number in highest.indices.tolist()]
             probabilities += highest.values.tolist()
         return names, probabilities
 
-    def summarize(
-        self, prepared: PreparedData[ImageClassificationProcessor, SplitData[ImageExamples]]
-    ) -> TaskSummary:
-        labels = prepared.processor.labels
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
+        labels = prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)} from {self.source_in_words()}"
         return TaskSummary("labelled images", task, len(labels), "images")
 

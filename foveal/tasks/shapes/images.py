@@ -1,11 +1,11 @@
 """Tasks that read single images, whatever they make of them."""
 
 from abc import ABC
-from typing import Any
+from typing import Any, ClassVar
 
 from foveal.config import Config
-from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
-from foveal.data.images.image_examples import ImageExamples
+from foveal.data.images.image_source import ImageSource
+from foveal.data.pairs.source import Source
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.models.encoder import patch_encoder
@@ -47,12 +47,5 @@ def check_single_view(config: Config, source: str) -> None:
 class ImageTask(ExampleTask, ABC):
     """Each example is an image: augmented in training, and as it is in evaluation."""
 
+    source: ClassVar[Source[Any]] = ImageSource()
     reads = "image"
-
-    def train_batches(self, data: Any) -> ImageTrainBatches:
-        config = self.config
-        sizes, augment = config.data.image, config.data.augment
-        return ImageTrainBatches(data.examples, sizes.batch_size, augment, config.training.seed)
-
-    def example_batches(self, examples: ImageExamples) -> ImageEvalBatches:
-        return ImageEvalBatches(examples, self.config.data.image)

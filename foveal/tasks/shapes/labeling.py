@@ -9,6 +9,8 @@ from foveal.config.values import Fraction
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
+from foveal.data.pairs.labels import LabelEachTarget, LabelTarget
+from foveal.data.pairs.target import Target
 from foveal.heads.classification import ClassificationHead
 from foveal.heads.tagging import TaggingHead
 from foveal.metrics.labels import accuracy, macro_f1
@@ -40,7 +42,7 @@ class LabelingTask(ExampleTask, ABC):
     """The place that has a label of its own, if not the whole source."""
 
     def new_model(self) -> nn.Module:
-        return self.model_for_classes(self.encoder(), len(self.processor.labels))
+        return self.model_for_classes(self.encoder(), len(self.processor.target.labels))
 
     def example_model(self) -> nn.Module:
         return self.model_for_classes(self.encoder(), self.default_classes)
@@ -63,7 +65,7 @@ class LabelingTask(ExampleTask, ABC):
 
     def label_text(self, examples: Any, row: int, number: int) -> str:
         """Return the text of a label of a row."""
-        label: str = self.processor.labels[number]
+        label: str = self.processor.target.labels[number]
         return label
 
     def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
@@ -86,6 +88,7 @@ class ClassificationTask(LabelingTask, ABC):
     """One label for each source."""
 
     gives = "label"
+    target: ClassVar[Target[Any]] = LabelTarget()
     default_classes = 2
 
     def head(self, encoder: Any, classes: int) -> nn.Module:
@@ -93,7 +96,9 @@ class ClassificationTask(LabelingTask, ABC):
         return ClassificationHead(encoder.width, classes, model.head_pooling, model.dropout)
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
-        return ClassificationObjective(self.model, self.processor.labels, self.settings.label_smoothing)
+        return ClassificationObjective(
+            self.model, self.processor.target.labels, self.settings.label_smoothing
+        )
 
     def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
         numbers: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()
@@ -101,7 +106,7 @@ class ClassificationTask(LabelingTask, ABC):
 
     def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
         """Return accuracy and macro F1 of the likeliest labels."""
-        labels = self.processor.labels
+        labels = self.processor.target.labels
         outputs = [labels[number] for row in range(len(data)) for number in predicted_ids[row]]
         scores = [accuracy(data.references, outputs), macro_f1(data.references, outputs)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
@@ -111,13 +116,14 @@ class TaggingTask(LabelingTask, ABC):
     """A label for each place of a source that the data label: a word, a step."""
 
     gives = "labels"
+    target: ClassVar[Target[Any]] = LabelEachTarget()
     default_classes = 17
 
     def head(self, encoder: Any, classes: int) -> nn.Module:
         return TaggingHead(encoder.width, classes, self.config.model.dropout)
 
     def objective(self, preview_examples: Any = None) -> TaggingObjective:
-        return TaggingObjective(self.model, self.processor.labels, self.settings.label_smoothing)
+        return TaggingObjective(self.model, self.processor.target.labels, self.settings.label_smoothing)
 
     def choose_ids(self, objective: TaggingObjective, batch: ExampleBatch) -> list[list[int]]:
         rows = zip(objective.predict_batch(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
@@ -125,7 +131,7 @@ class TaggingTask(LabelingTask, ABC):
 
     def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
         """Return accuracy and macro F1 over places, and F1 over entities where the labels mark entities."""
-        labels = self.processor.labels
+        labels = self.processor.target.labels
         outputs = [[labels[number] for number in predicted_ids[row]] for row in range(len(data))]
         scores = [tag_accuracy(data.references, outputs), tag_macro_f1(data.references, outputs)]
         if are_entity_tags(labels):

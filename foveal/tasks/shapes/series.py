@@ -1,37 +1,51 @@
 """Tasks that read measured series of equally many channels."""
 
 from abc import ABC
-from typing import Any
+from typing import Any, ClassVar
 
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.series.series_formats import SeriesProcessor
+from foveal.data.pairs.pair import PairProcessor
+from foveal.data.pairs.source import Source
+from foveal.data.series.series_source import SeriesSource
 from foveal.encoders.series import SeriesEncoder
 from foveal.models.encoder import series_encoder
 from foveal.tasks.base import TaskSummary
+from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.labeling import LabelingTask, summarize_labels
 
 DEFAULT_CHANNELS = 6
 """The number of channels in `example_model`."""
 
 
-class SeriesTask(LabelingTask, ABC):
-    """Labels of series or of their steps."""
+class SeriesTask(ExampleTask, ABC):
+    """Each example is a series."""
 
+    source: ClassVar[Source[Any]] = SeriesSource()
     reads = "series"
     encoders = ("series",)
     length_unit = "steps"
 
     def encoder(self) -> SeriesEncoder:
-        channels = DEFAULT_CHANNELS if self.processor is None else self.processor.channels
+        channels = DEFAULT_CHANNELS if self.processor is None else self.processor.source.channels
         return series_encoder(self.config.model.encoder, channels, self.config.data.max_length)
 
-    def summarize(self, prepared: PreparedData[SeriesProcessor, SplitData[Examples]]) -> TaskSummary:
-        labels, count = prepared.processor.labels, prepared.processor.channels
-        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()}"
-        channels = f"{count} channel{'s' if count > 1 else ''}"
-        return TaskSummary("labelled series", f"{task} from {channels}", len(labels), "time steps")
+    def source_in_words(self) -> str:
+        """Return what is read of a series, in words."""
+        count = self.processor.source.channels
+        return f"{count} channel{'s' if count > 1 else ''}"
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['steps']:,} steps"
+
+
+class SeriesLabelingTask(SeriesTask, LabelingTask, ABC):
+    """Labels of series or of their steps."""
+
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
+        labels = prepared.processor.target.labels
+        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()}"
+        return TaskSummary(
+            "labelled series", f"{task} from {self.source_in_words()}", len(labels), "time steps"
+        )

@@ -2,17 +2,17 @@
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
-from foveal.data.files.format import DataFormat
-from foveal.data.text import text_pairs
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.data.text.text_pairs import TextPairProcessor
+from foveal.data.text.text_source import PairedTextSource, encode_text
+from foveal.data.text.text_target import TextTarget
 from foveal.encoders.text import TextEncoder
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
@@ -29,7 +29,8 @@ from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 class TextToTextTask(SequenceToSequenceTask, ABC):
     """Pairs of texts."""
 
-    form: ClassVar[DataFormat] = text_pairs
+    source = PairedTextSource()
+    target = TextTarget("target")
     reads = "text"
     encoders = ("text",)
     columns = ("source", "target")
@@ -47,17 +48,17 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     def preview_title(self, source: str) -> str:
         return source
 
-    def summarize(self, prepared: PreparedData[TextPairProcessor, SplitData[Examples]]) -> TaskSummary:
-        source, target = prepared.processor.source, prepared.processor.target
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
+        source, target = prepared.processor.source, prepared.processor.target.tokenizer
         names = f"{source.size:,} {source.kind} tokens to {target.size:,}"
-        if prepared.processor.shared_vocabulary:
+        if source is target:
             names = f"{source.size:,} {source.kind} tokens of both sides together"
         outcomes = SpecialTokens(target.size).vocab_size
         return TaskSummary("pairs", f"{self.name}: {names}", outcomes, "target tokens")
 
     def read_sources(self, request: GenerateRequest, log: Log) -> tuple[list[str], Examples]:
         sources = request.prompts()
-        rows = [self.processor.encode_source(source.strip()) for source in sources]
+        rows = [encode_text(source.strip(), self.processor.source) for source in sources]
         longest = self.config.data.max_length
         for number, (source, row) in enumerate(zip(sources, rows, strict=True), 1):
             if not source.strip():

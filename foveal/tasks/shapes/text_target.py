@@ -4,22 +4,20 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, iterate_batches
-from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
-from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.split_data import SplitData
+from foveal.data.pairs.target import Target
 from foveal.data.prepare_examples import read_unlabeled
-from foveal.data.text.length_limit import LengthLimit
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.text_target import TextTarget
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.events import Artifact, GenerationEvent, Output, Summary
@@ -43,22 +41,13 @@ Metric = Callable[[list[str], list[str]], MetricResult]
 """From references and outputs to a score."""
 
 
-class TextTargetProcessor(Protocol):
-    """The part of a processor that belongs to the target."""
-
-    @property
-    def target(self) -> Tokenizer: ...
-
-    @property
-    def length_limit(self) -> LengthLimit: ...
-
-
 class SequenceToSequenceTask(ExampleTask, ABC):
     """An encoder, and a decoder that reads its memory."""
 
     Settings = SmoothedSettings
     settings: SmoothedSettings
     gives = "text"
+    target: ClassVar[Target[Any]] = TextTarget()
     metrics: ClassVar[tuple[Metric, ...]]
     """The worst examples are found by the first."""
     generate_options = ("prompt", "input", *SAMPLING_OPTIONS, *BEAM_OPTIONS, "attention", "head")
@@ -68,7 +57,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     """What the task reads, where --attention can't show it."""
 
     def new_model(self) -> nn.Module:
-        return self.model_for_vocab(self.encoder(), self.processor.target.size)
+        return self.model_for_vocab(self.encoder(), self.processor.target.tokenizer.size)
 
     def example_model(self) -> nn.Module:
         return self.model_for_vocab(self.encoder(), default_vocab_size(self.config))
@@ -83,7 +72,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         """Return the encoder for the processor's sources; for usual sources without a processor."""
 
     def objective(self, preview_examples: SplitData[Any] | None = None) -> SequenceToSequenceObjective:
-        target: Tokenizer = self.processor.target
+        target: Tokenizer = self.processor.target.tokenizer
         previews = None
         if preview_examples is not None:
             rows = np.arange(min(NUM_PREVIEWS, len(preview_examples)))
@@ -92,7 +81,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
             previews = PreviewExamples(batch, titles, target.decode)
         is_hard = samples_positions(self.config.model)
         make = HardAttentionObjective if is_hard else SequenceToSequenceObjective
-        limit, smoothing = self.processor.length_limit, self.settings.label_smoothing
+        limit, smoothing = self.processor.target.length_limit, self.settings.label_smoothing
         return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
 
     def preview_title(self, source: str) -> str:
@@ -105,7 +94,9 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     ) -> EvaluationResult:
         """Return the metrics of the outputs of a beam search."""
         outputs, references = self.predicted_texts(data.examples, progress), data.references
-        if self.processor.target.kind == "word":  # a tokenizer of words keeps no spaces between them
+        if (
+            self.processor.target.tokenizer.kind == "word"
+        ):  # a tokenizer of words keeps no spaces between them
             references = [" ".join(text.split()) for text in references]
         scores = [metric(references, outputs) for metric in self.metrics]
         return EvaluationResult(data.sources, references, outputs, data.lengths, scores)
@@ -121,12 +112,8 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
     def target_text(self, objective: SequenceToSequenceObjective, hypothesis: Hypothesis) -> str:
         """Return the text of a hypothesis."""
-        text: str = self.processor.target.decode(objective.strip_special_tokens(hypothesis))
+        text: str = self.processor.target.tokenizer.decode(objective.strip_special_tokens(hypothesis))
         return text.strip()
-
-    def eval_batch(self, examples: Any, rows: NDArray[np.int64]) -> ExampleBatch:
-        """Return a batch of the examples `rows` (B,) without augmentation."""
-        return collate_examples(examples, rows)
 
     def check_generate(self, request: GenerateRequest) -> None:
         unknown = request.unknown_options(self.generate_options)

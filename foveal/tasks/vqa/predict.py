@@ -46,7 +46,7 @@ def answer_questions(
 
 def _check_choices(task: "BaseVQATask", choices: Sequence[str]) -> None:
     """Check that there are choices exactly where the task reads some."""
-    needed = "choices" in task.form.question_columns
+    needed = "choices" in task.source.question_columns
     if needed and len({*choices}) < max(2, len(choices)):
         raise UserError("a run that chooses: say what among, two --choice or more, each once")
     if choices and not needed:

@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foveal.config.model import check_feedforward
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData
-from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import OpenedData
+from foveal.data.pairs.choice import ChoiceTarget
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.joint import JointEncoder
 from foveal.metrics.labels import accuracy
@@ -26,32 +25,25 @@ from foveal.metrics.translation import chrf
 from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
 from foveal.models.image_networks import output_grid
-from foveal.tasks.base import DataPaths, EvaluationResult, PredictedIds, Predictions, Task, TaskSummary
+from foveal.tasks.base import DataPaths, EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
-from foveal.tasks.vqa.answer_formats import (
-    IGNORE_INDEX,
-    VQAClassificationFormat,
-    VQAClassificationProcessor,
-    VQAGenerationFormat,
-    VQAGenerationProcessor,
-    VQAMultipleChoiceFormat,
-)
+from foveal.tasks.vqa.answer_targets import IGNORE_INDEX, AnswerTarget, WrittenAnswerTarget
 from foveal.tasks.vqa.datasets import EASY_VQA, SHAPE_DIALOG
+from foveal.tasks.vqa.image_and_text_source import ImageAndTextSource
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel, joint_encoder
 from foveal.tasks.vqa.multiple_choice_objective import MultipleChoiceObjective
 from foveal.tasks.vqa.predict import answer_questions
-from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
-from foveal.tasks.vqa.vqa_examples import VQAExamples, VQAFormat, VQAProcessor
+from foveal.tasks.vqa.vqa_examples import VQAExamples
 
 
 class BaseVQATask(ExampleTask, ABC):
     """Batches are of images, each with all questions about it."""
 
-    form: ClassVar[VQAFormat]
+    source: ClassVar[ImageAndTextSource] = ImageAndTextSource()
     reads = "image-and-text"
     encoders = IMAGE_ENCODERS
 
@@ -68,7 +60,7 @@ class BaseVQATask(ExampleTask, ABC):
         rows, columns = output_grid(config.model.encoder.network, image, config.data.image.size)
         size, history = default_vocab_size(config), False
         if processor is not None:
-            size, history = processor.text.size, processor.history
+            size, history = processor.source.text.size, processor.source.history
         vocabulary, max_length = SpecialTokens(size).vocab_size, config.data.max_length
         return joint_encoder(config.model, image, rows * columns, vocabulary, max_length, history)
 
@@ -78,28 +70,17 @@ class BaseVQATask(ExampleTask, ABC):
         decoder = [stack_component("decoder", model)] if self.has_decoder else []
         return [*encoder_components(model.encoder), question, joint, *decoder]
 
-    def train_batches(self, data: SplitData[VQAExamples]) -> VQABatches:
-        images, sizes, seed = data.examples.images, self.config.data.image, self.config.training.seed
-        batches = ImageTrainBatches(images, sizes.batch_size, self.config.data.augment, seed)
-        return VQABatches(data.examples, batches)
-
-    def example_batches(self, examples: VQAExamples) -> VQABatches:
-        return VQABatches(examples, ImageEvalBatches(examples.images, self.config.data.image))
-
     def fit_images(self, data: SplitData[VQAExamples]) -> ImageExamples:
         return data.examples.images
-
-    def lend_processor(self, borrower: Task) -> Any:
-        return self.processor if borrower.reads == self.reads else self.processor.statistics
 
     def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
         return answer_questions(self, data, questions, choices)
 
-    def summary_of(self, processor: VQAProcessor, target: str, num_outcomes: int, unit: str) -> TaskSummary:
+    def summary_of(self, processor: PairProcessor, target: str, num_outcomes: int, unit: str) -> TaskSummary:
         """Return the summary of a task with such a `target`."""
-        size = self.config.data.image.size
-        source = f"{size} x {size} pixels and {processor.text.size:,} {processor.text.kind} tokens"
-        before = ", with what was said before" if processor.history else ""
+        size, read = self.config.data.image.size, processor.source
+        source = f"{size} x {size} pixels and {read.text.size:,} {read.text.kind} tokens"
+        before = ", with what was said before" if read.history else ""
         task = f"{self.name}: {target} from {source}{before}"
         return TaskSummary("questions about images", task, num_outcomes, unit)
 
@@ -108,7 +89,7 @@ class VQATask(BaseVQATask, ClassificationTask):
     name = "vqa"
     purpose = "Answer a question about an image by a known answer."
     preset = "vqa"
-    form = VQAClassificationFormat()
+    target = AnswerTarget()
     columns = ("question", "answer", "history")
     datasets = (EASY_VQA.name, SHAPE_DIALOG.name)
     default_classes = 10
@@ -137,10 +118,8 @@ class VQATask(BaseVQATask, ClassificationTask):
         _log_unseen_answers(data, part, self.processor, log, True)
         return part, facts
 
-    def summarize(
-        self, prepared: PreparedData[VQAClassificationProcessor, SplitData[VQAExamples]]
-    ) -> TaskSummary:
-        labels = prepared.processor.labels
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
+        labels = prepared.processor.target.labels
         return self.summary_of(prepared.processor, summarize_labels(labels), len(labels), "questions")
 
 
@@ -148,7 +127,7 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
     name = "vqa-generate"
     purpose = "Write the answer to a question about an image."
     preset = "vqa-generate"
-    form = VQAGenerationFormat()
+    target = WrittenAnswerTarget()
     columns = ("question", "answer", "history")
     metrics = (exact_match, chrf)
     reads_files = "questions about pictures"
@@ -158,13 +137,11 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
         return VQAModel(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
 
-    def eval_batch(self, examples: VQAExamples, rows: NDArray[np.int64]) -> ExampleBatch:
-        return collate_center_crops(examples, rows)
-
-    def summarize(
-        self, prepared: PreparedData[VQAGenerationProcessor, SplitData[VQAExamples]]
-    ) -> TaskSummary:
-        target, outcomes = prepared.processor.target, SpecialTokens(prepared.processor.target.size).vocab_size
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
+        target, outcomes = (
+            prepared.processor.target.tokenizer,
+            SpecialTokens(prepared.processor.target.tokenizer.size).vocab_size,
+        )
         words = f"{target.size:,} {target.kind} tokens"
         return self.summary_of(prepared.processor, words, outcomes, "target tokens")
 
@@ -174,7 +151,8 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     purpose = "Choose the answer to a question about an image among those of its row."
     preset = "vqa-multiple-choice"
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the choices are each row's own"}
-    form = VQAMultipleChoiceFormat()
+    source = ImageAndTextSource(choices=True)
+    target = ChoiceTarget()
     gives = "choice"
     columns = ("question", "answer", "choices", "history")
     has_classes = False
@@ -187,7 +165,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
         return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
 
     def new_model(self) -> MultipleChoiceModel:
-        return self._model_for_vocab(self.processor.text.size)
+        return self._model_for_vocab(self.processor.source.text.size)
 
     def example_model(self) -> MultipleChoiceModel:
         return self._model_for_vocab(default_vocab_size(self.config))
@@ -213,7 +191,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
         scores = [accuracy(data.references, outputs)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
 
-    def summarize(self, prepared: PreparedData[VQAProcessor, SplitData[VQAExamples]]) -> TaskSummary:
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
         choices = round(np.mean(prepared.train.examples.lengths("choices")))
         return self.summary_of(prepared.processor, "one of each row's choices", choices, "questions")
 
@@ -234,7 +212,7 @@ def _recognize(
 
 
 def _log_unseen_answers(
-    name: str, part: SplitData[VQAExamples], processor: VQAClassificationProcessor, log: Log, is_named: bool
+    name: str, part: SplitData[VQAExamples], processor: PairProcessor, log: Log, is_named: bool
 ) -> None:
     """Log how many answers training did not have: a model can't choose those.
 
@@ -242,8 +220,9 @@ def _log_unseen_answers(
     """
     unseen = int((np.asarray(part.examples.columns["label"]) == IGNORE_INDEX).sum())
     if is_named and 0 < unseen == len(part):
+        known = summarize_labels(processor.target.labels)
         raise UserError(
-            f"{name}: no answer is one of training ({summarize_labels(processor.labels)}), the first is "
+            f"{name}: no answer is one of training ({known}), the first is "
             f"{part.references[0]}: write them alike"
         )
     if unseen:

@@ -9,11 +9,10 @@ from foveal.config import DataConfig
 from foveal.data.core.classes import class_names
 from foveal.data.core.rows import Row
 from foveal.data.core.standardize import Statistics
-from foveal.data.images import image_examples
-from foveal.data.images.image_examples import ImageClassificationProcessor
-from foveal.data.text.tokenizers import ByteTokenizer
-from foveal.data.video.clip_examples import VideoClassificationFormat
-from foveal.tasks.vqa.answer_formats import IGNORE_INDEX, VQAClassificationFormat, VQAClassificationProcessor
+from foveal.data.pairs import labels
+from foveal.data.pairs.labels import ClassLabels
+from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
+from tests.data.formats import ANSWERS, CLIP_LABEL
 
 SEEN = Statistics.from_data([np.array([[0.0], [1.0]], np.float32)])
 
@@ -38,15 +37,15 @@ class Unsearched(tuple[str, ...]):
 def test_rows_are_numbered_by_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that many rows of many classes take no longer than both."""
     rows = [Row(f"line {number}", {"answer": name, "label": name}) for number, name in enumerate("bcab")]
-    inputs = VQAClassificationProcessor(SEEN, 8, ByteTokenizer(), False, Unsearched("abd"))
-    found = [VQAClassificationFormat().reference(row, inputs, DataConfig()) for row in rows]
-    assert found == [1, IGNORE_INDEX, 0, 1]
-    tables, make_label_encoder = [], image_examples.make_label_encoder
+    answers = ClassLabels(Unsearched("abd"))
+    found = [ANSWERS.target.encode(row, answers, DataConfig()) for row in rows]
+    assert np.concatenate(found).tolist() == [1, IGNORE_INDEX, 0, 1]
+    tables, make_label_encoder = [], labels.make_label_encoder
     monkeypatch.setattr(
-        image_examples, "make_label_encoder", lambda names: tables.append(names) or make_label_encoder(names)
+        labels, "make_label_encoder", lambda names: tables.append(names) or make_label_encoder(names)
     )
-    clips = ImageClassificationProcessor(SEEN, ("a", "b", "d"), 8)
-    numbers = [VideoClassificationFormat().numbers(row, clips, DataConfig()) for row in rows]
+    classes = ClassLabels(("a", "b", "d"))
+    numbers = [CLIP_LABEL.target.encode(row, classes, DataConfig()) for row in rows]
     assert numbers[1] == "the label 'c' is not among those of training"
     assert [number.tolist() for number in numbers if not isinstance(number, str)] == [[1], [0], [1]]
     assert len(tables) == 1

@@ -11,15 +11,14 @@ from foveal.data import prepare_examples
 from foveal.data.core.group_split import row_groups, split_by_group
 from foveal.data.core.rows import Row
 from foveal.data.files.data_part import open_part
-from foveal.data.images.captioning import CaptioningFormat
-from foveal.data.text import text_pairs
+from tests.data.formats import IMAGE_TEXT, TEXT_PAIRS
 
 TONES = ("", ": light skin tone", ": dark skin tone", ": dark skin tone, red hair")
 PATTERN = r"\W|[\w-]+ skin tone"
 
 
 def row(source: str, target: str) -> Row:
-    return Row("table, line 2", {"source": source, "target": target})
+    return Row("table, line 2", {"source": source, "target": target}, source)
 
 
 def people(count: int, variants: int = 4) -> list[Row]:
@@ -60,7 +59,7 @@ def test_equal_sources_bind_groups() -> None:
 
 def test_names_of_files_bind() -> None:
     rows = [
-        Row("line 2", {"source": n, "target": n, "name": f"photos-a/{n}"})
+        Row("line 2", {"source": n, "target": n, "name": f"photos-a/{n}"}, n)
         for n in ("cat-a.png", "cat-b.png", "dog-a.png")
     ]
     groups = row_groups(rows, "-[ab]", "file-name")
@@ -110,21 +109,21 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"data\.group_pattern=xyz matches no text: mend the pattern"):
         row_groups(people(3), "xyz")
     with pytest.raises(UserError, match="is of texts to be written, and this task has none"):
-        row_groups([Row("", {"text": "a", "label": "b"})], "a")
+        row_groups([Row("", {"text": "a", "label": "b"}, "a")], "a")
     with pytest.raises(ValueError, match="no pattern that Python's re can read"):
         config("groups", "(")
     table = tmp_path / "a.tsv"
     table.write_text("source\ttarget\n" + "".join(f"{n}\tn {n}\n" for n in range(40)))
     lone = config("variants", "n ")
     with pytest.raises(UserError, match="no rows for the valid set"):
-        prepare_examples.prepare_examples(text_pairs, str(table), None, None, lone, print)
+        prepare_examples.prepare_examples(TEXT_PAIRS, str(table), None, None, lone, print)
 
 
 def test_emoji(outside_data: Path) -> None:
     """By their texts, and by the code points that are their names: without persons, tones of skin, genders
     and directions."""
     data = DataConfig.model_validate({"text": "text_en", "image": {"size": 16}})
-    rows = [*CaptioningFormat().read(open_part(str(outside_data / "emoji_captions.zip")), data, [])]
+    rows = [*IMAGE_TEXT.read(open_part(str(outside_data / "emoji_captions.zip")), data, [])]
     groups = row_groups(rows, r"\W*([\w-]+ skin tone)?(facing right)?")
     of = {found.fields["target"]: group for found, group in zip(rows, groups, strict=True)}
     assert of["handshake: dark skin tone, light skin tone"] == of["handshake"]

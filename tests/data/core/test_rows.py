@@ -17,7 +17,7 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.data.core.hash_split import count_overlap, split_of_text, split_rows
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, text_key
 from foveal.data.files.aligned import read_aligned
 from foveal.data.files.tables import column_names, read_rows
 from foveal.data.text.conll import read_tagged
@@ -197,9 +197,9 @@ def test_a_missing_table_is_refused(tmp_path: Path) -> None:
 
 
 def test_rows_of_equal_texts_fall_on_the_same_side() -> None:
-    rows = [Row(f"line {i}", {"text": f"text  {i % 700} ", "label": str(i)}) for i in range(2000)]
-    rows += [Row("more", {"text": f" text {i}", "label": "x"}) for i in range(700)]
-    rows += [Row("words", {"tokens": ["text", f"{i}"], "tags": ["x", "x"]}) for i in range(700)]
+    texts = [f"text  {i % 700} " for i in range(2000)] + [f" text {i}" for i in range(700)]
+    rows = [Row(f"line {i}", {"label": str(i), "text": text}, text_key(text)) for i, text in enumerate(texts)]
+    rows += [Row("words", {"tags": ["x", "x"], "tokens": ["text", f"{i}"]}, f"text {i}") for i in range(700)]
     shares = {"valid": 0.1, "test": 0.2}
     parts: dict[str, list[Row]] = {"train": [], "valid": [], "test": []}
     for part, row in split_rows(rows, shares):
@@ -217,9 +217,14 @@ def test_rows_of_equal_texts_fall_on_the_same_side() -> None:
         list(split_rows(rows[:1], {"test": 1.0}))
 
 
+def test_a_row_without_a_key_is_in_no_split() -> None:
+    with pytest.raises(ValueError, match="line 1: without a key"):
+        list(split_rows([Row("line 1", {"text": "a"})], {"test": 0.5}))
+
+
 def test_overlap_counts_the_rows_that_were_trained_on() -> None:
-    train = [Row("", {"text": text}) for text in ("a b", "c", "c")]
-    test = [Row("", {"text": text}) for text in ("a  b", "c", "c", "d")]
+    train = [Row("", {"text": text}, text_key(text)) for text in ("a b", "c", "c")]
+    test = [Row("", {"text": text}, text_key(text)) for text in ("a  b", "c", "c", "d")]
     assert count_overlap(train, test) == 3
     assert count_overlap(test, train) == 3
 

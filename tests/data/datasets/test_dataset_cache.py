@@ -20,8 +20,8 @@ from foveal.data.datasets.dataset_registry import table_files
 from foveal.data.files.archives import read_archive
 from foveal.data.files.tables import read_rows
 from foveal.data.open import open_path
-from foveal.data.text import text_pairs
 from foveal.tasks.infer import infer_task
+from tests.data.formats import TEXT_PAIRS
 
 PLAY = "# Hamlet\n\n_Enter BERNARDO_\n\n**BERNARDO**  \nWho's there?\n\\[Exit]\n"
 CLEAN = "# Hamlet\n\nEnter BERNARDO\n\nBERNARDO\nWho's there?\n[Exit]\n"
@@ -249,7 +249,7 @@ def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(dataset_cache, "registered_datasets", lambda: (entry,))
     said: list[str] = []
     config = DataConfig(tokenizer="word")
-    found = prepare_examples.prepare_examples(text_pairs, "ours", None, None, config, said.append)
+    found = prepare_examples.prepare_examples(TEXT_PAIRS, "ours", None, None, config, said.append)
     assert {part: facts["examples"] for part, facts in found.facts["parts"].items()} == {
         "train": 5,
         "valid": 1,
@@ -257,7 +257,7 @@ def test_a_name_is_trained_on_in_its_parts(cache: Path, monkeypatch: pytest.Monk
     }
     assert [line.split(" in ")[0] for line in said] == ["ours: making it"]
     measured, _ = prepare_examples.prepare_eval_examples(
-        text_pairs, "ours", config, found.processor, said.append
+        TEXT_PAIRS, "ours", config, found.processor, said.append
     )
     assert measured.sources == [source for source, _ in rows[6:]]
     assert len(said) == 1

@@ -10,7 +10,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.data import prepare_examples
 from foveal.data.datasets.mnist import digit_splits, fashion_mnist_files, mnist_files
-from foveal.data.images.image_examples import ImageClassificationFormat
+from tests.data.formats import IMAGE_LABEL
 
 COUNTS = {digit: 40 + digit for digit in range(10)}
 
@@ -42,12 +42,12 @@ def test_the_last_of_each_digit_are_held_out() -> None:
 def test_what_is_written_is_read_as_images(tmp_path: Path) -> None:
     for name, content in mnist_files(lists()):
         (tmp_path / name).write_bytes(content)
-    form = ImageClassificationFormat()
+    form = IMAGE_LABEL
     config = DataConfig.model_validate({"image": {"size": 28, "channels": 1}})
     found = prepare_examples.prepare_examples(form, str(tmp_path), None, None, config, print)
     sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
     assert sizes == {part: len(digits.labels) for part, digits in digit_splits(lists()).items()}
-    assert found.processor.labels == tuple("0123456789")
+    assert found.processor.target.labels == tuple("0123456789")
 
 
 def test_of_clothes_the_last_twentieth_is_for_validation() -> None:

@@ -10,7 +10,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
-from foveal.data.video.clip_examples import VideoClassificationFormat
+from tests.data.formats import CLIP_LABEL
 from tests.data.images.test_image_examples import PLACES, png, write
 from tests.data.video.test_clip_examples import CONFIG, clip, table
 
@@ -178,6 +178,6 @@ def test_a_zip_is_gone_through_as_often_for_many_clips(
             files["metadata.csv"] = table("label", rows)
         data = write(tmp_path / f"{count}.zip", files)
         called.clear()
-        assert len([*VideoClassificationFormat().read(open_part(data), CONFIG, [])]) == count
+        assert len([*CLIP_LABEL.read(open_part(data), CONFIG, [])]) == count
         counts.add(len(called))
     assert len(counts) == 1

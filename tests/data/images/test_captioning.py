@@ -12,20 +12,22 @@ import torch
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
+from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.files.data_part import open_part
 from foveal.data.images import image_rows
-from foveal.data.images.captioning import CaptioningFormat
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import open_path
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.tasks.infer import infer_task
+from tests.data.formats import IMAGE_TEXT
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 
 Image = pytest.importorskip("PIL.Image")
 
-FORM = CaptioningFormat()
+FORM = IMAGE_TEXT
 CONFIG = DataConfig(
     image=ImageConfig(size=SIDE), tokenizer="word", max_length=6, valid_fraction=0.2, test_fraction=0.2
 )
@@ -59,11 +61,11 @@ def test_a_table_says_the_texts(tmp_path: Path, location: str, column: str) -> N
     assert train.references == [text(n) for n in range(30)]
     assert train.sources[3] == f"{data}/images/3.png"
     assert all((train.examples[row] == picture).all() for row, picture in enumerate(scenes(30)))
-    assert np.allclose(found.processor.statistics.mean, pixels.mean(0))
-    assert np.allclose(found.processor.statistics.std, pixels.std(0))
+    assert np.allclose(found.processor.source.statistics.mean, pixels.mean(0))
+    assert np.allclose(found.processor.source.statistics.std, pixels.std(0))
     facts = found.facts["parts"]["train"]
     assert (facts["examples"], facts["images"], facts["target_tokens"]) == (30, 30, 60 + 30)
-    assert found.processor.length_limit.for_source(0) == int(1.5 * 3) + 1
+    assert found.processor.target.length_limit.for_source(0) == int(1.5 * 3) + 1
 
 
 def test_a_load_image_several_texts_is_read_and_kept_once(
@@ -82,23 +84,27 @@ def test_a_load_image_several_texts_is_read_and_kept_once(
     assert len(examples.unique_images) == 4
     assert examples.columns["picture"].tolist() == [0, 1, 2, 3, 3, 3, 1]
     assert all((examples[row] == scenes(4)[number]).all() for row, number in enumerate([0, 1, 2, 3, 3, 3, 1]))
-    assert np.allclose(found.processor.statistics.mean, scenes(4).reshape(-1, 3).astype(float).mean(0))
+    assert np.allclose(found.processor.source.statistics.mean, scenes(4).reshape(-1, 3).astype(float).mean(0))
 
 
 @pytest.fixture
-def split(tmp_path: Path) -> SplitData[ImageExamples]:
+def captions(tmp_path: Path) -> PreparedData[PairProcessor, SplitData[ImageExamples]]:
     data = write(tmp_path / "a", captioned(30))
-    train: SplitData[ImageExamples] = prepared(data, valid=data).train
-    return train
+    found: PreparedData[PairProcessor, SplitData[ImageExamples]] = prepared(data, valid=data)
+    return found
 
 
-def test_a_batch_holds_images_and_the_tokens_of_their_texts(split: SplitData[ImageExamples]) -> None:
+def test_a_batch_holds_images_and_the_tokens_of_their_texts(
+    captions: PreparedData[PairProcessor, SplitData[ImageExamples]],
+) -> None:
+    split, processor = captions.train, captions.processor
     batch = ImageEvalBatches(split.examples, ImageConfig(batch_size=4)).batch(0, 1)
     assert batch.rows.tolist() == [4, 5, 6, 7]
     assert batch.lengths.keys() == {"target"}
     assert batch.lengths["target"].tolist() == [3, 4, 2, 3]  # stops counted
     assert batch.tokens == 12
-    target, marks = split.examples.processor.target, SpecialTokens(split.examples.processor.target.size)
+    target = processor.target.tokenizer
+    marks = SpecialTokens(target.size)
     for row, tokens, length in zip(
         batch.rows.tolist(), batch.columns["target"].tolist(), batch.lengths["target"].tolist(), strict=True
     ):
@@ -111,7 +117,10 @@ def test_a_batch_holds_images_and_the_tokens_of_their_texts(split: SplitData[Ima
     torch.testing.assert_close(batch.columns["source"], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_text_goes_with_its_image_however_that_is_changed(split: SplitData[ImageExamples]) -> None:
+def test_a_text_goes_with_its_image_however_that_is_changed(
+    captions: PreparedData[PairProcessor, SplitData[ImageExamples]],
+) -> None:
+    split, processor = captions.train, captions.processor
     augment = AugmentConfig(crop="pad", padding=2, flip=True, color_jitter=0.3)
     order = ImageTrainBatches(split.examples, 8, augment, seed=1)
     seen = []
@@ -121,7 +130,7 @@ def test_a_text_goes_with_its_image_however_that_is_changed(split: SplitData[Ima
         for batch in batches:
             for number, row in enumerate(batch.rows.tolist()):
                 own = {name: column[number] for name, column in batch.columns.items()}
-                assert split.examples.processor.caption(own).strip() == text(row)
+                assert processor.target.caption(own).strip() == text(row)
             assert batch.tokens == int(batch.lengths["target"].sum())
         seen.append(torch.cat([batch.columns["source"] for batch in batches]))
     again = ImageTrainBatches(split.examples, 8, augment, seed=1).batch(1, 0)
@@ -192,11 +201,11 @@ def test_one_text_for_all_is_told(tmp_path: Path) -> None:
 def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
     data = write(tmp_path / "a", captioned(20))
     found = prepared(data, valid=data)
-    for name, content in found.processor.files().items():
+    for name, content in FORM.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
     opened = FORM.load_processor(tmp_path)
-    assert opened.files() == found.processor.files()
+    assert FORM.files(opened) == FORM.files(found.processor)
     again, facts = prepare_examples.prepare_eval_examples(FORM, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     batches = [
@@ -263,7 +272,7 @@ def test_grey_images(tmp_path: Path) -> None:
     config = {"image": ImageConfig(size=SIDE, channels=1)}
     found = prepared(data, valid=data, **config)
     assert (found.train.examples[0][..., 0] == np.asarray(Image.open(out))).all()
-    assert len(found.processor.statistics.mean) == 1
+    assert len(found.processor.source.statistics.mean) == 1
 
 
 def test_emoji(outside_data: Path) -> None:

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
-from foveal.data.images.image_examples import ImageClassificationFormat
 from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
+from tests.data.formats import IMAGE_LABEL
 
 Image = pytest.importorskip("PIL.Image")
 pyarrow = pytest.importorskip("pyarrow")
 
 SIDE = 8
-FORM = ImageClassificationFormat()
+FORM = IMAGE_LABEL
 
 
 def levels(count: int, *more: int, seed: int = 0) -> NDArray[np.uint8]:
@@ -52,7 +52,7 @@ def check(found: Any, split: str, pictures: NDArray[np.uint8], labels: list[str]
 
 def asked(data: Path, processor: Any) -> int:
     """How many pictures can be asked about."""
-    config = DataConfig(image=ImageConfig(size=SIDE, channels=processor.channels))
+    config = DataConfig(image=ImageConfig(size=SIDE, channels=processor.source.channels))
     return len(prepare_examples.read_unlabeled(FORM, str(data), processor, config, print)[1])
 
 
@@ -122,7 +122,7 @@ def test_arrays_without_parts(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, images=levels(40) / 255, labels=np.array(["cat", "dog"] * 20))
     found = prepared(path)
-    assert found.processor.labels == ("cat", "dog")
+    assert found.processor.target.labels == ("cat", "dog")
     assert sum(map(len, (found.train, found.valid, found.test))) == 40
     row = int(found.train.sources[3].rsplit(" ", 1)[1]) - 1
     assert (found.train.examples[3][..., 0] == levels(40)[row]).all()

@@ -17,18 +17,17 @@ from foveal.data import prepare_examples
 from foveal.data.core.split_data import SplitData
 from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
-from foveal.data.images.image_examples import (
-    ImageClassificationFormat,
-    ImageClassificationProcessor,
-    ImageExamples,
-)
+from foveal.data.images.image_examples import ImageExamples, ImageInput
 from foveal.data.open import open_path
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.config import load_config
+from tests.data.formats import IMAGE_LABEL
 
 Image = pytest.importorskip("PIL.Image")
 
 SIDE = 8
-FORM = ImageClassificationFormat()
+FORM = IMAGE_LABEL
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), valid_fraction=0.2, test_fraction=0.2)
 
 
@@ -88,7 +87,7 @@ def test_a_folder_for_each_class(tmp_path, location):
     data = write(tmp_path / location, by_class(30))
     found = prepared(data, valid=data)
     train = found.train
-    assert found.processor.labels == ("a", "b")
+    assert found.processor.target.labels == ("a", "b")
     assert train.references == ["a"] * 15 + ["b"] * 15
     assert [Path(source).name for source in train.sources] == [
         f"{n:03}.png" for n in (*range(0, 30, 2), *range(1, 30, 2))
@@ -97,8 +96,8 @@ def test_a_folder_for_each_class(tmp_path, location):
     ordered = [*pictures[::2], *pictures[1::2]]
     assert all((train.examples[row] == picture).all() for row, picture in enumerate(ordered))
     pixels = pictures.reshape(-1, 3).astype(float)
-    assert np.allclose(found.processor.statistics.mean, pixels.mean(0))
-    assert np.allclose(found.processor.statistics.std, pixels.std(0))
+    assert np.allclose(found.processor.source.statistics.mean, pixels.mean(0))
+    assert np.allclose(found.processor.source.statistics.std, pixels.std(0))
     batch = ImageEvalBatches(train.examples, ImageConfig(batch_size=30)).batch(0, 0)
     expected = ((np.stack(ordered) - pixels.mean(0)) / pixels.std(0)).transpose(0, 3, 1, 2)
     assert torch.allclose(batch.columns["source"], torch.tensor(expected, dtype=torch.float32), atol=1e-5)
@@ -115,7 +114,7 @@ def test_a_folder_for_each_part(tmp_path, location, names):
     sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
     told = {"val": "valid"}
     assert sizes == {told.get(name, name): 10 + seed for seed, name in enumerate(names)}
-    assert np.allclose(found.processor.statistics.mean, scenes(10).reshape(-1, 3).mean(0))
+    assert np.allclose(found.processor.source.statistics.mean, scenes(10).reshape(-1, 3).mean(0))
     assert open_path(str(tmp_path / location)).kind == "images"
 
 
@@ -174,7 +173,7 @@ def test_train_may_be_a_class(tmp_path, location):
     """Beside classes that are no parts; and a table says what its folders are."""
     files = {f"{label}/{n}.png": png(p) for label in ("train", "car") for n, p in enumerate(scenes(9))}
     data = write(tmp_path / location, files)
-    assert prepared(data, valid=data).processor.labels == ("car", "train")
+    assert prepared(data, valid=data).processor.target.labels == ("car", "train")
     files = within("train", by_class(9)) | within("test", by_class(9))
     rows = "".join(f"{name},{'ab'[n % 2]}\n" for n, name in enumerate(files))
     table = {"metadata.csv": f"file_name,label\n{rows}".encode()}
@@ -230,7 +229,7 @@ def test_parts_are_the_same_at_any_size(tmp_path):
 def test_what_is_kept_reads_new_images_alike(tmp_path):
     data = write(tmp_path / "a", by_class(20))
     found = prepared(data, valid=data)
-    for name, content in found.processor.files().items():
+    for name, content in FORM.files(found.processor).items():
         (tmp_path / name).write_bytes(content)
     opened = FORM.load_processor(tmp_path)
     assert opened == found.processor
@@ -298,7 +297,7 @@ def test_an_empty_class_is_told(tmp_path):
     data = write(tmp_path / "a", by_class(9))
     (tmp_path / "a" / "c").mkdir()
     found = prepared(data, valid=data)
-    assert found.processor.labels == ("a", "b")
+    assert found.processor.target.labels == ("a", "b")
     assert found.skipped[0].location == f"{data}, c"
     assert "a folder of a label without files" in found.skipped[0].reason
 
@@ -472,7 +471,7 @@ def test_of_larger_images_the_centre_is_seen(tmp_path):
     )
     found = prepared(data, valid=data)
     batch = ImageEvalBatches(found.train.examples, ImageConfig(batch_size=20)).batch(0, 0)
-    statistics = found.processor.statistics
+    statistics = found.processor.source.statistics
     pixels = batch.columns["source"].permute(0, 2, 3, 1) * torch.tensor(statistics.std)
     pixels = pixels + torch.tensor(statistics.mean)
     ordered = np.concatenate([scenes(20, side=SIDE + 1)[[0, 10, 12, 14, 16, 18, 2, 4, 6, 8]]])
@@ -483,7 +482,9 @@ def test_cifar10(outside_data):
     """Every one of the 10,000 to test can be used, and has the statistics that everyone knows of the rest."""
     mean, deviation = np.array([0.4914, 0.4822, 0.4465]) * 255, np.array([0.2470, 0.2435, 0.2616]) * 255
     names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-    processor = ImageClassificationProcessor(Statistics(tuple(mean), tuple(deviation)), tuple(names), 32)
+    processor = PairProcessor(
+        ImageInput(Statistics(tuple(mean), tuple(deviation)), 32), ClassLabels(tuple(names))
+    )
     config, data = CONFIG.model_copy(update={"image": ImageConfig(size=32)}), outside_data / "cifar10.zip"
     part, facts = prepare_examples.prepare_eval_examples(FORM, str(data), config, processor, print)
     assert facts["set_aside"] == 0

@@ -14,11 +14,12 @@ from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.rows import SkippedRow
 from foveal.data.core.split_data import SplitData
 from foveal.data.open import open_path
-from foveal.data.series.series_formats import SeriesClassificationFormat, SeriesFormat, SeriesTaggingFormat
+from foveal.data.pairs.pair import PairFormat
 from foveal.tasks.infer import infer_task
+from tests.data.formats import SERIES_LABEL, SERIES_LABELS
 
 CONFIG = DataConfig(max_length=9, valid_fraction=0.2, test_fraction=0.2)
-FORMS = {"label": SeriesClassificationFormat(), "labels": SeriesTaggingFormat()}
+FORMS = {"label": SERIES_LABEL, "labels": SERIES_LABELS}
 
 
 def series(count: int = 12, channels: int = 2, seed: int = 0) -> list[np.ndarray]:
@@ -42,7 +43,7 @@ def write(path: Path, field: str = "label", rows: list[np.ndarray] | None = None
     return str(path)
 
 
-def prepared(form: SeriesFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
+def prepared(form: PairFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
     config = CONFIG.model_copy(update=settings)
     return prepare_examples.prepare_examples(form, data, valid, None, config, print)
 
@@ -65,7 +66,7 @@ def test_a_model_is_given_standardised_channels_and_numbers(tmp_path: Path, fiel
     steps = np.concatenate(rows)
     assert source.values.dtype == np.float32
     assert np.allclose(source.values, (steps - steps.mean(0)) / steps.std(0), atol=1e-5)
-    assert found.processor.labels == ("a", "b")
+    assert found.processor.target.labels == ("a", "b")
     turns = [[(number + step) % 2 for step in range(len(values))] for number, values in enumerate(rows)]
     if field == "label":
         assert train.references == ["ab"[turn[0]] for turn in turns]
@@ -84,7 +85,7 @@ def test_what_is_kept_reads_new_series_alike(tmp_path: Path, field: str) -> None
     form = FORMS[field]
     data = write(tmp_path / "a.jsonl", field)
     found = prepared(form, data, valid=data)
-    for name, content in found.processor.files().items():
+    for name, content in form.files(found.processor).items():
         (tmp_path / name).write_bytes(content)
     opened = form.load_processor(tmp_path)
     assert opened == found.processor
@@ -105,15 +106,13 @@ def test_what_is_kept_reads_new_series_alike(tmp_path: Path, field: str) -> None
 def test_equal_series_fall_on_the_same_side(tmp_path: Path) -> None:
     """By their values alone: neither names nor labels play a role."""
     rows = series(30)
-    found = prepared(
-        SeriesClassificationFormat(), write(tmp_path / "a.jsonl", rows=[*rows, *rows], names="abc")
-    )
+    found = prepared(SERIES_LABEL, write(tmp_path / "a.jsonl", rows=[*rows, *rows], names="abc"))
     sides = [set(part.content_hashes) for part in (found.train, found.valid, found.test)]
     assert sum(map(len, sides)) == len(set().union(*sides)) == 30
     assert sum(map(len, (found.train, found.valid, found.test))) == 60
 
 
-def asides(data: str, *others: str, form: SeriesFormat = FORMS["label"], **settings: Any) -> list[str]:
+def asides(data: str, *others: str, form: PairFormat = FORMS["label"], **settings: Any) -> list[str]:
     found = prepared(form, data, *others, **settings)
     assert all(isinstance(row, SkippedRow) for row in found.skipped)
     return [row.reason for row in found.skipped]
@@ -144,11 +143,11 @@ def test_statistics_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
     rows = series()
     data = write(tmp_path / "a.jsonl", rows=[*rows, np.full((10, 2), 1e6, np.float32)])
     other = write(tmp_path / "b.jsonl", rows=[1e3 * values for values in rows])
-    mean = prepared(SeriesClassificationFormat(), data, other).processor.statistics.mean
+    mean = prepared(SERIES_LABEL, data, other).processor.source.mean
     assert mean == pytest.approx(np.concatenate(rows).astype(np.float64).mean(0).tolist())
 
 
-def refusal(form: SeriesFormat, data: str, valid: str | None = None, **settings: Any) -> str:
+def refusal(form: PairFormat, data: str, valid: str | None = None, **settings: Any) -> str:
     with pytest.raises(UserError) as caught:
         prepared(form, data, valid, **settings)
     assert "\n" not in str(caught.value)
@@ -159,11 +158,10 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
     data, one, each = tmp_path / "a.jsonl", FORMS["label"], FORMS["labels"]
     told = refusal(one, write(data, names="a"))
     assert "series to train on have the label 'a': at least two classes are needed" in told
-    assert "(--task series-tagging), and one for the whole series is needed" in refusal(
-        one, write(data, "labels")
-    )
-    assert "(--task series-classification), and one for each step is needed" in refusal(each, write(data))
-    assert "line 1: has no labels, and one for each step is needed" in refusal(each, write(data, ""))
+    steps, whole = "a label for each step", "one label for the whole series"
+    assert f"has {steps}, and {whole} is needed; name another --task" in refusal(one, write(data, "labels"))
+    assert f"has {whole}, and {steps} is needed; name another --task" in refusal(each, write(data))
+    assert f"line 1: has no labels, and {steps} is needed" in refusal(each, write(data, ""))
     assert "no series can be used, the first: " in refusal(one, write(data), max_length=2)
     other = write(tmp_path / "b.jsonl", rows=series(channels=3))
     assert "3 channels, and the model reads 2; give it those" in refusal(one, str(data), other)
@@ -223,5 +221,5 @@ def test_a_folder_of_parts(tmp_path: Path) -> None:
     (tmp_path / "train.ts").write_text(TS + "1,2:3,4:b\n")
     (tmp_path / "test.ts").write_text(TS)
     assert infer_task(open_path(str(tmp_path)), {}).name == "series-classification"
-    found = prepared(SeriesClassificationFormat(), str(tmp_path))
+    found = prepared(SERIES_LABEL, str(tmp_path))
     assert (len(found.train), found.valid, len(found.test)) == (2, None, 1)

@@ -11,21 +11,19 @@ import pytest
 import torch
 
 from foveal.config import Config, DataConfig, TokenizerName
-from foveal.data.audio import speech
+from foveal.data.audio.audio_features import LogMelSettings
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.rows import Row
-from foveal.data.images.captioning import CaptioningFormat
-from foveal.data.text import text_pairs
 from foveal.data.text.length_limit import LengthLimit, load_length_limit, max_token_count
+from foveal.data.text.text_source import encode_text
 from foveal.data.text.tokenizers import WordTokenizer, make_tokenizer
-from foveal.data.video.clip_examples import VideoCaptioningFormat
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.base import DataPaths
 from foveal.tasks.config import from_tables
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
-from foveal.tasks.vqa.answer_formats import VQAGenerationFormat
+from tests.data.formats import CLIP_TEXT, IMAGE_TEXT, SPEECH, TEXT_PAIRS, WRITTEN_ANSWERS
 
 STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
 
@@ -77,24 +75,31 @@ def test_of_many_texts_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
 
 SIDE = 8
 FORMS: dict[str, Any] = {
-    "pairs": text_pairs.make_processor,
-    "captions": CaptioningFormat().make_processor,
-    "clips": VideoCaptioningFormat().make_processor,
-    "recordings": speech.make_processor,
-    "replies": VQAGenerationFormat().make_processor,
+    "pairs": TEXT_PAIRS.make_processor,
+    "captions": IMAGE_TEXT.make_processor,
+    "clips": CLIP_TEXT.make_processor,
+    "recordings": SPEECH.make_processor,
+    "replies": WRITTEN_ANSWERS.make_processor,
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speech, "_extract_features", lambda settings, row: np.eye(3, dtype=np.float32))
+    monkeypatch.setattr(LogMelSettings, "frames", lambda settings, path: np.eye(3, dtype=np.float32))
     picture = np.arange(3 * SIDE * SIDE, dtype=np.uint8).reshape(SIDE, SIDE, 3)
-    fields = {"source": "a b", "question": "a?", "content": "", "picture": picture, "frames": picture[None]}
+    fields = {
+        "source": "a b",
+        "question": "a?",
+        "content": "",
+        "picture": picture,
+        "frames": picture[None],
+        "file": Path("a"),
+    }
     rows = [
         Row(text, fields | {"target": text, "answer": text}) for text in ("congratulations", "on the table")
     ]
     processor = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
-    assert processor.length_limit.limit == int(1.5 * 3) + 1
+    assert processor.target.length_limit.limit == int(1.5 * 3) + 1
 
 
 def config(max_length: int) -> Config:
@@ -122,7 +127,7 @@ def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int
     with torch.no_grad():
         model.get_parameter("head.projection.bias")[objective.special_tokens.eos] = -1e9
     for words in (2, 100):
-        source = processor.encode_source(" ".join("abcdefgh"[i % 8] for i in range(words)))
+        source = encode_text(" ".join("abcdefgh"[i % 8] for i in range(words)), processor.source)
         batch = collate_examples(Examples({"source": RaggedArray.from_rows([source])}), np.array([0]))
         ((written,),) = objective.beam_decode(batch)
         short = 5 * times * 3 // 2 + 1

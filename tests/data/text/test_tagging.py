@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from foveal.data.text.tagging import TaggingProcessor
 from foveal.data.text.tokenizers import make_tokenizer
+from foveal.data.text.words_source import encode_words
 
 WORDS = ["under", "the", "bread", "butter"]
 TEXTS = [" " + " ".join(WORDS), " un under bread", "under" * 9, " the the butter bread under"] * 4
@@ -14,7 +14,7 @@ TEXTS = [" " + " ".join(WORDS), " un under bread", "under" * 9, " the the butter
 def test_a_word_is_tagged_at_its_first_token(size: int) -> None:
     """Also where byte-pairs join letters behind a space otherwise than without one."""
     source = make_tokenizer("bpe", size, TEXTS)
-    tokens, places = TaggingProcessor(source, ()).encode(WORDS)
+    tokens, places = encode_words(WORDS, source)
     bare = tokens[int(source.add_bos) :]
     pieces = [source.encode(f" {word}") for word in WORDS]
     ends = np.cumsum([0, *map(len, pieces)])
@@ -27,5 +27,5 @@ def test_a_word_is_tagged_at_its_first_token(size: int) -> None:
 
 def test_characters_spell_the_space_by_itself() -> None:
     source = make_tokenizer("character", 0, TEXTS)
-    tokens, places = TaggingProcessor(source, ()).encode(["the", "bread"])
+    tokens, places = encode_words(["the", "bread"], source)
     assert source.decode(tokens[places]) == "tb"

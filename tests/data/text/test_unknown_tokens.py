@@ -11,10 +11,7 @@ from PIL import Image
 
 from foveal.config import DataConfig, ImageConfig
 from foveal.data import prepare_examples
-from foveal.data.images.captioning import CaptioningFormat
-from foveal.data.text import text_pairs
-from foveal.data.video.clip_examples import VideoCaptioningFormat
-from foveal.tasks.vqa.answer_formats import VQAGenerationFormat
+from tests.data.formats import CLIP_TEXT, IMAGE_TEXT, TEXT_PAIRS, WRITTEN_ANSWERS
 
 KNOWN, STRANGE = ("red fox", "blue sky", "red sky"), ("réd fox", "blue öx", "réd yak")
 LEFT_OUT = {
@@ -55,10 +52,10 @@ def sentences(folder: Path, texts: tuple[str, ...], first: int) -> None:
 
 
 FORMS: dict[str, tuple[Any, Callable[[Path, tuple[str, ...], int], None], str]] = {
-    "captions": (CaptioningFormat(), captions, ""),
-    "clips": (VideoCaptioningFormat(), clips, ".npz"),
-    "replies": (VQAGenerationFormat(), questions, ""),
-    "pairs": (text_pairs, sentences, ".tsv"),
+    "captions": (IMAGE_TEXT, captions, ""),
+    "clips": (CLIP_TEXT, clips, ".npz"),
+    "replies": (WRITTEN_ANSWERS, questions, ""),
+    "pairs": (TEXT_PAIRS, sentences, ".tsv"),
 }
 
 
@@ -95,6 +92,6 @@ def test_bytes_spell_any_text(tmp_path: Path) -> None:
     config = DataConfig(tokenizer="byte", valid_fraction=0, test_fraction=0)
     said: list[str] = []
     given = (str(tmp_path / "known.tsv"), None, str(tmp_path / "strange.tsv"))
-    found = prepare_examples.prepare_examples(text_pairs, *given, config, said.append)
+    found = prepare_examples.prepare_examples(TEXT_PAIRS, *given, config, said.append)
     assert not [key for key in found.facts["parts"]["test"] if "left_out" in key]
     assert said == []

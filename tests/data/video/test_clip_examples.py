@@ -16,15 +16,11 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.files.data_part import open_part
-from foveal.data.files.format import DataFormat
 from foveal.data.open import open_path
+from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.video.clip_batches import ClipBatches
-from foveal.data.video.clip_examples import (
-    FrameTaggingFormat,
-    VideoCaptioningFormat,
-    VideoClassificationFormat,
-)
 from foveal.tasks.infer import infer_task
+from tests.data.formats import CLIP_LABEL, CLIP_LABELS, CLIP_TEXT
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 
 Image = pytest.importorskip("PIL.Image")
@@ -61,7 +57,7 @@ def table(column: str, rows: list[tuple[str, str]]) -> bytes:
     return out.getvalue().encode()
 
 
-def prepared(form: DataFormat, data: str, **settings: Any) -> Any:
+def prepared(form: PairFormat, data: str, **settings: Any) -> Any:
     return prepare_examples.prepare_examples(
         form, data, data, None, CONFIG.model_copy(update=settings), print
     )
@@ -76,7 +72,7 @@ def frames_of(split: Any, row: int) -> NDArray[np.uint8]:
 def test_a_folder_of_frames_for_each_clip(tmp_path: Path, location: str) -> None:
     data = write(tmp_path / location, by_class(12))
     assert infer_task(open_path(data), {}).name == "video-classification"
-    train = prepared(VideoClassificationFormat(), data).train
+    train = prepared(CLIP_LABEL, data).train
     order = [*range(0, 12, 2), *range(1, 12, 2)]
     assert train.references == ["a"] * 6 + ["b"] * 6
     assert [Path(source).name for source in train.sources] == [f"clip{number:02}" for number in order]
@@ -93,7 +89,7 @@ def test_animations(tmp_path: Path, location: str, form: str) -> None:
     files = {f"{'ab'[n % 2]}/{n}.{form.lower()}": moving(clip(n), form) for n in range(6)}
     data = write(tmp_path / location, files)
     assert infer_task(open_path(data), {}).name == "video-classification"
-    train = prepared(VideoClassificationFormat(), data).train
+    train = prepared(CLIP_LABEL, data).train
     for row, number in enumerate([0, 2, 4, 1, 3, 5]):
         if form == "GIF":
             assert frames_of(train, row).shape == clip(number).shape
@@ -109,7 +105,7 @@ def test_a_table_names_folders_and_files(tmp_path: Path, location: str) -> None:
     data = write(tmp_path / location, files)
     assert infer_task(open_path(data), {}).name == "video-captioning"
     assert infer_task(open_path(data), {"label": "text"}).name == "video-classification"
-    train = prepared(VideoCaptioningFormat(), data).train
+    train = prepared(CLIP_TEXT, data).train
     assert train.references == ["it moves", "it stands still"]
     assert train.sources == [f"{data}/some/one", f"{data}/two.gif"]
     assert train.lengths == [5, 6]
@@ -126,8 +122,8 @@ def test_a_label_for_each_frame(tmp_path: Path, listed: bool) -> None:
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
     data = write(tmp_path / "a", files)
     assert infer_task(open_path(data), {}).name == "frame-tagging"
-    found = prepared(FrameTaggingFormat(), data)
-    assert found.processor.labels == ("x", "y")
+    found = prepared(CLIP_LABELS, data)
+    assert found.processor.target.labels == ("x", "y")
     assert found.train.references[1] == ["x", "y", "x"]
     columns = found.train.examples.columns
     assert columns["places"][1].tolist() == [0, 1, 2]
@@ -157,9 +153,9 @@ def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
     image = ImageConfig(size=SIDE, channels=3 if channels == (3,) else 1)
     clips = np.load(data)["clips"].reshape(8, 5, SIDE, SIDE, -1)
     for form, first in (
-        (VideoClassificationFormat(), "b"),
-        (FrameTaggingFormat(), ["y", "x"]),
-        (VideoCaptioningFormat(), "clip 0"),
+        (CLIP_LABEL, "b"),
+        (CLIP_LABELS, ["y", "x"]),
+        (CLIP_TEXT, "clip 0"),
     ):
         train = prepared(form, data, image=image).train
         assert train.references[0] == first
@@ -185,8 +181,8 @@ def test_pictures_by_class_are_no_clips(tmp_path: Path) -> None:
 
 
 def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path) -> None:
-    found = prepared(FrameTaggingFormat(), arrays(tmp_path / "a.npz", (3,)))
-    clips, statistics = found.train.examples, found.processor.statistics
+    found = prepared(CLIP_LABELS, arrays(tmp_path / "a.npz", (3,)))
+    clips, statistics = found.train.examples, found.processor.source.statistics
     order = ClipBatches(BucketedEvalBatches(clips, 30), clips)
     seen = []
     for index in range(order.per_epoch):
@@ -203,15 +199,15 @@ def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path)
     assert sorted(seen) == [*range(8)]
 
 
-@pytest.mark.parametrize("form", [VideoClassificationFormat(), FrameTaggingFormat(), VideoCaptioningFormat()])
+@pytest.mark.parametrize("form", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
 def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
     data = arrays(tmp_path / "a.npz", (3,))
     found = prepared(form, data)
-    for name, content in found.processor.files().items():
+    for name, content in form.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
     opened = form.load_processor(tmp_path)
-    assert opened.files() == found.processor.files()
+    assert form.files(opened) == form.files(found.processor)
     again, facts = prepare_examples.prepare_eval_examples(form, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     _, asked, _ = prepare_examples.read_unlabeled(form, data, opened, CONFIG, print)
@@ -230,11 +226,8 @@ def test_a_clip_has_one_name_whether_its_label_is_read_or_not(
     files = {f"{inside}{name}": content for name, content in by_class(4).items()}
     data = write(tmp_path / location, files)
     data = data if location.endswith(".zip") else f"{data}/{inside}"
-    named = [row.fields["name"] for row in VideoClassificationFormat().read(open_part(data), CONFIG, [])]
-    asked = [
-        row.fields["source"]
-        for row in VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, [])
-    ]
+    named = [row.fields["name"] for row in CLIP_LABEL.read(open_part(data), CONFIG, [])]
+    asked = [row.fields["source"] for row in CLIP_LABEL.read_unlabeled(open_part(data), CONFIG, [])]
     assert len(named) == 4
     assert named == asked
 
@@ -243,7 +236,7 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     files = by_class(4) | {"c/d.gif": moving(clip(9), "GIF"), "c/e.avi": b""}
     data = write(tmp_path / "a", files)
     skipped: list[Any] = []
-    rows = [*VideoClassificationFormat().read_unlabeled(open_part(data), CONFIG, skipped)]
+    rows = [*CLIP_LABEL.read_unlabeled(open_part(data), CONFIG, skipped)]
     assert [row.fields["source"].removeprefix(f"{data}/") for row in rows] == [
         "a/clip00",
         "a/clip02",
@@ -253,10 +246,10 @@ def test_one_clip_or_all_of_a_folder_may_be_asked_about(tmp_path: Path) -> None:
     ]
     assert [row.location for row in skipped] == [f"{data}/c/e.avi"]
     for one in (f"{data}/b/clip03", f"{data}/c/d.gif"):
-        (row,) = VideoClassificationFormat().read_unlabeled(open_part(one), CONFIG, [])
+        (row,) = CLIP_LABEL.read_unlabeled(open_part(one), CONFIG, [])
         assert row.fields["source"] == one
     (tmp_path / "none").mkdir()
     with pytest.raises(UserError, match="no clips in it"):
         prepare_examples.read_unlabeled(
-            VideoClassificationFormat(), str(tmp_path / "none"), None, CONFIG, print
+            CLIP_LABEL, str(tmp_path / "none"), PairProcessor(None, None), CONFIG, print
         )

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.files.data_part import open_part
 from foveal.data.open import open_path
-from foveal.data.video.clip_examples import FrameTaggingFormat, VideoClassificationFormat
 from foveal.data.video.video_decoding import decode_video
 from foveal.tasks.infer import infer_task
+from tests.data.formats import CLIP_LABEL, CLIP_LABELS
 from tests.data.images.test_image_examples import PLACES, SIDE, write
 from tests.data.made_videos import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
 from tests.data.test_bad_frames import asides
@@ -44,7 +44,7 @@ def test_videos_by_class(tmp_path: Path, location: str, suffix: str) -> None:
     files = {f"{'ab'[n % 2]}/{n}.{suffix.upper()}": film(clip(n), suffix) for n in range(4)}
     data = write(tmp_path / location, files)
     assert infer_task(open_path(data), {}).name == "video-classification"
-    train = prepared(VideoClassificationFormat(), data).train
+    train = prepared(CLIP_LABEL, data).train
     assert train.references == ["a", "a", "b", "b"]
     for row, number in enumerate([0, 2, 1, 3]):
         assert (frames_of(train, row) == clip(number)).all()
@@ -56,16 +56,16 @@ def test_a_table_names_videos(tmp_path: Path, location: str) -> None:
     files["metadata.csv"] = table("labels", [("one", "x y z"), ("two.mp4", "x y z z")])
     data = write(tmp_path / location, files)
     assert infer_task(open_path(data), {}).name == "frame-tagging"
-    train = prepared(FrameTaggingFormat(), data).train
+    train = prepared(CLIP_LABELS, data).train
     assert train.references == [["x", "y", "z"], ["x", "y", "z", "z"]]
     assert (frames_of(train, 1) == clip(2)).all()
-    asked = [*FrameTaggingFormat().read_unlabeled(open_part(data), CONFIG, [])]
+    asked = [*CLIP_LABELS.read_unlabeled(open_part(data), CONFIG, [])]
     assert [row.fields["source"] for row in asked] == [f"{data}/two.mp4", f"{data}/one"]
 
 
 def test_a_single_video_may_be_asked_about() -> None:
     Path("film.mp4").write_bytes(film(clip(3)))
-    (row,) = VideoClassificationFormat().read_unlabeled(open_part("film.mp4"), CONFIG, [])
+    (row,) = CLIP_LABEL.read_unlabeled(open_part("film.mp4"), CONFIG, [])
     assert row.fields["source"] == "film.mp4"
     assert (row.fields["frames"] == clip(3)).all()
 
@@ -90,7 +90,7 @@ def test_a_film_is_turned_upright_and_cut_to_its_centre() -> None:
     wide[:, :, 16:32] = 200
     Path("a").mkdir()
     Path("a/wide.mp4").write_bytes(film(wide))
-    (row,) = VideoClassificationFormat().read(open_part("."), CONFIG, [])
+    (row,) = CLIP_LABEL.read(open_part("."), CONFIG, [])
     assert row.fields["frames"].shape == (2, SIDE, SIDE, 3)
     assert (row.fields["frames"][:, :, 1:-1] == 200).all()
 
@@ -124,8 +124,8 @@ def test_labels_stay_with_their_frames() -> None:
     Path("clips/a.mkv").write_bytes(damaged(film(large(5), "mkv"), 1))
     Path("clips/metadata.jsonl").write_text(json.dumps({"file_name": "a.mkv", "labels": [*"vwxyz"]}))
     skipped: list[Any] = []
-    (row,) = FrameTaggingFormat().read(open_part("clips"), CONFIG, skipped)
-    assert row.fields["label"] == [*"vxyz"]
+    (row,) = CLIP_LABELS.read(open_part("clips"), CONFIG, skipped)
+    assert row.fields["labels"] == [*"vxyz"]
     (told,) = skipped
     assert (told.location, told.reason) == (
         "clips/metadata.jsonl, line 1, frame 2",
@@ -182,7 +182,7 @@ def test_what_can_not_be_used_is_set_aside() -> None:
     }
     for name, content in files.items():
         Path("data/a", name).write_bytes(content)
-    found = {place.removeprefix("a/"): why for place, why in asides(VideoClassificationFormat(), "data")}
+    found = {place.removeprefix("a/"): why for place, why in asides(CLIP_LABEL, "data")}
     unreadable = "damaged, cut off or no video ({})" + AGAIN
     few = "frame{} that can be used, and a clip needs 2"
     assert found == {

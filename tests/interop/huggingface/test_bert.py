@@ -15,9 +15,9 @@ from torch import nn
 
 from foveal.core.errors import UserError
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.data.text.tagging import TaggingProcessor
-from foveal.data.text.text_classification import TextClassificationProcessor
+from foveal.data.text.text_source import encode_text
 from foveal.data.text.tokenizers import WordPieceTokenizer, load_tokenizer
+from foveal.data.text.words_source import encode_words
 from foveal.heads.masked_lm import MaskedLMHead
 from foveal.interop.huggingface.bert import read_bert
 from foveal.interop.huggingface.language_models import ImportedTextModel
@@ -86,9 +86,7 @@ def opened(folder: Path) -> tuple[WordPieceVocabulary, ImportedTextModel, Encode
 
 def batch(known: WordPieceVocabulary) -> tuple[torch.Tensor, torch.Tensor]:
     """Our tokens of the sentences, and lengths."""
-    rows = [
-        TextClassificationProcessor(known.tokenizer, ()).encode(sentence, LONGEST) for sentence in SENTENCES
-    ]
+    rows = [encode_text(sentence, known.tokenizer, LONGEST) for sentence in SENTENCES]
     lengths = torch.tensor([len(row) for row in rows])
     tokens = [torch.from_numpy(row) for row in rows]
     return nn.utils.rnn.pad_sequence(tokens, batch_first=True), lengths
@@ -240,7 +238,7 @@ def test_word_pieces(folder: Path, tmp_path: Path) -> None:
 def test_tags_stand_at_the_first_piece_of_each_word(folder: Path) -> None:
     known = read_wordpiece(folder)
     words = ["The", "unforeseeable", "mat", ",", "café's"]
-    tokens, places = TaggingProcessor(known.tokenizer, ()).encode(words)
+    tokens, places = encode_words(words, known.tokenizer)
     marks = SpecialTokens(known.tokenizer.size)
     assert (tokens[0], tokens[-1]) == (marks.bos, marks.eos)
     for word, place in zip(words, places, strict=True):

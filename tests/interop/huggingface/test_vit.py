@@ -110,7 +110,7 @@ def test_a_folder_becomes_a_run(folder: Path, tmp_path: Path) -> None:
     weights = read_vit(folder).tensors
     assert all(torch.equal(tensor, weights[name]) for name, tensor in loaded.model.state_dict().items())
     assert (loaded.config.data.image.size, loaded.config.data.image.channels) == (24, 1)
-    assert loaded.processor.labels == ("crane (0)", "cat", "crane (2)")
+    assert loaded.processor.target.labels == ("crane (0)", "cat", "crane (2)")
 
 
 def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:

@@ -169,4 +169,4 @@ def test_the_published_weights_name_photographs(tmp_path: Path) -> None:
         images = (levels[None].float() - 127) / 128
         expected = plain_logits(weights, images)
         torch.testing.assert_close(logits_of(loaded.model, images), expected, rtol=1e-4, atol=1e-4)
-        assert loaded.processor.labels[int(expected.argmax())] == label
+        assert loaded.processor.target.labels[int(expected.argmax())] == label

@@ -13,12 +13,13 @@ from foveal.data.core.examples import Examples
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.rows import Row
 from foveal.data.core.split_data import SplitData
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.tasks.navigation import navigation_examples
 from foveal.tasks.navigation.episode_files import episode_fields
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, path_poses, render_views
 from foveal.tasks.navigation.model import FEATURES, NavigationAgent, navigation_agent
 from foveal.tasks.navigation.objective import NavigationObjective
+from tests.data.formats import WALKS
 
 CORRIDOR = {
     "map": ["####", "#..#", "####"],
@@ -35,21 +36,19 @@ LONGER = {
 
 
 def part_of(
-    *episodes: dict[str, Any], processor: navigation_examples.NavigationProcessor | None = None
-) -> tuple[SplitData[Examples], navigation_examples.NavigationProcessor]:
+    *episodes: dict[str, Any], processor: PairProcessor | None = None
+) -> tuple[SplitData[Examples], PairProcessor]:
     """Walks as numbers, by the `processor` of others or by their own."""
     config, rows = DataConfig(tokenizer="word"), []
     for number, one in enumerate(episodes):
         fields = episode_fields(dict(one))
         assert not isinstance(fields, str)
         rows.append(Row(f"row {number}", fields))
-    processor = processor or navigation_examples.make_processor("made", rows, config)
-    return navigation_examples.encode(rows, processor, config, []), processor
+    processor = processor or WALKS.make_processor("made", rows, config)
+    return WALKS.encode(rows, processor, config, []), processor
 
 
-def model_of(
-    processor: navigation_examples.NavigationProcessor, width: int = 12, mixers: str = "attention-rnn"
-) -> NavigationAgent:
+def model_of(processor: PairProcessor, width: int = 12, mixers: str = "attention-rnn") -> NavigationAgent:
     torch.manual_seed(7)
     reader = {"kind": "text", "mixers": "gru", "layers": 1, "width": width, "embedding_width": 6}
     sizes = {"mixers": mixers, "layers": 1, "width": width, "attention": {"heads": 2}, "encoder": reader}

@@ -12,8 +12,9 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.rows import SkippedRow
 from foveal.data.files.data_part import open_part
-from foveal.tasks.navigation import navigation_examples
+from foveal.data.text.text_source import encode_text
 from foveal.tasks.navigation.grid_world import FORWARD, MAP_MARGIN, RIGHT, STOP, parse_map
+from tests.data.formats import WALKS
 
 GOOD: dict[str, Any] = {
     "map": ["####", "#..#", "#.a#", "####"],
@@ -58,7 +59,7 @@ def test_a_row_that_can_not_be_used_is_set_aside_with_the_reason(
 ) -> None:
     path = written(tmp_path / "maps.jsonl", GOOD, GOOD | change)
     skipped: list[SkippedRow] = []
-    assert len([*navigation_examples.read(open_part(path), CONFIG, skipped)]) == 1
+    assert len([*WALKS.read(open_part(path), CONFIG, skipped)]) == 1
     assert [(one.location, one.reason.startswith(reason) or reason in one.reason) for one in skipped] == [
         (f"{path}, line 2", True)
     ]
@@ -69,12 +70,10 @@ def test_a_map_without_a_path_is_a_line(tmp_path: Path) -> None:
     path = written(tmp_path / "maps.jsonl", asked)
     told = r"maps\.jsonl: no row that can be used, the first is line 1: no column 'path' among 'map'"
     with pytest.raises(UserError, match=told):
-        list(navigation_examples.read(open_part(path), CONFIG, []))
-    assert len([*navigation_examples.read_unlabeled(open_part(path), CONFIG, [])]) == 1, (
-        "to be walked it needs none"
-    )
+        list(WALKS.read(open_part(path), CONFIG, []))
+    assert len([*WALKS.read_unlabeled(open_part(path), CONFIG, [])]) == 1, "to be walked it needs none"
     with pytest.raises(UserError, match=r"maps are read from JSON lines; give a \.jsonl"):
-        list(navigation_examples.read(open_part("maps.csv"), CONFIG, []))
+        list(WALKS.read(open_part("maps.csv"), CONFIG, []))
 
 
 def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
@@ -85,9 +84,9 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
         "start": [0, 4, "north"],
         "path": "right right forward left forward left",
     }
-    rows = [*navigation_examples.read(open_part(written(tmp_path / "maps.jsonl", GOOD, wide)), CONFIG, [])]
-    processor = navigation_examples.make_processor("maps", rows, CONFIG)
-    part = navigation_examples.encode(rows, processor, CONFIG, [])
+    rows = [*WALKS.read(open_part(written(tmp_path / "maps.jsonl", GOOD, wide)), CONFIG, [])]
+    processor = WALKS.make_processor("maps", rows, CONFIG)
+    part = WALKS.encode(rows, processor, CONFIG, [])
     columns = {name: np.asarray(part.examples.columns[name]) for name in ("map", "start", "goal", "shortest")}
     assert columns["map"].shape == (2, 4 + 2 * MAP_MARGIN, 6 + 2 * MAP_MARGIN)
     for row, given in enumerate((GOOD, wide)):
@@ -101,19 +100,19 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
     assert part.examples.columns["target"][0].tolist() == [FORWARD, STOP]
     assert part.examples.columns["target"][1].tolist()[:2] == [RIGHT, RIGHT]
     assert part.references == ["forward stop", "right right forward left forward left stop"]
-    assert processor.length_limit.for_source(0) == 11, "half as many again"
+    assert processor.target.length_limit.for_source(0) == 11, "half as many again"
 
 
 def test_longer_ones_than_the_model_reads_are_set_aside(tmp_path: Path) -> None:
-    rows = [*navigation_examples.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
+    rows = [*WALKS.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
     processor, short = (
-        navigation_examples.make_processor("maps", rows, CONFIG),
+        WALKS.make_processor("maps", rows, CONFIG),
         CONFIG.model_copy(update={"max_length": 4}),
     )
     skipped: list[SkippedRow] = []
-    assert len(navigation_examples.encode(rows, processor, short, skipped)) == 0
+    assert len(WALKS.encode(rows, processor, short, skipped)) == 0
     assert "7 tokens and 2 moves, and data.max_length=4" in skipped[0].reason
-    assert navigation_examples.encode_unlabeled(rows, processor, short, skipped)[0] == []
+    assert WALKS.encode_unlabeled(rows, processor, short, skipped)[0] == []
     assert skipped[1].reason == "7 tokens, and the model reads at most 4: cut it"
 
 
@@ -125,18 +124,21 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "maps.jsonl", *rows)
     config = CONFIG.model_copy(update={"valid_fraction": 0.25, "test_fraction": 0.25})
-    prepared = prepare_examples.prepare_examples(navigation_examples, path, None, None, config, print)
+    prepared = prepare_examples.prepare_examples(WALKS, path, None, None, config, print)
     several = (prepared.train, prepared.valid, prepared.test)
     assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
     assert sum(part["examples"] for part in prepared.facts["parts"].values()) == 24
 
 
 def test_inputs_come_back_as_they_were_kept(tmp_path: Path) -> None:
-    rows = [*navigation_examples.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
-    processor = navigation_examples.make_processor("maps", rows, CONFIG)
-    for name, content in processor.files().items():
+    rows = [*WALKS.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
+    processor = WALKS.make_processor("maps", rows, CONFIG)
+    for name, content in WALKS.files(processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    again = navigation_examples.load_processor(tmp_path)
-    assert again.files() == processor.files()
-    assert again.encode("stop at the moon").tolist() == processor.encode("stop at the").tolist()
+    again = WALKS.load_processor(tmp_path)
+    assert WALKS.files(again) == WALKS.files(processor)
+    assert (
+        encode_text("stop at the moon", again.source).tolist()
+        == encode_text("stop at the", processor.source).tolist()
+    )

@@ -63,7 +63,7 @@ def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
 def test_imitation_fits_a_few_errands() -> None:
     chance = Random(2)
     part, processor = part_of(*(random_episode(chance) for _ in range(6)))
-    objective = NavigationObjective(model_of(processor, 32), processor.length_limit)
+    objective = NavigationObjective(model_of(processor, 32), processor.target.length_limit)
     optimizer, batch = Optimizer(objective.model, OptimizerConfig(name="adam")), batch_of(part)
     for step in range(70):
         done, _ = train_step(objective.model, objective, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
@@ -104,7 +104,7 @@ def test_reinforce_arrives_where_short_imitation_did_not() -> None:
         (ReinforceNavigationObjective, 24, 3e-3, 2),
     ):
         objective, optimizer = (
-            make(model, processor.length_limit),
+            make(model, processor.target.length_limit),
             Optimizer(model, OptimizerConfig(name="adam")),
         )
         for step in range(steps):

@@ -10,15 +10,17 @@ from torch import Tensor, nn
 from foveal.config import Config
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
+from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.nothing import Nothing
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.tokenizers import WordTokenizer
 from foveal.tasks.config import from_tables
-from foveal.tasks.vqa.answer_formats import VQAClassificationProcessor
+from foveal.tasks.vqa.image_and_text_source import ImageAndTextInput
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel
 from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
-from foveal.tasks.vqa.vqa_examples import VQAProcessor
 
 SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
-SEEN = (Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
+SEEN = ImageAndTextInput(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
 LENGTHS = {"question": [2, 3, 1], "history": [4, 1, 2]}
 CHOICES = ([0, 1, 2], [3, 1, 0], [2, 4, 0])
 COUNTS = [2, 3, 2]
@@ -98,7 +100,7 @@ def given() -> ExampleBatch:
 
 
 def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
-    processor = VQAClassificationProcessor(*SEEN, ("x", "y", "z"))
+    processor = PairProcessor(SEEN, ClassLabels(("x", "y", "z")))
     task = VQATask(config("vqa"), processor)
     model = drawn(task.new_model())
     assert isinstance(model, VQAModel)
@@ -107,7 +109,7 @@ def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
 
 
 def test_choices_are_scored_as_the_equations_say(given: ExampleBatch) -> None:
-    processor = VQAProcessor(*SEEN)
+    processor = PairProcessor(SEEN, Nothing())
     task = VQAMultipleChoiceTask(config("vqa-multiple-choice"), processor)
     model = drawn(task.new_model())
     assert isinstance(model, MultipleChoiceModel)

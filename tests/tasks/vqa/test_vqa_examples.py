@@ -14,15 +14,11 @@ from foveal.data.files.data_part import open_part
 from foveal.data.images import image_rows
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.open import open_path
+from foveal.data.pairs.pair import PairFormat
 from foveal.tasks.infer import infer_task
-from foveal.tasks.vqa.answer_formats import (
-    IGNORE_INDEX,
-    VQAClassificationFormat,
-    VQAGenerationFormat,
-    VQAMultipleChoiceFormat,
-)
+from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
-from foveal.tasks.vqa.vqa_examples import VQAFormat
+from tests.data.formats import ANSWERS, CHOICES, WRITTEN_ANSWERS
 from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
 from tests.tasks.vqa.question_tables import COLOURS, asked, files_of, write_asked
 
@@ -36,7 +32,7 @@ CONFIG = DataConfig(
 MORE = {"choices": "red|green|blue", "history": "what is it? a thing."}
 
 
-def prepared(form: VQAFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
+def prepared(form: PairFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
     return prepare_examples.prepare_examples(
         form, data, valid, None, CONFIG.model_copy(update=settings), print
     )
@@ -55,7 +51,7 @@ def test_an_image_is_read_and_kept_once(
         "again.png": png(scenes(5)[0])
     }
     data = write(tmp_path / location, files)
-    train = prepared(VQAClassificationFormat(), data, valid=data).train
+    train = prepared(ANSWERS, data, valid=data).train
     assert len(read) == 2 * 6  # as training and as validation data
     assert len(train) == 16
     examples = train.examples
@@ -68,14 +64,14 @@ def test_an_image_is_read_and_kept_once(
 def test_statistics_count_each_image_once(tmp_path: Path) -> None:
     rows = asked(3) + asked(1, each=50)[3:]
     data = write_asked(tmp_path / "a", rows, 3)
-    found = prepared(VQAClassificationFormat(), data, valid=data).processor.statistics
+    found = prepared(ANSWERS, data, valid=data).processor.source.statistics
     pixels = scenes(3).reshape(-1, 3).astype(float)
     assert np.allclose(found.mean, pixels.mean(0))
     assert np.allclose(found.std, pixels.std(0))
 
 
 def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
-    found = prepared(VQAClassificationFormat(), write_asked(tmp_path / "a", asked(40), 40))
+    found = prepared(ANSWERS, write_asked(tmp_path / "a", asked(40), 40))
     kept = [
         {tuple(name.split(": ")[:1]) for name in part.sources}
         for part in (found.train, found.valid, found.test)
@@ -88,7 +84,7 @@ def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> N
 
 def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(10, **MORE), 10)
-    found = prepared(VQAMultipleChoiceFormat(), data, valid=data)
+    found = prepared(CHOICES, data, valid=data)
     examples, processor = found.train.examples, found.processor
     order = VQABatches(examples, ImageTrainBatches(examples.images, 4, AugmentConfig(), seed=0))
     seen: list[int] = []
@@ -99,7 +95,8 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
         for place, row in enumerate(rows):
             number, turn = divmod(row, 3)
             mean, deviation = (
-                np.array(values) for values in (processor.statistics.mean, processor.statistics.std)
+                np.array(values)
+                for values in (processor.source.statistics.mean, processor.source.statistics.std)
             )
             expected = torch.tensor(
                 ((scenes(10)[number] - mean) / deviation).transpose(2, 0, 1), dtype=torch.float32
@@ -110,9 +107,9 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
             question = found.train.sources[row].partition(": ")[2]
             for name, text in (("question", question), ("history", MORE["history"])):
                 tokens = columns[name][place][: batch.lengths[name][place] - 1].tolist()
-                assert processor.text.decode(tokens).strip() == text
+                assert processor.source.text.decode(tokens).strip() == text
             texts = [
-                processor.text.decode(
+                processor.source.text.decode(
                     columns["choice"][which][: batch.lengths["choice"][which] - 1].tolist()
                 ).strip()
                 for which in columns["choices"][place].tolist()
@@ -127,7 +124,7 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
 
 def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(6), 6)
-    examples = prepared(VQAGenerationFormat(), data, valid=data).train.examples
+    examples = prepared(WRITTEN_ANSWERS, data, valid=data).train.examples
     batch, every = (
         collate_center_crops(examples, np.array([16, 1, 2])),
         ImageEvalBatches(examples.images, ImageConfig(batch_size=9)),
@@ -154,7 +151,7 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     ]
     files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
     files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
-    data, skipped, form = write(tmp_path / location, files), list[Any](), VQAMultipleChoiceFormat()
+    data, skipped, form = write(tmp_path / location, files), list[Any](), CHOICES
     rows = [*form.read(open_part(data), CONFIG, skipped)]
     train = form.encode(rows, form.make_processor(data, rows, CONFIG), CONFIG, skipped)
     assert len(train) == 27
@@ -173,11 +170,11 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
 
 def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> None:
     data = write_asked(tmp_path / "a", asked(9), 9)
-    processor = prepared(VQAClassificationFormat(), data, valid=data).processor
+    processor = prepared(ANSWERS, data, valid=data).processor
     rows = asked(2)
     rows[1]["answer"] = "mauve"
     other, facts = prepare_examples.prepare_eval_examples(
-        VQAClassificationFormat(), write_asked(tmp_path / "b", rows, 2), CONFIG, processor, print
+        ANSWERS, write_asked(tmp_path / "b", rows, 2), CONFIG, processor, print
     )
     assert (len(other), facts["set_aside"]) == (6, 0)
     labels = other.examples.columns["label"].tolist()
@@ -188,37 +185,33 @@ def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
     rows = asked(6, history="")
     rows[4]["history"] = "one two three four five six seven eight nine"
     data = write_asked(tmp_path / "a", rows, 6)
-    found = prepared(VQAClassificationFormat(), data, valid=data)
+    found = prepared(ANSWERS, data, valid=data)
     history = found.train.examples.columns["history"]
     assert history.lengths.tolist() == [1] * 4 + [8] + [1] * 13
-    text = found.processor.text
+    text = found.processor.source.text
     assert text.decode(history[4][:-1].tolist()).strip() == "three four five six seven eight nine"
-    hidden = prepared(VQAClassificationFormat(), data, valid=data, history="none")
+    hidden = prepared(ANSWERS, data, valid=data, history="none")
     assert "history" not in hidden.train.examples.columns
-    assert not hidden.processor.history
+    assert not hidden.processor.source.history
     bare = write_asked(tmp_path / "b", asked(6), 6)
-    assert not prepared(VQAClassificationFormat(), bare, valid=bare).processor.history
+    assert not prepared(ANSWERS, bare, valid=bare).processor.source.history
     with pytest.raises(UserError, match=r"no column of what was said before, which the model reads"):
-        prepare_examples.prepare_eval_examples(
-            VQAClassificationFormat(), bare, CONFIG, found.processor, print
-        )
+        prepare_examples.prepare_eval_examples(ANSWERS, bare, CONFIG, found.processor, print)
 
 
-@pytest.mark.parametrize(
-    "form", [VQAClassificationFormat(), VQAGenerationFormat(), VQAMultipleChoiceFormat()]
-)
-def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: VQAFormat) -> None:
+@pytest.mark.parametrize("form", [ANSWERS, WRITTEN_ANSWERS, CHOICES])
+def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: PairFormat) -> None:
     data = write_asked(tmp_path / "a", asked(6, **MORE), 6)
     found = prepared(form, data, valid=data)
-    for name, content in found.processor.files().items():
+    for name, content in form.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
     opened = form.load_processor(tmp_path)
-    assert opened.files() == found.processor.files()
+    assert form.files(opened) == form.files(found.processor)
     rows, asked_again, _ = prepare_examples.read_unlabeled(form, data, opened, CONFIG, print)
     assert rows[4].fields["source"] == f"{data}/1.png: what is thing 1?"
     right = found.train.examples.columns.keys() - asked_again.columns.keys()
-    assert right == {"target" if isinstance(form, VQAGenerationFormat) else "label"}
+    assert right == {"target" if form == WRITTEN_ANSWERS else "label"}
     every = [
         VQABatches(one, ImageEvalBatches(one.images, ImageConfig(batch_size=9)))
         for one in (found.train.examples, asked_again)
@@ -235,7 +228,7 @@ def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"image": images, **columns}), path)
     assert infer_task(open_path(str(path)), {}).name == "vqa-multiple-choice"
-    train = prepared(VQAMultipleChoiceFormat(), str(path), valid=str(path)).train
+    train = prepared(CHOICES, str(path), valid=str(path)).train
     assert len(train.examples.images) == 4
     assert (train.examples.images[3] == scenes(4)[3]).all()
     assert train.references == [row["answer"] for row in rows]
@@ -256,12 +249,12 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"no column 'q' among file_name, question, answer; set data\.question=NAME"
     ):
-        prepared(VQAClassificationFormat(), data, question="q")
+        prepared(ANSWERS, data, question="q")
     rows = [{"file_name": f"{n}.png", "question": "what?", "answer": str(n)} for n in range(9)]
     with pytest.raises(UserError, match=r"9 answers to 9 questions, too many to choose among"):
-        prepared(VQAClassificationFormat(), write_asked(tmp_path / "b", rows, 9), valid=data)
+        prepared(ANSWERS, write_asked(tmp_path / "b", rows, 9), valid=data)
     (tmp_path / "c").mkdir()
     with pytest.raises(
         UserError, match=r"no metadata\.csv or metadata\.jsonl in it, which say the questions"
     ):
-        prepared(VQAClassificationFormat(), str(tmp_path / "c"))
+        prepared(ANSWERS, str(tmp_path / "c"))

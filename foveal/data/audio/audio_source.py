@@ -1,0 +1,124 @@
+"""The source of recordings: a folder by class, or with metadata, to log-mel frames."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.audio.audio_features import FEATURES_FILE, AudioFeatureExtractor, LogMelSettings
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.standardize import FloatArray, Statistics
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.folders import FILE_FIELD, first_files, read_folder
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
+from foveal.store.durable import file_sha256
+
+AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+AUDIO_FOLDER = "audio"
+FRAMES_FIELD = "log_mel"
+"""The field of a row with its log-mel frames, from when the statistics are fitted until they are encoded."""
+
+
+class AudioSource(Source[AudioFeatureExtractor]):
+    """A recording, as standardized log-mel frames. A row has its `file`."""
+
+    settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds")
+    same_label = "all of the {count:,} recordings to train on have the label"
+    place = "frame"
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        if not part.is_disk_folder:
+            with_what = ", by class or with metadata.csv or .jsonl"
+            if not target.is_class:
+                with_what = " with metadata.csv or metadata.jsonl"
+            raise UserError(f"{part}: not a folder of recordings{with_what}")
+        column = "label" if target.is_class and part.table is None else target.column(config)
+        rows = read_folder(part.listing, (column,), lambda fields: target.parse(column, fields[column]))
+        for row in rows:
+            if isinstance(row, SkippedRow):
+                skipped.append(row)
+                continue
+            file = row.fields[FILE_FIELD]
+            content = file_sha256(file)
+            fields = {"source": content, "file": file, target.field: row.fields[target.field]}
+            yield Row(row.location, fields, content)
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        """Read a recording, or all in a folder."""
+        if part.status is None:
+            raise UserError(f"{part}: no such file or folder")
+        files = [part.path] if part.is_file else sorted(part.path / name for name in part.listing.walk())
+        files = [file for file in files if file.suffix.lower() in AUDIO_SUFFIXES]
+        if not files:
+            raise UserError(f"{part}: no recordings in it ({', '.join(AUDIO_SUFFIXES)})")
+        for file in files:
+            yield Row(str(file), {"source": str(file), "file": file})
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[AudioFeatureExtractor, list[Row]]:
+        known: AudioFeatureExtractor | None = reused.source
+        settings = (
+            LogMelSettings(config.sample_rate, config.mel_bins, config.max_seconds)
+            if known is None
+            else known.settings
+        )
+        usable = [row for row in rows if not isinstance(keep_frames(settings, row), str)]
+        if not usable:
+            raise UserError(f"{data}: no recording can be used, the first: {rows[0].fields[FRAMES_FIELD]}")
+        if known is not None:
+            return known, usable
+        return AudioFeatureExtractor(settings, Statistics.from_data(_kept_frames(usable))), usable
+
+    def files(self, processor: AudioFeatureExtractor, target_processor: Any) -> dict[str, bytes]:
+        return {f"{AUDIO_FOLDER}/{FEATURES_FILE}": processor.to_json().encode()}
+
+    def load(self, folder: Path) -> AudioFeatureExtractor:
+        return AudioFeatureExtractor.load(folder / AUDIO_FOLDER)
+
+    def encode(self, row: Row, processor: AudioFeatureExtractor, config: DataConfig) -> FloatArray | str:
+        frames = keep_frames(processor.settings, row)
+        del row.fields[FRAMES_FIELD]
+        return frames if isinstance(frames, str) else processor.statistics.standardize(frames)
+
+    def length_ratio(
+        self, rows: list[Row], processor: AudioFeatureExtractor, target_tokens: Callable[[Row], int]
+    ) -> float:
+        return sum(map(target_tokens, rows)) / sum(map(len, _kept_frames(rows)))
+
+    def names(self, rows: list[Row]) -> list[str]:
+        return [str(row.fields["file"]) for row in rows]
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"frames": sum(examples.lengths("source"))}
+
+
+def are_recordings(part: DataPart) -> bool:
+    """Return whether most of a folder's first files are recordings."""
+    if not part.is_disk_folder:
+        return False
+    first = first_files(part.listing)
+    return 2 * sum(name.lower().endswith(AUDIO_SUFFIXES) for name in first) > len(first)
+
+
+def keep_frames(settings: LogMelSettings, row: Row) -> FloatArray | str:
+    """Return a recording's frames, or why there are none; the row keeps them, so that it is decoded once.
+
+    The reason names the file, unless that is the row's location.
+    """
+    if FRAMES_FIELD not in row.fields:
+        try:
+            row.fields[FRAMES_FIELD] = settings.frames(row.fields["file"])
+        except UserError as error:
+            row.fields[FRAMES_FIELD] = str(error).removeprefix(f"{row.location}: ")
+    frames: FloatArray | str = row.fields[FRAMES_FIELD]
+    return frames
+
+
+def _kept_frames(rows: list[Row]) -> Iterator[FloatArray]:
+    return (row.fields[FRAMES_FIELD] for row in rows)

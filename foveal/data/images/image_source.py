@@ -1,0 +1,115 @@
+"""The source of images: files, folders, zips, arrays and tables of them, to squares of pixels."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from foveal.config import DataConfig
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Column, RowIndices
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.standardize import STATISTICS_FILE, Statistics, explain_read_errors
+from foveal.data.files.data_part import DataPart
+from foveal.data.images.image_batches import (
+    ImageEvalBatches,
+    ImageTrainBatches,
+    center_crops,
+    collate_images,
+    standardize_images,
+)
+from foveal.data.images.image_examples import ImageExamples, ImageInput, image_statistics
+from foveal.data.images.image_files import captioned_images, labeled_images, unlabeled_images
+from foveal.data.images.image_rows import load_row_images
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
+
+IMAGE_SIZE_FILE = "images.json"
+
+
+class PixelSource(Source[ImageInput], ABC):
+    """What sources of images and of clips have in common. A row has the `name` of its file."""
+
+    @abstractmethod
+    def statistics(self, rows: list[Row]) -> Statistics:
+        """Return the statistics of the channels of all pixels of rows."""
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[ImageInput, list[Row]]:
+        known: ImageInput | None = reused.source
+        statistics = self.statistics(rows) if known is None else known.statistics
+        return ImageInput(statistics, config.image.size), rows
+
+    def files(self, processor: ImageInput, target_processor: Any) -> dict[str, bytes]:
+        size = json.dumps({"size": processor.size})
+        return {STATISTICS_FILE: processor.statistics.to_json().encode(), IMAGE_SIZE_FILE: size.encode()}
+
+    def load(self, folder: Path) -> ImageInput:
+        with explain_read_errors(folder / IMAGE_SIZE_FILE):
+            size = int(json.loads((folder / IMAGE_SIZE_FILE).read_bytes())["size"])
+        return ImageInput(Statistics.load(folder), size)
+
+    def names(self, rows: list[Row]) -> list[str]:
+        return [row.fields["name"] for row in rows]
+
+
+class ImageSource(PixelSource):
+    """An image, as standardized pixels. A row has its `picture` (H, W, C).
+
+    An image with several targets is several rows, which are in one split, since their key is the same.
+    """
+
+    settings = ("data.image", "data.augment")
+    same_label = "all of the {count:,} images to train on have the label"
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        read = labeled_images if target.is_class else captioned_images
+        for row in load_row_images(read(part, target.column(config)), config.image, skipped):
+            label = row.fields.pop("label")
+            if target.is_class and label.splitlines() != [label]:  # labels stand beside images, and in tables
+                reason = f"the label {label!r} has a line end in it; rename it"
+                skipped.append(SkippedRow(row.location, reason))
+            else:
+                yield keyed_by_content(row, {target.field: label})
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        """Read an image, or all of a folder or zip; `source` is the name of the file."""
+        for row in load_row_images(unlabeled_images(part), config.image, skipped):
+            yield Row(row.location, {"source": row.fields["name"], **row.fields})
+
+    def statistics(self, rows: list[Row]) -> Statistics:
+        return image_statistics(rows)
+
+    def encode(self, row: Row, processor: ImageInput, config: DataConfig) -> Any | str:
+        return row.fields["picture"]
+
+    def examples(
+        self, rows: list[Row], values: list[Any], processor: ImageInput, columns: Mapping[str, Column]
+    ) -> ImageExamples:
+        return ImageExamples.from_data(values, processor, columns)
+
+    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+        return []
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"images": len({row.key for row in rows})}
+
+    def train_batches(self, examples: Any, config: DataConfig, seed: int) -> ImageTrainBatches:
+        return ImageTrainBatches(examples, config.image.batch_size, config.augment, seed)
+
+    def eval_batches(self, examples: Any, config: DataConfig) -> ImageEvalBatches:
+        return ImageEvalBatches(examples, config.image)
+
+    def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
+        return collate_images(examples, rows, standardize_images(center_crops(examples, rows), examples))
+
+
+def keyed_by_content(row: Row, more: Mapping[str, Any]) -> Row:
+    """Return the row of an image that was read, with more fields; its content decides its split."""
+    content = row.fields["content"]
+    return Row(row.location, {"source": content, **row.fields, **more}, content)

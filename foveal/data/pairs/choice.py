@@ -1,0 +1,56 @@
+"""The target that is one of the choices of its own row."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.data.core.examples import Column
+from foveal.data.core.fields import Fields, as_texts
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row
+from foveal.data.pairs.nothing import Nothing
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
+
+
+class ChoiceTarget(Target[Nothing]):
+    """An answer, one of the row's `choices`. Rows have no classes in common, so there is nothing to fit."""
+
+    settings = ("data.answer",)
+    field = "answer"
+
+    def column(self, config: DataConfig) -> str:
+        return config.answer
+
+    def parse(self, column: str, value: Any) -> Fields | str:
+        texts = as_texts({column: value})
+        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
+
+    def fit(
+        self,
+        data: str,
+        rows: list[Row],
+        usable: list[Row],
+        source: Source[Any],
+        source_processor: Any,
+        config: DataConfig,
+        reused: ReusedProcessors,
+    ) -> Nothing:
+        return Nothing()
+
+    def files(self, processor: Nothing, source_processor: Any) -> dict[str, bytes]:
+        return {}
+
+    def load(self, folder: Path, source_processor: Any) -> Nothing:
+        return Nothing()
+
+    def encode(self, row: Row, processor: Nothing, config: DataConfig) -> int | str:
+        answer, choices = row.fields["answer"], row.fields["choices"]
+        if answer not in choices:
+            return f"the answer '{answer}' is not among the choices; mend the row"
+        return int(choices.index(answer))
+
+    def columns(self, values: list[Any]) -> dict[str, Column]:
+        return {"label": np.array(values, np.int64)}

@@ -1,0 +1,118 @@
+"""Targets that are classes: one label for a source, or a label for each of its places."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from foveal.config import DataConfig
+from foveal.data.core.classes import (
+    LABELS_FILE,
+    ClassIds,
+    class_names,
+    class_names_to_json,
+    load_class_names,
+    make_label_encoder,
+)
+from foveal.data.core.examples import Column, RaggedArray
+from foveal.data.core.fields import Fields, as_texts, as_words
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target, TargetProcessor
+
+LABELS_COLUMN = "labels"
+"""The column with a label for each place."""
+
+
+@dataclass(frozen=True)
+class ClassLabels(TargetProcessor):
+    """The classes, in the order of their numbers."""
+
+    labels: tuple[str, ...]
+
+    @cached_property
+    def numbers(self) -> Callable[[Sequence[str]], ClassIds | str]:
+        """A function from labels to their numbers, or to why a label has none."""
+        return make_label_encoder(self.labels)
+
+    def caption(self, columns: Mapping[str, Tensor]) -> str:
+        """Return the label; for two images that were mixed both labels, with the share of the first."""
+        name = self.labels[int(columns["label"])]
+        if "other" not in columns:
+            return name
+        return f"{name} {100 * columns['share']:.0f} %, {self.labels[int(columns['other'])]}"
+
+
+class LabelTarget(Target[ClassLabels]):
+    """One label for each source."""
+
+    settings: tuple[str, ...] = ("data.label",)
+    field = "label"
+    is_class = True
+
+    def column(self, config: DataConfig) -> str:
+        return config.label
+
+    def parse(self, column: str, value: Any) -> Fields | str:
+        texts = as_texts({column: value})
+        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
+
+    def fit(
+        self,
+        data: str,
+        rows: list[Row],
+        usable: list[Row],
+        source: Source[Any],
+        source_processor: Any,
+        config: DataConfig,
+        reused: ReusedProcessors,
+    ) -> ClassLabels:
+        labels = [label for row in usable for label in self.label_list(row)]
+        subject = source.same_label.format(count=len(usable))
+        names = class_names(data, labels, subject, source.label_hint, reused.labels)
+        source.check_labels(data, names, usable, config)
+        return ClassLabels(names)
+
+    def label_list(self, row: Row) -> list[str]:
+        """Return the labels of a row."""
+        return [row.fields[self.field]]
+
+    def files(self, processor: ClassLabels, source_processor: Any) -> dict[str, bytes]:
+        return {LABELS_FILE: class_names_to_json(processor.labels)}
+
+    def load(self, folder: Path, source_processor: Any) -> ClassLabels:
+        return ClassLabels(load_class_names(folder / LABELS_FILE))
+
+    def encode(self, row: Row, processor: ClassLabels, config: DataConfig) -> ClassIds | str:
+        return processor.numbers(self.label_list(row))
+
+    def columns(self, values: list[Any]) -> dict[str, Column]:
+        return {"label": np.array(values, np.int64).reshape(-1)}
+
+
+class LabelEachTarget(LabelTarget):
+    """A label for each place of a source: a step, a frame."""
+
+    settings: tuple[str, ...] = ()
+    field = "labels"
+    is_class = False
+    each_place = True
+
+    def column(self, config: DataConfig) -> str:
+        return LABELS_COLUMN
+
+    def parse(self, column: str, value: Any) -> Fields | str:
+        words = as_words({column: value})
+        return words if isinstance(words, str) else {self.field: [*map(str.strip, words["tokens"])]}
+
+    def label_list(self, row: Row) -> list[str]:
+        labels: list[str] = row.fields[self.field]
+        return labels
+
+    def columns(self, values: list[Any]) -> dict[str, Column]:
+        return {"target": RaggedArray.from_rows(values)}

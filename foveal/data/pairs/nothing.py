@@ -1,0 +1,59 @@
+"""The target of a source that nothing is said of."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from foveal.config import DataConfig
+from foveal.data.core.examples import Column
+from foveal.data.core.fields import Fields
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target, TargetProcessor
+
+
+class Nothing(TargetProcessor):
+    def caption(self, columns: Mapping[str, Tensor]) -> str:
+        return ""
+
+
+class NoTarget(Target[Nothing]):
+    """No target: labels, if there are any, are not read."""
+
+    settings = ()
+
+    def column(self, config: DataConfig) -> str:
+        raise NotImplementedError("nothing stands in no column")
+
+    def parse(self, column: str, value: Any) -> Fields | str:
+        return {}
+
+    def fit(
+        self,
+        data: str,
+        rows: list[Row],
+        usable: list[Row],
+        source: Source[Any],
+        source_processor: Any,
+        config: DataConfig,
+        reused: ReusedProcessors,
+    ) -> Nothing:
+        return Nothing()
+
+    def files(self, processor: Nothing, source_processor: Any) -> dict[str, bytes]:
+        return {}
+
+    def load(self, folder: Path, source_processor: Any) -> Nothing:
+        return Nothing()
+
+    def encode(self, row: Row, processor: Nothing, config: DataConfig) -> tuple[()]:
+        return ()
+
+    def columns(self, values: list[Any]) -> dict[str, Column]:
+        return {}
+
+    def references(self, rows: list[Row]) -> list[Any]:
+        return []

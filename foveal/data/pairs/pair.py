@@ -1,0 +1,118 @@
+"""A source and a target together: the format of a task's examples."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foveal.config import DataConfig
+from foveal.data.core.examples import Column, RaggedArray
+from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
+from foveal.data.core.split_data import SplitData, content_hash
+from foveal.data.files.data_part import DataPart
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
+
+
+@dataclass(frozen=True)
+class PairProcessor:
+    """The processors of a source and of a target, each fitted to the rows to train on."""
+
+    source: Any
+    target: Any
+
+
+@dataclass(frozen=True)
+class PairFormat:
+    """Examples of a source with a target."""
+
+    source: Source[Any]
+    target: Target[Any]
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that the source or the target reads."""
+        return tuple(dict.fromkeys((*self.source.settings, *self.target.settings)))
+
+    def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        """Read the rows of a part. Rows that can't be used are put into the list."""
+        return self.source.read(part, self.target, config, skipped)
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        """Read rows without targets. Rows that can't be used are put into the list."""
+        return self.source.read_unlabeled(part, config, skipped)
+
+    def make_processor(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+    ) -> PairProcessor:
+        """Return a processor for the rows to train on, with what is `reused` of a run's.
+
+        Raises: UserError: no row can be used, or there is nothing to choose among.
+        """
+        source, usable = self.source.fit(data, rows, config, reused)
+        target = self.target.fit(data, rows, usable, self.source, source, config, reused)
+        return PairProcessor(source, target)
+
+    def files(self, processor: PairProcessor) -> dict[str, bytes]:
+        """Return the files of a processor, by their names in the folder of a run."""
+        source, target = processor.source, processor.target
+        return self.source.files(source, target) | self.target.files(target, source)
+
+    def load_processor(self, folder: Path) -> PairProcessor:
+        """Read the files of a processor."""
+        source = self.source.load(folder)
+        return PairProcessor(source, self.target.load(folder, source))
+
+    def encode(
+        self, rows: list[Row], processor: PairProcessor, config: DataConfig, skipped: list[SkippedRow]
+    ) -> SplitData[Any]:
+        """Encode rows. Those that the model can't use are put into the list."""
+
+        def encode_row(row: Row) -> tuple[Any, Any] | str:
+            target = self.target.encode(row, processor.target, config)
+            if isinstance(target, str):
+                return target
+            value = self.source.encode(row, processor.source, config)
+            return value if isinstance(value, str) else self._match_places(value, target)
+
+        kept, pairs = encode_or_skip(rows, encode_row, skipped)
+        values, targets = [value for value, _ in pairs], [target for _, target in pairs]
+        columns = self._places(values) | self.target.columns(targets)
+        examples = self.source.examples(kept, values, processor.source, columns)
+        references = self.target.references(kept)
+        return SplitData(
+            self.source.names(kept),
+            references,
+            examples,
+            self.source.lengths(kept, examples),
+            self.source.sizes(kept, examples) | self.target.sizes(kept, targets),
+            content_hash(self._hashed(kept, references)),
+            self.source.content_hashes(kept),
+        )
+
+    def encode_unlabeled(
+        self, rows: list[Row], processor: PairProcessor, config: DataConfig, skipped: list[SkippedRow]
+    ) -> tuple[list[Row], Any]:
+        """Return those rows that the model can read, and their examples. Others are put into the list."""
+        kept, values = encode_or_skip(
+            rows, lambda row: self.source.encode_unlabeled(row, processor.source, config), skipped
+        )
+        return kept, self.source.examples(kept, values, processor.source, self._places(values))
+
+    def _places(self, values: list[Any]) -> dict[str, Column]:
+        if not self.target.each_place:
+            return {}
+        return {"places": RaggedArray.from_rows(map(self.source.places, values))}
+
+    def _match_places(self, value: Any, target: Any) -> tuple[Any, Any] | str:
+        """Return both; or why the target does not label each place of the source."""
+        if not self.target.each_place or (count := len(self.source.places(value))) == len(target):
+            return value, target
+        return f"{len(target)} labels, and {count} {self.source.place}s; give each {self.source.place} one"
+
+    def _hashed(self, rows: list[Row], references: list[Any]) -> Iterator[Any]:
+        """Yield what the sha256 of a split is of."""
+        if not self.target.field:
+            return map(self.source.identity, rows)
+        return map(self.source.hashed, rows, references)

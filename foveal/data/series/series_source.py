@@ -1,0 +1,94 @@
+"""The source of measured series: a file of them, to standardized channels."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics
+from foveal.data.files.data_part import DataPart
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
+from foveal.data.series.series_files import LABEL_FIELDS, TARGET_FIELDS, read_series
+
+
+class SeriesSource(Source[Statistics]):
+    """A series as steps of standardized channels. A row has its `values` (T, C)."""
+
+    settings = ("data.max_length",)
+    same_label = "all of the {count:,} series to train on have the label"
+    place = "step"
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        field = target.column(config) if target.field == "target" else target.field
+        for row in _rows(part, LABEL_FIELDS if field in LABEL_FIELDS else (field,), skipped):
+            if field not in row.fields:
+                nothing = "no labels" if field in LABEL_FIELDS else f"no '{field}'"
+                has = next((words for name, words in TARGET_FIELDS.items() if name in row.fields), nothing)
+                needed = TARGET_FIELDS.get(field, TARGET_FIELDS["text"])
+                mend = "name another --task, or mend the file"
+                raise UserError(f"{row.location}: has {has}, and {needed} is needed; {mend}")
+            values: FloatArray = row.fields["values"]
+            content = hashlib.sha256(values.tobytes()).hexdigest()
+            fields = {"source": content, "values": values, target.field: row.fields[field]}
+            yield Row(row.location, fields, content)
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        """Read series, labeled or not."""
+        for row in _rows(part, (), skipped):
+            yield Row(row.location, {"source": row.location, "values": row.fields["values"]})
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[Statistics, list[Row]]:
+        usable = [row for row in rows if not _too_long(row, config.max_length)]
+        if not usable:
+            why = _too_long(rows[0], config.max_length)
+            raise UserError(f"{data}: no series can be used, the first: {rows[0].location}: {why}")
+        return reused.source or Statistics.from_data(row.fields["values"] for row in usable), usable
+
+    def files(self, processor: Statistics, target_processor: Any) -> dict[str, bytes]:
+        return {STATISTICS_FILE: processor.to_json().encode()}
+
+    def load(self, folder: Path) -> Statistics:
+        return Statistics.load(folder)
+
+    def encode(self, row: Row, processor: Statistics, config: DataConfig) -> FloatArray | str:
+        values: FloatArray = row.fields["values"]
+        if values.shape[1] != processor.channels:
+            return f"{values.shape[1]} channels, and the model reads {processor.channels}; give it those"
+        return _too_long(row, config.max_length) or processor.standardize(values)
+
+    def length_ratio(
+        self, rows: list[Row], processor: Statistics, target_tokens: Callable[[Row], int]
+    ) -> float:
+        return sum(map(target_tokens, rows)) / sum(len(row.fields["values"]) for row in rows)
+
+    def names(self, rows: list[Row]) -> list[str]:
+        return [row.location for row in rows]
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"steps": sum(examples.lengths("source"))}
+
+
+def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> Iterator[Row]:
+    """Yield the usable series of a file with the fields `targets`; the others are put into the list."""
+    for row in read_series(part.path, targets):
+        if isinstance(row, SkippedRow):
+            skipped.append(row)
+        else:
+            yield row
+
+
+def _too_long(row: Row, max_length: int) -> str:
+    """Return why a series is left out; empty if it is not."""
+    steps = len(row.fields["values"])
+    if steps <= max_length:
+        return ""
+    return f"{steps:,} steps, and data.max_length={max_length}: train with more, or cut the series"

@@ -1,0 +1,162 @@
+"""Sources that are texts: a column of a table beside its label, or one side of pairs of texts."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow, text_key
+from foveal.data.core.split_data import word_counts
+from foveal.data.files.aligned import read_aligned
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.tables import read_rows
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
+from foveal.data.text.special_tokens import add_special_tokens
+from foveal.data.text.text_target import TextOutput
+from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.data.text.unlabeled_texts import check_length, read_unlabeled
+
+TEXT_FOLDER, SOURCE_FOLDER = "text", "source"
+RATIO_SAMPLE = 1000
+"""Pairs that the ratio of lengths is measured on, spread over all."""
+
+
+def encode_text(text: str, tokenizer: Tokenizer, max_length: int | None = None) -> TokenIds:
+    """Return the tokens of a source, at most `max_length` with the marks. Unknown characters are left out."""
+    return add_special_tokens(tokenizer.encode_known(text)[0], tokenizer, max_length)
+
+
+class TextSource(Source[Tokenizer]):
+    """A text of a table's column. Of a longer text than the model reads, its beginning is read."""
+
+    settings: tuple[str, ...] = ("data.text", "data.tokenizer", "data.vocab_size", "data.max_length")
+    same_label = "all {count:,} rows to train on have the label"
+    label_hint = " (data.label=NAME is the column)"
+    has_tokenizer = True
+
+    def column(self, config: DataConfig) -> str:
+        """Return the name of the column."""
+        return config.text
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        column, beside = self.column(config), target.column(config)
+        for row in read_rows(part.path, (column, beside)):
+            if isinstance(row, SkippedRow):
+                skipped.append(row)
+                continue
+            text, fields = row.fields[column].strip(), target.parse(beside, row.fields[beside])
+            assert not isinstance(fields, str)  # both are texts already
+            yield Row(row.location, {"source": text, **fields}, text_key(text))
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        return read_unlabeled(part, self.column(config), skipped)
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[Tokenizer, list[Row]]:
+        return reused.source or make_tokenizer(config.tokenizer, config.vocab_size, self.texts(rows)), rows
+
+    def texts(self, rows: list[Row]) -> Iterable[str]:
+        """Return the texts that a tokenizer is made of."""
+        return [row.fields["source"] for row in rows]
+
+    def files(self, processor: Tokenizer, target_processor: Any) -> dict[str, bytes]:
+        return {f"{TEXT_FOLDER}/{TOKENIZER_FILE}": processor.to_json().encode()}
+
+    def load(self, folder: Path) -> Tokenizer:
+        return load_tokenizer(folder / TEXT_FOLDER)
+
+    def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
+        return encode_text(row.fields["source"], processor, config.max_length)
+
+    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
+        if len(labels) > len(rows) // 2 and len(rows) > 4:
+            raise UserError(
+                f"{data}: {len(labels):,} labels in {len(rows):,} rows: is '{config.label}' the column of "
+                "the classes? (data.label=NAME)"
+            )
+
+    def names(self, rows: list[Row]) -> list[str]:
+        return [row.fields["source"] for row in rows]
+
+    def content_hashes(self, rows: list[Row]) -> list[str]:
+        return []
+
+    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+        return word_counts(self.names(rows))
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"tokens": sum(examples.lengths("source")), "characters": sum(map(len, self.names(rows)))}
+
+
+class PairedTextSource(TextSource):
+    """The one side of pairs of texts, of two columns of a table or of two aligned files."""
+
+    settings = (
+        "data.source",
+        "data.tokenizer",
+        "data.vocab_size",
+        "data.target_tokenizer",
+        "data.shared_vocabulary",
+        "data.max_length",
+    )
+
+    def column(self, config: DataConfig) -> str:
+        return config.source
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        if part.aligned is None:
+            yield from super().read(part, target, config, skipped)
+            return
+        columns = self.column(config), target.column(config)
+        for row in read_aligned(*part.aligned, columns):
+            if isinstance(row, SkippedRow):
+                skipped.append(row)
+            else:
+                source, text = (row.fields[column].strip() for column in columns)
+                yield Row(row.location, {"source": source, "target": text}, text_key(source))
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[Tokenizer, list[Row]]:
+        if reused.source is None and config.shared_vocabulary:
+            both = [*self.texts(rows), *(row.fields["target"] for row in rows)]
+            return make_tokenizer(config.tokenizer, config.vocab_size, both), rows
+        return super().fit(data, rows, config, reused)
+
+    def shared_tokenizer(self, processor: Tokenizer, config: DataConfig) -> Tokenizer | None:
+        return processor if config.shared_vocabulary else None
+
+    def length_ratio(
+        self, rows: list[Row], processor: Tokenizer, target_tokens: Callable[[Row], int]
+    ) -> float:
+        some = rows[:: len(rows) // RATIO_SAMPLE + 1]
+        sources = sum(len(processor.encode_known(row.fields["source"])[0]) for row in some)
+        return (sum(map(target_tokens, some)) or 1) / (sources or 1)
+
+    def files(self, processor: Tokenizer, target_processor: TextOutput) -> dict[str, bytes]:
+        folder = TEXT_FOLDER if target_processor.tokenizer is processor else SOURCE_FOLDER
+        return {f"{folder}/{TOKENIZER_FILE}": processor.to_json().encode()}
+
+    def load(self, folder: Path) -> Tokenizer:
+        shared = (folder / TEXT_FOLDER).is_dir()
+        return load_tokenizer(folder / (TEXT_FOLDER if shared else SOURCE_FOLDER))
+
+    def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
+        tokens = encode_text(row.fields["source"], processor)
+        if len(tokens) > config.max_length:
+            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: raise it to use the row"
+        return tokens
+
+    def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
+        return check_length(encode_text(row.fields["source"], processor), config.max_length)
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"source_tokens": sum(examples.lengths("source"))}

@@ -1,0 +1,117 @@
+"""The target of a model that writes: a text, token by token."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from torch import Tensor
+
+from foveal.config import DataConfig
+from foveal.data.core.examples import Column, RaggedArray
+from foveal.data.core.fields import Fields, as_texts
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target, TargetProcessor
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
+from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+
+TARGET_FOLDER = "target"
+
+
+@dataclass(frozen=True)
+class TextOutput(TargetProcessor):
+    """The tokenizer of the texts; `length_limit` says how long a text may become."""
+
+    tokenizer: Tokenizer
+    length_limit: LengthLimit
+
+    @property
+    def eos(self) -> int:
+        """The token that ends a text."""
+        return SpecialTokens(self.tokenizer.size).eos
+
+    def encode(self, text: str) -> TokenIds:
+        """Return the tokens of a text with their end. Characters without a token are left out."""
+        return np.append(self.tokenizer.encode_known(text)[0], self.eos)
+
+    def caption(self, columns: Mapping[str, Tensor]) -> str:
+        tokens: list[int] = columns["target"].tolist()
+        return self.tokenizer.decode(tokens[: tokens.index(self.eos)])
+
+
+class TextTarget(Target[TextOutput]):
+    """A text for each source. `data.text`, or another setting, names the column."""
+
+    field = "target"
+
+    def __init__(self, setting: Literal["text", "target", "answer"] = "text"):
+        self.setting = setting
+        self.settings = (f"data.{setting}", "data.tokenizer", "data.vocab_size", "data.max_length")
+
+    def column(self, config: DataConfig) -> str:
+        name: str = getattr(config, self.setting)
+        return name
+
+    def parse(self, column: str, value: Any) -> Fields | str:
+        texts = as_texts({column: value})
+        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
+
+    def fit(
+        self,
+        data: str,
+        rows: list[Row],
+        usable: list[Row],
+        source: Source[Any],
+        source_processor: Any,
+        config: DataConfig,
+        reused: ReusedProcessors,
+    ) -> TextOutput:
+        texts = self.references(rows)
+        tokenizer = self.make_tokenizer(texts, source, source_processor, config)
+        ratio = source.length_ratio(usable, source_processor, lambda row: self._count(row, tokenizer))
+        return TextOutput(tokenizer, LengthLimit.from_texts(tokenizer, texts, config.max_length, ratio))
+
+    def make_tokenizer(
+        self, texts: list[str], source: Source[Any], source_processor: Any, config: DataConfig
+    ) -> Tokenizer:
+        """Return the tokenizer of the texts, of another kind than the source's if the config says so."""
+        shared: Tokenizer | None = source.shared_tokenizer(source_processor, config)
+        if shared is not None:
+            return shared
+        kind = config.tokenizer
+        if source.has_tokenizer and config.target_tokenizer != "same":
+            kind = config.target_tokenizer
+        return make_tokenizer(kind, config.vocab_size, texts)
+
+    def _count(self, row: Row, tokenizer: Tokenizer) -> int:
+        return len(tokenizer.encode_known(row.fields[self.field])[0])
+
+    def files(self, processor: TextOutput, source_processor: Any) -> dict[str, bytes]:
+        files = {LENGTH_LIMIT_FILE: processor.length_limit.to_json().encode()}
+        if processor.tokenizer is source_processor:
+            return files
+        return {f"{TARGET_FOLDER}/{TOKENIZER_FILE}": processor.tokenizer.to_json().encode(), **files}
+
+    def load(self, folder: Path, source_processor: Any) -> TextOutput:
+        own = (folder / TARGET_FOLDER).is_dir() or not isinstance(source_processor, Tokenizer)
+        tokenizer = load_tokenizer(folder / TARGET_FOLDER) if own else source_processor
+        return TextOutput(tokenizer, load_length_limit(folder))
+
+    def encode(self, row: Row, processor: TextOutput, config: DataConfig) -> TokenIds | str:
+        tokens = processor.encode(row.fields[self.field])
+        if len(tokens) > config.max_length:
+            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: raise it to use the row"
+        return tokens
+
+    def columns(self, values: list[Any]) -> dict[str, Column]:
+        return {"target": RaggedArray.from_rows(values)}
+
+    def sizes(self, rows: list[Row], values: list[Any]) -> dict[str, int]:
+        return {
+            "target_tokens": sum(map(len, values)),
+            "characters": sum(map(len, self.references(rows))),
+        }

@@ -1,0 +1,91 @@
+"""The source of clips: videos, animations, folders of frames and arrays, to the pixels of their frames."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from foveal.config import DataConfig
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Column, RowIndices
+from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.standardize import Statistics
+from foveal.data.files.data_part import DataPart
+from foveal.data.images.image_examples import ImageInput
+from foveal.data.images.image_source import PixelSource
+from foveal.data.pairs.target import Target
+from foveal.data.video.clip_batches import ClipBatches, load_clip_frames
+from foveal.data.video.clip_examples import ClipExamples, clip_statistics
+from foveal.data.video.clip_files import labeled_clips, unlabeled_clips
+from foveal.data.video.clip_loading import DecodedClip, load_clip
+
+
+class ClipSource(PixelSource):
+    """A clip, as the standardized pixels of its frames. A row has its `frames` (T, H, W, C).
+
+    A frame that can't be read is put into the list of skipped rows, and the others are used.
+    """
+
+    settings = ("data.image.size", "data.image.channels", "data.max_length")
+    same_label = "all of the {count:,} clips to train on have the label"
+    place = "frame"
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        for row, clip in _read_clips(labeled_clips(part, target, config), config, skipped):
+            value = row.fields[target.field]
+            if target.each_place:
+                if len(value) != clip.frames:
+                    reason = f"{len(value)} labels, and {clip.frames} frames; give each frame one"
+                    skipped.append(SkippedRow(row.location, reason))
+                    continue
+                value = [value[number] for number in clip.used]
+            fields = {"name": row.fields["name"], target.field: value}
+            yield Row(row.location, {"source": clip.content, "frames": clip.pixels, **fields}, clip.content)
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        for row, clip in _read_clips(unlabeled_clips(part), config, skipped):
+            yield Row(row.location, {"source": row.fields["name"], "frames": clip.pixels})
+
+    def statistics(self, rows: list[Row]) -> Statistics:
+        return clip_statistics(rows)
+
+    def encode(self, row: Row, processor: ImageInput, config: DataConfig) -> Any | str:
+        return row.fields["frames"]
+
+    def examples(
+        self, rows: list[Row], values: list[Any], processor: ImageInput, columns: Mapping[str, Column]
+    ) -> ClipExamples:
+        return ClipExamples.from_data(values, processor, columns)
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"frames": sum(examples.lengths("source"))}
+
+    def train_batches(self, examples: Any, config: DataConfig, seed: int) -> Any:
+        return ClipBatches(BucketedTrainBatches(examples, config.batch_tokens, seed), examples)
+
+    def eval_batches(self, examples: Any, config: DataConfig) -> Any:
+        return ClipBatches(BucketedEvalBatches(examples, config.batch_tokens), examples)
+
+    def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
+        return load_clip_frames(collate_examples(examples, rows), examples)
+
+
+def _read_clips(
+    rows: Iterator[Row | SkippedRow], config: DataConfig, skipped: list[SkippedRow]
+) -> Iterator[tuple[Row, DecodedClip]]:
+    """Yield those whose frames can be read. The others, and single frames, are put into the list."""
+    for row in rows:
+        if isinstance(row, SkippedRow):
+            skipped.append(row)
+            continue
+        image = config.image
+        clip = load_clip(row.fields.pop("frames"), image.size, image.channels, config.max_length)
+        if isinstance(clip, str):
+            skipped.append(SkippedRow(row.location, clip))
+            continue
+        skipped += [
+            SkippedRow(f"{row.location}, {name}", f"{why}; the other frames are used")
+            for name, why in clip.skipped_frames
+        ]
+        yield row, clip

@@ -1,0 +1,167 @@
+"""The source and the target of walks on maps of squares: instructions and maps, and the moves of paths."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from foveal.config import DataConfig
+from foveal.data.core.examples import Column, Examples, RaggedArray
+from foveal.data.core.fields import Fields
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.files.data_part import DataPart
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target, TargetProcessor
+from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
+from foveal.data.text.text_source import TEXT_FOLDER, encode_text
+from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.data.text.unlabeled_texts import check_length
+from foveal.tasks.navigation.episode_files import EPISODE_COLUMNS, INPUT_COLUMNS, read_episodes
+from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, moves_to_text, shortest_path
+
+
+class MapSource(Source[Tokenizer]):
+    """An instruction as tokens, the map as symbols, and the start. Rows of one map are in one split."""
+
+    settings = ("data.tokenizer", "data.vocab_size", "data.max_length")
+    has_tokenizer = True
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        return _usable_rows(read_episodes(part, EPISODE_COLUMNS), skipped)
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        return _usable_rows(read_episodes(part, INPUT_COLUMNS), skipped)
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[Tokenizer, list[Row]]:
+        texts = (row.fields["source"] for row in rows)
+        return reused.source or make_tokenizer(config.tokenizer, config.vocab_size, texts), rows
+
+    def files(self, processor: Tokenizer, target_processor: Any) -> dict[str, bytes]:
+        return {f"{TEXT_FOLDER}/{TOKENIZER_FILE}": processor.to_json().encode()}
+
+    def load(self, folder: Path) -> Tokenizer:
+        return load_tokenizer(folder / TEXT_FOLDER)
+
+    def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> TokenIds | str:
+        tokens, moves = encode_text(row.fields["source"], processor), len(row.fields["path"])
+        if max(len(tokens), moves) > config.max_length:
+            sizes = f"{len(tokens)} tokens and {moves} moves"
+            return f"{sizes}, and data.max_length={config.max_length}: raise it to use the row"
+        return tokens
+
+    def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> TokenIds | str:
+        return check_length(encode_text(row.fields["source"], processor), config.max_length)
+
+    def examples(
+        self, rows: list[Row], values: list[Any], processor: Tokenizer, columns: Mapping[str, Column]
+    ) -> Examples:
+        """Return columns `source` (tokens), `map` (H, W) and `start` (3,), and those of the target.
+
+        Smaller maps have walls on the right and below.
+        """
+        maps = [row.fields["cells"] for row in rows]
+        height, width = (max((cells.shape[axis] for cells in maps), default=0) for axis in (0, 1))
+        whole = np.full((len(rows), height, width), SYMBOLS.index(WALL), np.int8)
+        for place, cells in zip(whole, maps, strict=True):
+            place[: cells.shape[0], : cells.shape[1]] = cells
+        start = np.array([row.fields["start"] for row in rows], np.int64).reshape(-1, 3)
+        return Examples({"source": RaggedArray.from_rows(values), "map": whole, "start": start, **columns})
+
+    def names(self, rows: list[Row]) -> list[str]:
+        return [row.fields["source"] for row in rows]
+
+    def hashed(self, row: Row, reference: Any) -> Any:
+        fields = row.fields
+        return fields["map"], fields["source"], [*map(int, fields["start"])], reference
+
+    def content_hashes(self, rows: list[Row]) -> list[str]:
+        return []
+
+    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+        """Return the fewest moves to each goal."""
+        fewest: list[int] = examples.columns["shortest"].tolist()
+        return fewest
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {f"{side}_tokens": sum(examples.lengths(side)) for side in ("source", "target")}
+
+
+@dataclass(frozen=True)
+class MoveOutput(TargetProcessor):
+    """How many moves are made at most, whatever was said."""
+
+    length_limit: LengthLimit
+
+    def caption(self, columns: Mapping[str, Tensor]) -> str:
+        return moves_to_text(columns["target"].tolist())
+
+
+class EncodedPath(NamedTuple):
+    """The moves of a path with their stop, where it leads, and the fewest moves to there."""
+
+    moves: list[int]
+    goal: tuple[int, int]
+    fewest: int
+
+
+class MovesTarget(Target[MoveOutput]):
+    """A path: columns `target` (moves with their stop), `goal` (2,) and `shortest`, the fewest moves."""
+
+    settings = ("data.max_length",)
+    field = "path"
+
+    def column(self, config: DataConfig) -> str:
+        return self.field
+
+    def parse(self, column: str, value: Any) -> Fields | str:
+        raise NotImplementedError("a path is read with its map")
+
+    def fit(
+        self,
+        data: str,
+        rows: list[Row],
+        usable: list[Row],
+        source: Source[Any],
+        source_processor: Any,
+        config: DataConfig,
+        reused: ReusedProcessors,
+    ) -> MoveOutput:
+        longest = max(len(row.fields["path"]) for row in rows)
+        return MoveOutput(LengthLimit.from_lengths(longest, 0.0, config.max_length))
+
+    def files(self, processor: MoveOutput, source_processor: Any) -> dict[str, bytes]:
+        return {LENGTH_LIMIT_FILE: processor.length_limit.to_json().encode()}
+
+    def load(self, folder: Path, source_processor: Any) -> MoveOutput:
+        return MoveOutput(load_length_limit(folder))
+
+    def encode(self, row: Row, processor: MoveOutput, config: DataConfig) -> EncodedPath | str:
+        fields = row.fields
+        fewest = shortest_path(fields["cells"], fields["start"], fields["goal"])
+        return EncodedPath(fields["path"], fields["goal"], len(fewest or ()))
+
+    def columns(self, values: list[Any]) -> dict[str, Column]:
+        return {
+            "target": RaggedArray.from_rows(np.array(path.moves) for path in values),
+            "goal": np.array([path.goal for path in values], np.int64).reshape(-1, 2),
+            "shortest": np.array([path.fewest for path in values], np.int64),
+        }
+
+    def references(self, rows: list[Row]) -> list[Any]:
+        return [moves_to_text(row.fields["path"]) for row in rows]
+
+
+def _usable_rows(rows: Iterable[Row | SkippedRow], skipped: list[SkippedRow]) -> Iterator[Row]:
+    for row in rows:
+        if isinstance(row, SkippedRow):
+            skipped.append(row)
+        else:
+            yield Row(row.location, row.fields, " ".join(row.fields["map"]))

@@ -1,0 +1,33 @@
+"""Tasks that read recordings."""
+
+from abc import ABC
+from typing import Any, ClassVar
+
+from foveal.data.audio.audio_source import AudioSource
+from foveal.data.pairs.source import Source
+from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
+from foveal.models.encoder import audio_encoder
+from foveal.tasks.shapes.examples import ExampleTask
+
+
+class AudioTask(ExampleTask, ABC):
+    """Each example is a recording."""
+
+    source: ClassVar[Source[Any]] = AudioSource()
+    reads = "audio"
+    encoders = ("pyramid", "convolution")
+    length_unit = "frames"
+
+    def encoder(self) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
+        """Return the encoder of log-mel frames."""
+        data, processor = self.config.data, self.processor
+        bins = data.mel_bins if processor is None else processor.source.settings.mel_bins
+        return audio_encoder(self.config.model.encoder, bins)
+
+    def source_in_words(self) -> str:
+        """Return what is read of a recording, in words."""
+        settings = self.processor.source.settings
+        return f"{settings.mel_bins} mel bands of {settings.sample_rate:,} samples a second"
+
+    def describe_size(self, facts: dict[str, Any]) -> str:
+        return f"{facts['examples']:,} of {facts['frames']:,} frames"

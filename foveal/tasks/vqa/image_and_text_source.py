@@ -1,0 +1,206 @@
+"""The source of questions about images: what is read of both, and of what was said before."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import Column, RaggedArray, RowIndices
+from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.split_data import word_counts
+from foveal.data.core.standardize import explain_read_errors
+from foveal.data.files.data_part import DataPart
+from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
+from foveal.data.images.image_examples import ImageExamples, ImageInput, image_statistics
+from foveal.data.images.image_source import ImageSource, keyed_by_content
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
+from foveal.data.text.special_tokens import add_special_tokens
+from foveal.data.text.text_source import TEXT_FOLDER, encode_text
+from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
+from foveal.tasks.vqa.question_files import read_question_rows
+from foveal.tasks.vqa.vqa_examples import ChoiceTable, VQAExamples
+
+HISTORY_FILE = "history.json"
+
+
+@dataclass(frozen=True)
+class ImageAndTextInput(ImageInput):
+    """The tokenizer of the texts that are read beside an image; and whether a `history` is read."""
+
+    text: Tokenizer
+    history: bool
+
+    def encode(self, text: str, max_length: int) -> TokenIds:
+        """Return the first tokens of a question, at most `max_length` with the marks."""
+        return encode_text(text, self.text, max_length)
+
+    def encode_history(self, text: str, max_length: int) -> TokenIds:
+        """Return the last tokens, likewise: questions go on from what was said last."""
+        tokens = self.text.encode_known(text)[0]
+        kept = max_length - len(add_special_tokens(tokens[:0], self.text))
+        return add_special_tokens(tokens[max(0, len(tokens) - kept) :], self.text, max_length)
+
+
+class EncodedQuestion(NamedTuple):
+    """The tokens of a question, of what was said before, and of each of the row's choices."""
+
+    question: TokenIds
+    history: TokenIds
+    choices: list[TokenIds]
+
+
+class ImageAndTextSource(Source[ImageAndTextInput]):
+    """A question about an image. All rows of an image are in one split, for their key is its sha256."""
+
+    settings = (
+        "data.image",
+        "data.augment",
+        "data.question",
+        "data.history",
+        "data.choices",
+        "data.tokenizer",
+        "data.vocab_size",
+        "data.max_length",
+    )
+    same_label = "all questions to train on have the answer"
+    label_hint = " (data.answer=NAME is the column)"
+    has_tokenizer = True
+
+    def __init__(self, choices: bool = False):
+        self.question_columns = ("question", "choices") if choices else ("question",)
+        """The columns of a question that waits for an answer."""
+
+    def read(
+        self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
+    ) -> Iterator[Row]:
+        for row in read_question_rows(part, (*self.question_columns, target.field), config, skipped):
+            yield keyed_by_content(row, {})
+
+    def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
+        for row in read_question_rows(part, self.question_columns, config, skipped):
+            yield Row(row.location, {"source": _row_title(row), **row.fields})
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[ImageAndTextInput, list[Row]]:
+        size, known = config.image.size, reused.source
+        if isinstance(known, ImageAndTextInput):
+            return ImageAndTextInput(known.statistics, size, known.text, known.history), rows
+        if known is not None and not isinstance(known, ImageInput):
+            raise UserError(
+                "--from: its encoder reads no images; take a run of images, or of questions about them"
+            )
+        texts = (text for row in rows for text in _texts(row))
+        tokenizer = make_tokenizer(config.tokenizer, config.vocab_size, texts)
+        statistics = image_statistics(rows) if known is None else known.statistics
+        return ImageAndTextInput(statistics, size, tokenizer, "history" in rows[0].fields), rows
+
+    def files(self, processor: ImageAndTextInput, target_processor: Any) -> dict[str, bytes]:
+        return ImageSource().files(processor, target_processor) | {
+            f"{TEXT_FOLDER}/{TOKENIZER_FILE}": processor.text.to_json().encode(),
+            HISTORY_FILE: json.dumps(processor.history).encode(),
+        }
+
+    def load(self, folder: Path) -> ImageAndTextInput:
+        with explain_read_errors(folder / HISTORY_FILE):
+            history = bool(json.loads((folder / HISTORY_FILE).read_bytes()))
+        image = ImageSource().load(folder)
+        return ImageAndTextInput(image.statistics, image.size, load_tokenizer(folder / TEXT_FOLDER), history)
+
+    def encode(self, row: Row, processor: ImageAndTextInput, config: DataConfig) -> EncodedQuestion | str:
+        longest = config.max_length
+        history = processor.encode_history(_history(row), longest) if processor.history else np.zeros(0, int)
+        choices = [processor.encode(text, longest) for text in row.fields.get("choices", ())]
+        return EncodedQuestion(processor.encode(row.fields["question"], longest), history, choices)
+
+    def examples(
+        self,
+        rows: list[Row],
+        values: list[EncodedQuestion],
+        processor: ImageAndTextInput,
+        columns: Mapping[str, Column],
+    ) -> VQAExamples:
+        numbers: dict[str, int] = {}
+        image = [numbers.setdefault(row.fields["content"], len(numbers)) for row in rows]
+        read: dict[str, Column] = {
+            "image": np.array(image, np.int64),
+            "question": RaggedArray.from_rows(value.question for value in values),
+        }
+        if processor.history:
+            read["history"] = RaggedArray.from_rows(value.history for value in values)
+        table = None
+        if "choices" in self.question_columns:
+            table, read["choices"] = _choices(rows, values)
+        pictures = {row.fields["content"]: row.fields["picture"] for row in rows}
+        images = ImageExamples.from_data((pictures[content] for content in numbers), processor, {})
+        return VQAExamples({**read, **columns}, images, table)
+
+    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
+        if len(labels) > len(rows) // 2 and len(rows) > 4:
+            raise UserError(
+                f"{data}: {len(labels):,} answers to {len(rows):,} questions, too many to choose among: "
+                "have them written (--task vqa-generate)"
+            )
+
+    def names(self, rows: list[Row]) -> list[str]:
+        return [_row_title(row) for row in rows]
+
+    def hashed(self, row: Row, reference: Any) -> Any:
+        return [*map(row.fields.get, ("content", "history", "question", "choices")), reference]
+
+    def content_hashes(self, rows: list[Row]) -> list[str]:
+        return []
+
+    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+        return word_counts(row.fields["question"] for row in rows)
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"images": len(examples.images)}
+
+    def train_batches(self, examples: Any, config: DataConfig, seed: int) -> VQABatches:
+        """Return batches of images, each with all questions about it."""
+        images = ImageTrainBatches(examples.images, config.image.batch_size, config.augment, seed)
+        return VQABatches(examples, images)
+
+    def eval_batches(self, examples: Any, config: DataConfig) -> VQABatches:
+        return VQABatches(examples, ImageEvalBatches(examples.images, config.image))
+
+    def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
+        return collate_center_crops(examples, rows)
+
+
+def _texts(row: Row) -> Iterable[str]:
+    return [row.fields["question"], row.fields.get("history", ""), *row.fields.get("choices", ())]
+
+
+def _row_title(row: Row) -> str:
+    return f"{row.fields['name']}: {row.fields['question']}"
+
+
+def _history(row: Row) -> str:
+    if "history" not in row.fields:
+        raise UserError(
+            f"{row.location}: no column of what was said before, which the model reads (data.history=NAME)"
+        )
+    return str(row.fields["history"])
+
+
+def _choices(rows: list[Row], values: list[EncodedQuestion]) -> tuple[ChoiceTable, RaggedArray]:
+    """Return all choices, each once, and the numbers of each row's."""
+    numbers: dict[str, int] = {}
+    tokens: dict[str, TokenIds] = {}
+    each = []
+    for row, value in zip(rows, values, strict=True):
+        tokens |= zip(row.fields["choices"], value.choices, strict=True)
+        each.append([numbers.setdefault(text, len(numbers)) for text in row.fields["choices"]])
+    columns = RaggedArray.from_rows(np.array(choices, np.int64) for choices in each)
+    return ChoiceTable([*numbers], RaggedArray.from_rows(tokens[text] for text in numbers)), columns
