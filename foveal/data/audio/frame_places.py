@@ -1,0 +1,32 @@
+"""Batches of recordings for an encoder that makes one vector of several frames."""
+
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+from foveal.data.core.batching import ExampleBatch
+
+
+@runtime_checkable
+class ExampleBatches(Protocol):
+    """Batches of examples, a pure function of (epoch, index)."""
+
+    @property
+    def per_epoch(self) -> int: ...
+
+    def batch(self, epoch: int, index: int) -> Any: ...
+
+
+class FramePlaceBatches:
+    """The batches of `batches`, with the places of frames among the encoder's vectors.
+
+    Vector i is made of the frames from `frames_per_vector` i on, so several frames share a place.
+    """
+
+    def __init__(self, batches: ExampleBatches, frames_per_vector: int):
+        self._batches, self._frames_per_vector = batches, frames_per_vector
+        self.per_epoch = batches.per_epoch
+
+    def batch(self, epoch: int, index: int) -> ExampleBatch:
+        batch: ExampleBatch = self._batches.batch(epoch, index)
+        places = batch.columns["places"] // self._frames_per_vector
+        return replace(batch, columns={**batch.columns, "places": places})

@@ -1,0 +1,47 @@
+"""A label for each frame of a recording."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from foveal.data.audio.frame_places import FramePlaceBatches
+from foveal.data.core.examples import Examples
+from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.split_data import SplitData
+from foveal.data.open import OpenedData
+from foveal.data.pairs.labels import LABELS_COLUMN
+from foveal.data.pairs.pair import PairProcessor
+from foveal.tasks.base import TaskSummary
+from foveal.tasks.shapes.audio import AudioTask
+from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
+from foveal.training.protocols import Batches
+
+
+class AudioTaggingTask(AudioTask, TaggingTask):
+    """Frames are 10 ms apart. Where the encoder makes one vector of several frames, these share its place."""
+
+    name = "audio-tagging"
+    purpose = "Label each frame of a recording."
+    preset = "audio-tagging"
+    loss_unit = "frame"
+    place = "frame"
+
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        """Return 3 for recordings whose table has labels of frames, and no text nor label."""
+        others = {str(named.get(name, name)) for name in ("text", "label")}
+        has_labels = LABELS_COLUMN in data.columns and not others & data.columns
+        return 3 if data.kind == "audio" and has_labels else 0
+
+    def train_batches(self, data: Any) -> Batches:
+        return self._with_places(super().train_batches(data))
+
+    def example_batches(self, examples: Any) -> Batches:
+        return self._with_places(super().example_batches(examples))
+
+    def _with_places(self, batches: Batches) -> FramePlaceBatches:
+        return FramePlaceBatches(batches, self.model.encoder.frames_per_vector)
+
+    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
+        labels = prepared.processor.target.labels
+        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()} from {self.source_in_words()}"
+        return TaskSummary("labelled recordings", task, len(labels), "frames")

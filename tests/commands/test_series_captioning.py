@@ -1,0 +1,66 @@
+"""A text for each measured series, from the command line: train, go on, write, evaluate."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import foveal
+from tests.commands.calling import predictions, refuse, succeed, trained
+from tests.commands.killed_runs import check_killed_run
+
+SMALL = (
+    "data.max_length=64",
+    "data.batch_tokens=600",
+    "data.valid_fraction=0.2",
+    "data.test_fraction=0.2",
+    "model.width=24",
+    "model.embedding_width=8",
+    "model.encoder.layers=1",
+    "model.encoder.width=24",
+    "model.dropout=0",
+    "model.encoder.dropout=0",
+    "optimizer.lr=1e-2",
+    "schedule.warmup_steps=5",
+    "training.evaluate_every=40",
+)
+WAYS = ("goes up", "goes down", "stays level")
+
+
+def write_series(path: str, count: int = 60) -> dict[str, str]:
+    """Write series that rise, fall or neither, as JSON lines; return the texts by the lines."""
+    chance, lines, texts = np.random.default_rng(0), [], {}
+    for number in range(count):
+        steps, way = int(chance.integers(10, 20)), number % 3
+        slope = (1, -1, 0)[way] * np.linspace(-1, 1, steps)
+        values = np.stack([slope + chance.normal(0, 0.05, steps), chance.normal(0, 1, steps)], 1)
+        texts[f"{path}, line {number + 1}"] = WAYS[way]
+        lines.append(json.dumps({"values": values.round(3).tolist(), "text": WAYS[way]}))
+    Path(path).write_text("\n".join(lines))
+    return texts
+
+
+def test_series_are_told() -> None:
+    texts = write_series("moves.jsonl")
+    result = trained("moves.jsonl", *SMALL, run="run", steps=120)
+    loaded = foveal.load("run")
+    assert loaded.config.task.name == "series-captioning"
+    assert result["exact"] > 0.8
+    assert {"chrf", "bleu", "cider"} <= result.keys()
+    assert json.loads(succeed("evaluate", "run", "--json").out)["exact"] == result["exact"]
+    found = predictions("run", "moves.jsonl")
+    assert np.mean([one["output"] == texts[one["source"]] for one in found]) > 0.8
+    written = succeed("generate", "run", "--input", "moves.jsonl").out.splitlines()
+    assert written == [one["output"] for one in found]
+    assert "reads series" in refuse("generate", "run", "--input", "moves.jsonl", "--attention", "a.png")
+
+
+def test_a_killed_run_ends_as_if_it_had_not_been(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_killed_run(here, monkeypatch, lambda: write_series("moves.jsonl"), "moves.jsonl", SMALL)
+
+
+def test_texts_that_are_missing_are_said() -> None:
+    Path("bare.jsonl").write_text('{"values": [[1], [2]], "label": "a"}\n')
+    line = refuse("train", "bare.jsonl", "--task", "series-captioning", *SMALL)
+    assert "line 1: has no 'text', and a text for the whole series is needed" in line
