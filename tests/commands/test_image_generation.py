@@ -12,6 +12,7 @@ from PIL import Image
 
 from foveal.store.sealed import open_tensors
 from tests.commands.calling import call, refuse, succeed, trained
+from tests.commands.killed_runs import check_killed_run
 from tests.commands.strike import at
 from tests.commands.test_images import SMALL, write_images
 
@@ -126,3 +127,7 @@ def test_what_does_not_fit_is_a_line(run: Path) -> None:
     assert "leave out all but" in refuse("generate", run, "--out", "a.png", "--prompt", "a seven")
     assert "leave out all but" in refuse("generate", run, "--out", "a.png", "--beam", "3")
     assert "ends in .png" in refuse("generate", run, "--out", "a.png", "--attention", "b.html")
+
+
+def test_killed_behind_a_checkpoint_it_ends_alike(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_killed_run(here, monkeypatch, write_images, "squares", TINY)

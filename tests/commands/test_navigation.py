@@ -13,6 +13,7 @@ from PIL import Image
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.grid_world import THINGS
 from tests.commands.calling import TINY, call, predictions, refuse, succeed, trained
+from tests.commands.killed_runs import check_killed_run
 from tests.commands.strike import at
 
 SMALL = (
@@ -158,3 +159,8 @@ def test_what_can_not_be_used_is_a_line() -> None:
     trained("maps.jsonl", *SMALL, run="run", steps=1)
     assert "ends in .png" in refuse("inspect", "run", "walks", "--out", "walks.gif")
     assert "foveal predict run DATA" in refuse("generate", "run")
+
+
+def test_killed_behind_a_checkpoint_it_ends_alike(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = (*SMALL, "task.supervision=reinforce")
+    check_killed_run(here, monkeypatch, write_corridors, "corridors.jsonl", settings)

@@ -1,0 +1,50 @@
+"""A run that is killed behind a checkpoint, and resumed, against the same run that never was."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks import kill
+from tests.commands.strike import killed
+from tests.commands.test_kill import forked
+
+OFTEN = (
+    "training.checkpoint_seconds=1e-6",
+    "training.evaluate_every=4",
+    "--budget",
+    "9steps",
+    "--run",
+    "run",
+)
+
+
+def check_killed_run(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Callable[[], object],
+    data: str,
+    settings: tuple[str, ...],
+) -> None:
+    """Check that a run on `data` ends bit-equal, killed or not.
+
+    What was saved at step 6 is all it goes on from: chance, carried states, averages, the best so far.
+    """
+    train = ["train", data, *settings, *OFTEN]
+    endings = []
+    for place in (None, "after a sample"):
+        folder = here / ("whole" if place is None else "struck")
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        write()
+        if place is not None:
+            assert forked(folder, [place, *train], killed) == -signal.SIGKILL
+        again = train if place is None else ["resume", "run"]
+        assert forked(folder, again) == 0, Path("said.txt").read_text()
+        endings.append(kill.ending(folder / "run"))
+    first, second = endings
+    steps = [record for record in first["log"] if record["kind"] == "step"]
+    assert [record["step"] for record in steps] == [*range(1, 10)]
+    assert all(record["gradient_norm"] > 0 for record in steps)
+    assert second == first

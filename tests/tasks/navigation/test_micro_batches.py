@@ -1,0 +1,19 @@
+"""Micro-batches of maps of several sizes equal one big batch."""
+
+from random import Random
+
+from foveal.tasks.navigation.generated_episodes import random_episode
+from foveal.tasks.navigation.objective import NavigationObjective
+from tests.objectives.micro_batches import check_same
+from tests.tasks.navigation.episodes import CORRIDOR, LONGER, batch_of, model_of, part_of
+
+
+def test_walks_on_maps_of_several_sizes() -> None:
+    chance = Random(3)
+    rows = [LONGER, CORRIDOR, *(random_episode(chance) for _ in range(3))]
+    whole, inputs = part_of(*rows)
+    parts = [part_of(*some, processor=inputs)[0] for some in (rows[:2], rows[2:])]
+    shapes = [batch_of(part).columns[name].shape[1:] for part in parts for name in ("map", "target")]
+    assert len({*shapes}) == 4
+    tasks = [NavigationObjective(model_of(inputs).double(), inputs.length_limit) for _ in range(2)]
+    check_same(tasks, [batch_of(part) for part in parts], batch_of(whole))
