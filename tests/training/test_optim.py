@@ -9,8 +9,6 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
 from foveal.layers.mixers.mamba import Mamba
-from foveal.tasks.config import load_config
-from foveal.tasks.draw.model import DrawModel
 from foveal.training.muon import orthogonalize
 from foveal.training.optim import Optimizer, decayed_parameters, hidden_matrices
 
@@ -172,9 +170,6 @@ def test_filters_of_a_grid_are_hidden_matrices_but_not_those_of_single_channels(
 def test_numbers_of_single_channels_are_no_matrices() -> None:
     """Mamba's decays and filters have two axes, but map no vector to another."""
     mamba = Mamba(16)
-    draw = DrawModel(load_config("draw", []).model, 4, 4, steps=1, latent=1, read=2, write=2)
-    assert draw.canvas.dim() == 2
-    assert draw.canvas not in decayed_parameters(draw), "what is drawn on first is a start, and no map"
     others = {"A_log", "convolution_weight", "convolution_bias", "skip", "delta.bias"}
     every = {name for name, _ in mamba.named_parameters()}
     assert every - names_of(mamba, decayed_parameters(mamba)) == others

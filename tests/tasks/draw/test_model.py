@@ -5,7 +5,9 @@ import math
 import torch
 
 from foveal.config import ModelConfig
+from foveal.tasks.config import load_config
 from foveal.tasks.draw.model import DrawModel
+from foveal.training.optim import decayed_parameters
 
 H, W, N = 5, 9, 3
 WINDOW = [-0.2, 0.3, -0.5, -0.9, 0.4]
@@ -38,3 +40,10 @@ def test_windows_are_the_means_of_the_first_and_last_filters() -> None:
     torch.testing.assert_close(
         drawn.write_windows, torch.tensor(expected).double().expand(4, 2, 4), rtol=0, atol=1e-6
     )
+
+
+def test_the_canvas_takes_no_weight_decay() -> None:
+    """The canvas is where drawing starts. It has two axes, but maps no vector to another."""
+    draw = DrawModel(load_config("draw", []).model, 4, 4, steps=1, latent=1, read=2, write=2)
+    assert draw.canvas.dim() == 2
+    assert draw.canvas not in decayed_parameters(draw)
