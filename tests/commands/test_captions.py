@@ -201,13 +201,13 @@ def read_in_use(run: str, pixels: NDArray[np.uint8], text: str) -> NDArray[np.fl
     """How much of each of 9 places (T, 9) a run's decoder reads: the mean over the heads of its layer."""
     loaded = load(run)
     model, inputs = loaded.model, loaded.processor
-    statistics, size = inputs.statistics, inputs.target.size
+    statistics, tokenizer = inputs.source.statistics, inputs.target.tokenizer
     seen = (torch.tensor(pixels) - torch.tensor(statistics.mean)) / torch.tensor(statistics.std)
     steps = []
     with torch.inference_mode():
         memory, _ = model.encoder(seen.permute(2, 0, 1)[None].float(), None)
         state = model.head.init_state(memory, 1)
-        for token in (SpecialTokens(size).bos, *inputs.target.encode(text)[:-1]):
+        for token in (SpecialTokens(tokenizer.size).bos, *tokenizer.encode(text)[:-1]):
             with capture(model.head, "*/weights") as found:
                 _, state, _ = model.head(torch.tensor([[token]]), state)
             (weights,) = (one for several in found.values() for one in several if one.shape[3] == 9)

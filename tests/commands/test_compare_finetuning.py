@@ -53,8 +53,8 @@ def test_other_classes_of_images(seen: dict[str, torch.Tensor]) -> None:
     for name, tensor in encoder_of(tensors("more")).items():
         assert torch.equal(tensor, seen[name]), name
     first, more = foveal.load("run").processor, foveal.load("more").processor
-    assert more.labels == ("rose", "sea")
-    assert more.statistics == first.statistics
+    assert more.target.labels == ("rose", "sea")
+    assert more.source.statistics == first.source.statistics
     assert not torch.equal(tensors("more")["head.projection.weight"], seen["head.projection.weight"])
     assert json.loads(succeed("evaluate", "more", "--json").out)["accuracy"] > 0.5
 
@@ -117,7 +117,7 @@ def test_other_labels_of_series_and_of_their_steps() -> None:
     Path("others.ts").write_text(Path("slopes.ts").read_text().replace("up", "high").replace("down", "low"))
     assert ENCODER in go_on("others.ts", run="others")
     assert foveal.load("others").processor.target.labels == ("high", "low")
-    assert foveal.load("others").processor.source.statistics == foveal.load("run").processor.source.statistics
+    assert foveal.load("others").processor.source == foveal.load("run").processor.source
     draw = np.random.default_rng(0)
     x = draw.normal(size=(300, 2)) + 30
     np.savez("steps.npz", x=x, y=np.where(x[:, 0] > 30, "in", "out"), lengths=np.full(60, 5))

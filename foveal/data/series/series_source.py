@@ -15,6 +15,9 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.series.series_files import LABEL_FIELDS, TARGET_FIELDS, read_series
 
+NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each step"}
+"""The labels that a task needs, in words."""
+
 
 class SeriesSource(Source[Statistics]):
     """A series as steps of standardized channels. A row has its `values` (T, C)."""
@@ -31,7 +34,7 @@ class SeriesSource(Source[Statistics]):
             if field not in row.fields:
                 nothing = "no labels" if field in LABEL_FIELDS else f"no '{field}'"
                 has = next((words for name, words in TARGET_FIELDS.items() if name in row.fields), nothing)
-                needed = TARGET_FIELDS.get(field, TARGET_FIELDS["text"])
+                needed = NEEDED_FIELDS.get(field, TARGET_FIELDS["text"])
                 mend = "name another --task, or mend the file"
                 raise UserError(f"{row.location}: has {has}, and {needed} is needed; {mend}")
             values: FloatArray = row.fields["values"]

@@ -158,10 +158,12 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
     data, one, each = tmp_path / "a.jsonl", FORMS["label"], FORMS["labels"]
     told = refusal(one, write(data, names="a"))
     assert "series to train on have the label 'a': at least two classes are needed" in told
-    steps, whole = "a label for each step", "one label for the whole series"
-    assert f"has {steps}, and {whole} is needed; name another --task" in refusal(one, write(data, "labels"))
-    assert f"has {whole}, and {steps} is needed; name another --task" in refusal(each, write(data))
-    assert f"line 1: has no labels, and {steps} is needed" in refusal(each, write(data, ""))
+    assert (
+        "has a label for each step, and one for the whole series is needed; name another --task"
+        in refusal(one, write(data, "labels"))
+    )
+    assert "has one label for the whole series, and one for each step is needed" in refusal(each, write(data))
+    assert "line 1: has no labels, and one for each step is needed" in refusal(each, write(data, ""))
     assert "no series can be used, the first: " in refusal(one, write(data), max_length=2)
     other = write(tmp_path / "b.jsonl", rows=series(channels=3))
     assert "3 channels, and the model reads 2; give it those" in refusal(one, str(data), other)

@@ -130,10 +130,10 @@ def test_logits_are_the_same(folder: Path, side: int) -> None:
 
 def test_what_it_sees_and_says(folder: Path) -> None:
     found, inputs = read_efficientnet(folder)
-    assert found.labels == inputs.labels == ("zebra", "crane (1)", "missile", "crane (3)")
+    assert found.labels == inputs.target.labels == ("zebra", "crane (1)", "missile", "crane (3)")
     pixels = np.array([[0.0, 127.0, 255.0]], np.float32)
-    assert inputs.statistics.standardize(pixels).tolist() == [[-127 / 128, 0, 1]]
-    assert inputs.size == 224
+    assert inputs.source.statistics.standardize(pixels).tolist() == [[-127 / 128, 0, 1]]
+    assert inputs.source.size == 224
 
 
 def test_what_is_damaged_is_told(folder: Path) -> None:
