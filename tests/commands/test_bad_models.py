@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands.calling import TINY, refuse, succeed
+from tests.support.command_line import TINY, refuse, succeed
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 

@@ -17,7 +17,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import NETWORKS, image_encoder
 from foveal.models.resnet import ResNet
 from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
-from tests.models.making import logits, made
+from tests.support.named_networks import logits, made
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
 PUBLISHED = {

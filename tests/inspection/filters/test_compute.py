@@ -20,7 +20,7 @@ from foveal.inspection.filters.plot import (
 )
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
-from tests.models.making import logits
+from tests.support.named_networks import logits
 
 SIZE, UNIT = 32, 3
 NETWORKS = ("linear", "mlp", "lenet-5", "alexnet", "resnet-20", "airbench", "convnext-t", "vit-ti")

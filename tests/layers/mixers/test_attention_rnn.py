@@ -13,7 +13,7 @@ from foveal.core.tap import capture
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.layers.rows import filled
+from tests.support.mixer_rows import filled
 
 B, T, S, D, M = 3, 6, 4, 5, 7
 LENGTHS = torch.tensor([T, 0, 3])

@@ -17,7 +17,7 @@ from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.attention.step_by_step import multi_head_attention
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.padding import sequence_mask
-from tests.layers.rows import filled
+from tests.support.mixer_rows import filled
 
 B, T, S, D, M, H = 3, 5, 4, 8, 6, 2
 LENGTHS = torch.tensor([T, 2, 4])
