@@ -21,7 +21,9 @@ class Bidirectional(nn.Module):
 
     bounded = False
 
-    def __init__(self, there: nn.Module, back: nn.Module, join: Literal["beside", "sum"] = "beside"):
+    def __init__(
+        self, there: nn.Module, back: nn.Module, join: Literal["concatenate", "sum"] = "concatenate"
+    ):
         super().__init__()
         self.there: Mixer = there  # type: ignore[assignment]
         self.back: Mixer = back  # type: ignore[assignment]
@@ -31,7 +33,7 @@ class Bidirectional(nn.Module):
             raise ValueError(f"a sum needs equal widths, not {there.d_out} and {back.d_out}")
         self.join = join
         self.d_in = self.there.d_in
-        self.d_out = self.there.d_out + (self.back.d_out if join == "beside" else 0)
+        self.d_out = self.there.d_out + (self.back.d_out if join == "concatenate" else 0)
 
     def reset_parameters(self) -> None:
         self.there.reset_parameters()
@@ -48,4 +50,4 @@ class Bidirectional(nn.Module):
         there, _ = self.there(x, lengths=lengths)
         back, _ = self.back(reverse_by_length(x, lengths), lengths=lengths)
         back = reverse_by_length(back, lengths)
-        return (torch.cat([there, back], 2) if self.join == "beside" else there + back), None
+        return (torch.cat([there, back], 2) if self.join == "concatenate" else there + back), None
