@@ -48,10 +48,12 @@ class MeasuredAccuracy(NamedTuple):
 
 
 def verdict(advised: Strategy, measured: dict[Strategy, MeasuredAccuracy]) -> str:
-    """Whether the measured ways bear the advice out."""
+    """Return a sentence that says whether the measured strategies confirm the advice."""
     best = max(measured, key=lambda strategy: measured[strategy].accuracy)
     if best == advised:
         return f"{best} is the best here too, as advised"
-    told = f"{best} is better here than {advised}, which was advised"
     apart = measured[best].low > measured[advised].high
-    return f"{told}; the intervals {'lie apart' if apart else 'overlap'}"
+    return (
+        f"{best} is better here than {advised}, which was advised; "
+        f"the intervals {'lie apart' if apart else 'overlap'}"
+    )

@@ -74,26 +74,26 @@ class RecurrentAttentionModel(nn.Module):
         return self.core.layer_groups()
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> GlimpseOutput:
-        place = images.new_zeros(len(images), 2)
-        state, places, chosen, expected, answers = None, [place], [], [], []
+        location = images.new_zeros(len(images), 2)
+        state, locations, log_probs, baselines, logits = None, [location], [], [], []
         for number in range(self.count):
-            seen = glimpse_sensor(images, place, self.side, self.scales).flatten(1)
-            features, state, _ = self.core(self.glimpse(seen, place)[:, None], state)
-            answers.append(self.projection(features[:, 0]))
+            pixels = glimpse_sensor(images, location, self.side, self.scales).flatten(1)
+            features, state, _ = self.core(self.glimpse(pixels, location)[:, None], state)
+            logits.append(self.projection(features[:, 0]))
             if number + 1 < self.count:
-                known = features[:, 0].detach()
-                mean = self.policy(known).float().tanh()
-                drawn = mean.detach()
+                hidden = features[:, 0].detach()
+                mean = self.policy(hidden).float().tanh()
+                sample = mean.detach()
                 if self.training:
-                    drawn = drawn + self.std * torch.randn_like(drawn)
-                chosen.append(-(drawn - mean).square().sum(1) / (2 * self.std**2))
-                expected.append(self.baseline(known)[:, 0])
-                place = drawn.clamp(-1, 1)
-                places.append(place)
-        none = images.new_zeros(len(images), 0)
+                    sample = sample + self.std * torch.randn_like(sample)
+                log_probs.append(-(sample - mean).square().sum(1) / (2 * self.std**2))
+                baselines.append(self.baseline(hidden)[:, 0])
+                location = sample.clamp(-1, 1)
+                locations.append(location)
+        empty = images.new_zeros(len(images), 0)
         return GlimpseOutput(
-            torch.stack(places, 1),
-            torch.stack(chosen, 1) if chosen else none,
-            torch.stack(expected, 1) if expected else none,
-            torch.stack(answers, 1),
+            torch.stack(locations, 1),
+            torch.stack(log_probs, 1) if log_probs else empty,
+            torch.stack(baselines, 1) if baselines else empty,
+            torch.stack(logits, 1),
         )

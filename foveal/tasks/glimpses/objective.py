@@ -31,8 +31,8 @@ class GlimpsesObjective(StatelessObjective):
         path, labels = self.rollout(batch), batch.columns["label"]
         labels = labels.to(path.locations.device)
         logits, expected = at_least_float32(path.logits[:, -1]), at_least_float32(path.baselines)
-        likeliest = logits.detach().argmax(1)
-        reward = (likeliest == labels).to(logits.dtype)
+        predicted = logits.detach().argmax(1)
+        reward = (predicted == labels).to(logits.dtype)
         advantage = reward[:, None] - expected
         terms = {
             "loss": F.cross_entropy(logits, labels, reduction="sum"),
@@ -42,17 +42,17 @@ class GlimpsesObjective(StatelessObjective):
         rows = float(len(labels))
         metrics = {"loss": (float(terms["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
         coefficients = {"loss": 1.0, "path": self.reinforce, "baseline": 1.0}
-        found = {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}
+        weighted = {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}
         return ObjectiveOutput(
-            found, metrics, {} if self.model.training else predicted_ids_by_row(batch, likeliest)
+            weighted, metrics, {} if self.model.training else predicted_ids_by_row(batch, predicted)
         ), None
 
     def rollout(self, batch: ExampleBatch) -> GlimpseOutput:
-        """Where the model looks in each image, and what it answers."""
+        """Return the locations that the model looks at in each image, and its logits."""
         path: GlimpseOutput = self.model(batch.columns["source"].to(next(self.model.parameters()).device))
         return path
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
-        """The probability of each class (B, C); the model is to be in evaluation mode."""
+        """Return the probability of each class (B, C). The model must be in evaluation mode."""
         with torch.inference_mode():
             return at_least_float32(self.rollout(batch).logits[:, -1]).softmax(1)

@@ -55,26 +55,26 @@ class StraightSegment(NamedTuple):
 
 
 def make_episodes(log: Log) -> Iterator[tuple[str, bytes]]:
-    """The files of the parts; no map is in two of them."""
+    """Yield the files of the splits. No map is in two of them."""
     rows = _distinct_episodes(Random(0))
     for part, count in EPISODE_COUNTS.items():
-        drawn = log_progress(islice(rows, count), count, f"maps ({part})", log)
-        yield f"{part}.jsonl", "".join(f"{json.dumps(row)}\n" for row in drawn).encode()
+        episodes = log_progress(islice(rows, count), count, f"maps ({part})", log)
+        yield f"{part}.jsonl", "".join(f"{json.dumps(row)}\n" for row in episodes).encode()
 
 
 def _distinct_episodes(rng: Random) -> Iterator[dict[str, Any]]:
-    """Errands without end, each on a map of its own."""
+    """Yield episodes without end, each on another map."""
     seen = set[str]()
     while True:
         row = random_episode(rng)
-        drawn = "".join(row["map"])
-        if drawn not in seen:
-            seen.add(drawn)
+        cells = "".join(row["map"])
+        if cells not in seen:
+            seen.add(cells)
             yield row
 
 
 def random_episode(rng: Random) -> dict[str, Any]:
-    """A row of the data: the way is a shortest one."""
+    """Return a row of the data with a shortest path."""
     while True:
         rows = random_map(rng)
         cells = parse_map(rows)
@@ -92,7 +92,7 @@ def random_episode(rng: Random) -> dict[str, Any]:
 
 
 def random_map(rng: Random) -> list[str]:
-    """Walls around, walls and things within."""
+    """Return a map: walls around it, and walls and things within."""
     squares = [WALL if rng.random() < WALL_FRACTION else FLOOR for _ in range(INNER_SIDE**2)]
     places = sorted(range(INNER_SIDE**2), key=lambda _: rng.random())
     things = sorted(THINGS, key=lambda _: rng.random())
@@ -104,7 +104,7 @@ def random_map(rng: Random) -> list[str]:
 
 
 def straight_segments(cells: MapArray, start: Pose, moves: Sequence[int]) -> list[StraightSegment]:
-    """The straight parts of a way that ends with a step forward."""
+    """Return the straight segments of a path that ends with a step forward."""
     row, column, heading = start
     parts: list[StraightSegment] = []
     turns: list[int] = []
@@ -126,21 +126,22 @@ def straight_segments(cells: MapArray, start: Pose, moves: Sequence[int]) -> lis
 
 
 def describe_path(parts: Sequence[StraightSegment], rng: Random) -> str:
-    """The way in words, such as `turn left, pass the red lamp, turn right at the wall, go two steps, stop`:
-    where each straight part ends, or how long it is, and by chance what is passed.
+    """Return the path in words, such as `turn left, pass the red lamp, turn right at the wall, go two steps,
+    stop`.
 
-    Some turns do not say to which side, if a thing stands at the end of the part behind them.
+    The words say where each straight segment ends, or how long it is, and at random what it passes. Some
+    turns do not say to which side, if a thing stands at the end of the segment behind them.
     """
-    said = [_turn_phrase(parts[0], rng)] if parts[0].turns else []
+    phrases = [_turn_phrase(parts[0], rng)] if parts[0].turns else []
     for part, after in zip(parts, [*parts[1:], None], strict=True):
         then = "stop" if after is None else _turn_phrase(after, rng)
         if part.end is None:
-            said += [f"go {STEP_PHRASES[part.steps - 1]}", then]
+            phrases += [f"go {STEP_PHRASES[part.steps - 1]}", then]
             continue
         if part.passed and rng.random() < 0.5:
-            said.append(f"pass the {part.passed[-1]}")
-        said.append(f"{then} at the {part.end}")
-    return ", ".join(said)
+            phrases.append(f"pass the {part.passed[-1]}")
+        phrases.append(f"{then} at the {part.end}")
+    return ", ".join(phrases)
 
 
 def _turn_phrase(part: StraightSegment, rng: Random) -> str:

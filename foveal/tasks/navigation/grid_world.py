@@ -24,7 +24,7 @@ FLOOR, WALL = ".", "#"
 THING_COLORS = {"red": (220, 40, 40), "green": (30, 160, 60), "blue": (40, 80, 225), "yellow": (235, 180, 0)}
 THING_KINDS = ("table", "door", "lamp")
 THINGS = dict(
-    zip("abcdefghijkl", (f"{colour} {kind}" for kind in THING_KINDS for colour in THING_COLORS), strict=True)
+    zip("abcdefghijkl", (f"{color} {kind}" for kind in THING_KINDS for color in THING_COLORS), strict=True)
 )
 """By their letters on a map."""
 SYMBOLS = FLOOR + WALL + "".join(THINGS)
@@ -80,44 +80,48 @@ def rollout(
 
 
 def render_views(cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B T 3"]) -> UInt8[Tensor, "B T 3 P P"]:
-    """What is seen from each of T poses of a map: `VIEW_SIDE` rows of as many squares, the nearest at the
-    bottom with one's own square in its middle; P pixels to a side. Walls hide nothing."""
+    """Return the view from each of T poses of a map, with P pixels to a side.
+
+    A view has `VIEW_SIDE` rows of as many squares. The nearest row is at the bottom, with the pose's own
+    square in its middle. Walls hide nothing.
+    """
     row, column, heading = poses[..., None, None].unbind(2)
     down, right = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading].unbind(-1)
     far = torch.arange(VIEW_SIDE - 1, -1, -1, device=poses.device)[:, None]
-    aside = torch.arange(VIEW_SIDE, device=poses.device) - VIEW_SIDE // 2
-    rows, columns = row + far * down + aside * right, column + far * right - aside * down
+    sideways = torch.arange(VIEW_SIDE, device=poses.device) - VIEW_SIDE // 2
+    rows, columns = row + far * down + sideways * right, column + far * right - sideways * down
     which = torch.arange(len(cells), device=poses.device).view(-1, 1, 1, 1)
     tiles = torch.from_numpy(TILES).to(poses.device)[cells[which, rows, columns].long()]
     return tiles.permute(0, 1, 6, 2, 4, 3, 5).flatten(3, 4).flatten(4, 5)
 
 
 def render_map(cells: MapArray) -> UInt8[np.ndarray, "h w 3"]:
-    """A map from above, without its margin."""
+    """Return an image of a map from above, without its margin."""
     tiles = TILES[cells[MAP_MARGIN:-MAP_MARGIN, MAP_MARGIN:-MAP_MARGIN]]
     return np.concatenate([np.concatenate([*row], 1) for row in tiles], 0)
 
 
 def _make_tiles() -> UInt8[np.ndarray, "S T T 3"]:
-    """A picture of each symbol: the floor with lines at its edges, dark walls, things in their colours."""
+    """Return an image of each symbol: the floor with lines at its edges, dark walls, things in their
+    colors."""
     tiles = np.full((len(SYMBOLS), TILE_PIXELS, TILE_PIXELS, 3), 235, np.uint8)
     tiles[:, -1] = tiles[:, :, -1] = 215
     tiles[SYMBOLS.index(WALL)] = 90
     for symbol, name in THINGS.items():
-        colour, kind = name.split()
-        tiles[SYMBOLS.index(symbol)][_thing_pixels(kind)] = THING_COLORS[colour]
+        color, kind = name.split()
+        tiles[SYMBOLS.index(symbol)][_thing_pixels(kind)] = THING_COLORS[color]
     return tiles
 
 
 def _thing_pixels(kind: str) -> NDArray[np.bool_]:
-    """Which pixels of a square a thing covers: a plate on two legs, a frame, a disc."""
+    """Return which pixels of a square a thing covers: a plate on two legs, a frame, a disc."""
     down, across = np.mgrid[:TILE_PIXELS, :TILE_PIXELS] / (TILE_PIXELS - 1)
-    aside = abs(across - 0.5)
+    sideways = abs(across - 0.5)
     if kind == "table":
-        return ((down > 0.2) & (down < 0.5)) | ((down >= 0.5) & (aside > 0.25) & (aside < 0.45))
+        return ((down > 0.2) & (down < 0.5)) | ((down >= 0.5) & (sideways > 0.25) & (sideways < 0.45))
     if kind == "door":
-        return (aside < 0.38) & ~((aside < 0.2) & (down > 0.3) & (down < 0.6))
-    return (down - 0.5) ** 2 + aside**2 < 0.15
+        return (sideways < 0.38) & ~((sideways < 0.2) & (down > 0.3) & (down < 0.6))
+    return (down - 0.5) ** 2 + sideways**2 < 0.15
 
 
 TILES = _make_tiles()

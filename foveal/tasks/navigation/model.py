@@ -86,9 +86,10 @@ class NavigationAgent(nn.Module):
         lengths: Int[Tensor, " B"] | None = None,
     ) -> tuple[Float[Tensor, "B T M"], State]:
         """Logits of the moves at each step, and the state behind them."""
-        seen = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
-        said, _ = self.said(seen, state["said"])
-        x = self.whole((seen + said).relu().reshape(*before.shape, -1)) + self.before(before)
+        view_features = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
+        instruction, _ = self.said(view_features, state["said"])
+        joined = (view_features + instruction).relu().reshape(*before.shape, -1)
+        x = self.whole(joined) + self.before(before)
         x, after, _ = self.stack(x, state["stack"], lengths=lengths)
         return self.projection(x), state | {"stack": after}
 

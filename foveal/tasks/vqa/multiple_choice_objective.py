@@ -27,11 +27,13 @@ class MultipleChoiceObjective(ClassificationObjective):
         self.aux_names = aux_names(model)
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        wanted, aux = super()._logits(batch)
-        choices, beside = self.model.choices(batch.columns["choice"], batch.lengths["choice"])
-        which = batch.columns["choices"]
-        own = sequence_mask(batch.lengths["choices"], which.shape[1])
-        aux = add_aux(aux, {name: sums[which].where(own, 0.0).sum(1) for name, sums in beside.items()})
-        vectors = choices.summary.to(wanted.dtype)[which]
-        scores = torch.einsum("bd,bkd->bk", wanted, vectors) / math.sqrt(vectors.shape[2])
-        return scores.masked_fill(~own, -math.inf), aux
+        query, aux = super()._logits(batch)
+        choices, choice_aux = self.model.choices(batch.columns["choice"], batch.lengths["choice"])
+        indices = batch.columns["choices"]
+        valid = sequence_mask(batch.lengths["choices"], indices.shape[1])
+        aux = add_aux(
+            aux, {name: sums[indices].where(valid, 0.0).sum(1) for name, sums in choice_aux.items()}
+        )
+        vectors = choices.summary.to(query.dtype)[indices]
+        scores = torch.einsum("bd,bkd->bk", query, vectors) / math.sqrt(vectors.shape[2])
+        return scores.masked_fill(~valid, -math.inf), aux

@@ -58,11 +58,11 @@ def _in_folder(part: DataPart, listing: Listing, columns: Mapping[str, str]) -> 
 def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
     read = _field_reader(columns)
 
-    def asked(row: Fields) -> Fields | str:
-        picture, found = image_fields(path, row, column, None, []), read(row)
-        return picture if isinstance(picture, str) else found if isinstance(found, str) else found | picture
+    def read_row(row: Fields) -> Fields | str:
+        image, fields = image_fields(path, row, column, None, []), read(row)
+        return image if isinstance(image, str) else fields if isinstance(fields, str) else fields | image
 
-    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), asked))
+    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), read_row))
 
 
 def _field_reader(columns: Mapping[str, str]) -> FieldReader:

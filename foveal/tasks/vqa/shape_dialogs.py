@@ -57,21 +57,21 @@ def make_dialogs(log: Log) -> Iterator[tuple[str, bytes]]:
         for number in log_progress(range(count), count, f"scenes ({part})", log):
             scene = random_scene(chance)
             yield f"{part}/{number}.png", _png(render_scene(scene, chance))
-            said: list[str] = []
+            history: list[str] = []
             for question, answer in random_dialog(scene, chance):
-                rows.append((f"{number}.png", question, answer, " ".join(said)))
-                said += [question, f"{answer}."]
+                rows.append((f"{number}.png", question, answer, " ".join(history)))
+                history += [question, f"{answer}."]
         yield f"{part}/metadata.csv", csv_table((*QUESTION_COLUMNS, "history"), rows)
 
 
 def random_scene(rng: Random) -> Scene:
     """Some things in different cells."""
     places = _shuffled([(row, column) for row in range(GRID_SIDE) for column in range(GRID_SIDE)], rng)
-    colours = _shuffled([*SHAPE_COLORS], rng)
+    colors = _shuffled([*SHAPE_COLORS], rng)
     count = MIN_THINGS + int((MAX_THINGS - MIN_THINGS + 1) * rng.random())
     return {
-        place: Thing(colour, _random_choice(SHAPES, rng))
-        for place, colour in zip(places[:count], colours, strict=False)
+        place: Thing(color, _random_choice(SHAPES, rng))
+        for place, color in zip(places[:count], colors, strict=False)
     }
 
 
