@@ -1,4 +1,4 @@
-"""Glimpses of an image: squares about a place, each wider and coarser than the one before."""
+"""Glimpses of an image: squares around a location, each wider and coarser than the one before."""
 
 import torch
 from jaxtyping import Float

@@ -1,4 +1,5 @@
-"""Labels by glimpses: the answer is learnt from the label, and where to look from its being right."""
+"""Classification by glimpses: the label teaches the answer, and the correctness of the answer where to
+look."""
 
 import torch
 from torch import Tensor
@@ -14,10 +15,10 @@ from foveal.tasks.glimpses.model import GlimpseOutput, RecurrentAttentionModel
 
 
 class GlimpsesObjective(StatelessObjective):
-    """The hybrid loss of Mnih et al. 2014, section 3.2, by columns `source` and `label` of a batch.
+    """The hybrid loss of Mnih et al. 2014, section 3.2, with columns `source` and `label` of a batch.
 
-    `loss` is `-log p(label | path)` after the last glimpse, in nats an image. `path` is REINFORCE's
-    `-sum_t (R - b_t) log p(l_t)` (Williams 1992), its reward R 1 for a right answer and 0 for another;
+    `loss` is `-log p(label | path)` after the last glimpse, in nats for each image. `path` is REINFORCE's
+    `-sum_t (R - b_t) log p(l_t)` (Williams 1992), with the reward R = 1 for a correct answer and 0 otherwise.
     `baseline` is the mean over t of `(R - b_t)^2`.
     """
 

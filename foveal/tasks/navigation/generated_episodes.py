@@ -1,6 +1,6 @@
-"""Errands in a world of squares, computed: a map, a pose to begin with, a sentence for the way, and the way.
+"""Generated navigation episodes: a map, a start, a sentence for the path, and the path.
 
-They are the same on every machine: of Python's generator only `random()` is used.
+The episodes are the same on every machine: of Python's generator only `random()` is used.
 """
 
 import json
@@ -31,27 +31,28 @@ from foveal.tasks.navigation.grid_world import (
 )
 
 INNER_SIDE, WALL_FRACTION, NUM_THINGS = 7, 0.2, 8
-"""Squares within the outer walls to a side, the share of walls among them, and things, no two alike."""
+"""Squares of the inner side, the probability of a wall on each, and the number of things, all different."""
 MIN_MOVES, MAX_MOVES = 4, 16
-"""Moves of a way, its stop aside."""
+"""Moves of a path, without the stop."""
 OMITTED_SIDE_PROBABILITY = 0.25
-"""The chance that a turn leaves out its side, where that can be found out by looking: if every such turn did,
-one end alone would fit what is said of 99.8 % of the errands, as a shortest way does not turn back."""
+"""The probability that a turn does not say its side, where the agent can see which side is meant. If every
+such turn omitted the side, only one end would fit the instruction in 99.8 % of the episodes, as a shortest
+path does not turn back."""
 EPISODE_COUNTS = {"train": 150_000, "valid": 500, "test": 1_000}
-"""Maps, with an errand each."""
+"""Maps of each split, with one episode each."""
 STEP_PHRASES = ("one step", "two steps", "three steps", "four steps", "five steps", "six steps")
 
 
 class StraightSegment(NamedTuple):
-    """A straight part of a way."""
+    """A straight part of a path."""
 
     turns: list[int]
-    """The moves before it."""
+    """The turns before the segment."""
     steps: int
     passed: list[str]
-    """What stands beside the squares between its ends."""
+    """Things beside the squares between the segment's ends."""
     end: str | None
-    """What stands in front of its last square, or beside it, if anything does."""
+    """The thing in front of the last square or beside it, if any."""
 
 
 def make_episodes(log: Log) -> Iterator[tuple[str, bytes]]:
@@ -151,7 +152,7 @@ def _turn_phrase(part: StraightSegment, rng: Random) -> str:
 
 
 def _adjacent_things(cells: MapArray, pose: Pose) -> list[str]:
-    """The things in front, to the left and to the right."""
+    """Return the things in front, to the left and to the right."""
     row, column, heading = pose
     sides = (HEADING_OFFSETS[(heading + turn) % len(HEADINGS)] for turn in (0, -1, 1))
     symbols = (SYMBOLS[cells[row + down, column + right]] for down, right in sides)

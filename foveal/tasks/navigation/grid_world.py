@@ -1,7 +1,7 @@
-"""A world of squares that is seen from within: its maps, moves, views as pictures, and shortest ways.
+"""A world of squares that an agent sees from within: maps, moves, views as images, and shortest paths.
 
-A map is rows of text, a letter a square. Who stands on a square of the floor and looks to one of four sides
-turns, or goes a square forward; walls and things are in the way.
+A map is rows of text, with a letter for each square. The agent stands on a square of the floor and faces one
+of four sides. A move turns the agent, or takes it a square forward. Walls and things block the way.
 """
 
 from collections import deque
@@ -26,20 +26,23 @@ THING_KINDS = ("table", "door", "lamp")
 THINGS = dict(
     zip("abcdefghijkl", (f"{color} {kind}" for kind in THING_KINDS for color in THING_COLORS), strict=True)
 )
-"""By their letters on a map."""
+"""Names of things by their letters on a map."""
 SYMBOLS = FLOOR + WALL + "".join(THINGS)
 VIEW_SIDE, TILE_PIXELS = 5, 8
-"""Squares of a view to a side, and pixels of a square."""
+"""Squares of a view's side, and pixels of a square's side."""
 MAP_MARGIN = VIEW_SIDE - 1
 """Squares of wall around a map, so that no view looks out of it."""
 MapArray = NDArray[np.int8]
 """A map (H, W) with its margin, as numbers of symbols; 0 is the floor."""
 Pose = tuple[int, int, int]
-"""Row, column and heading, the margin counted."""
+"""Row, column and heading; row and column include the margin."""
 
 
 def parse_map(rows: Sequence[str]) -> MapArray:
-    """A map with its margin. ValueError for an unknown symbol, or rows of several lengths."""
+    """Return a map with its margin.
+
+    Raises: ValueError: a symbol is unknown, or rows differ in length.
+    """
     shape = len(rows) + 2 * MAP_MARGIN, len(rows[0]) + 2 * MAP_MARGIN
     cells = np.full(shape, SYMBOLS.index(WALL), np.int8)
     cells[MAP_MARGIN:-MAP_MARGIN, MAP_MARGIN:-MAP_MARGIN] = [
@@ -49,30 +52,34 @@ def parse_map(rows: Sequence[str]) -> MapArray:
 
 
 def moves_to_text(moves: Sequence[int]) -> str:
+    """Return moves as words."""
     return " ".join(MOVES[move] for move in moves)
 
 
 def parse_moves(text: str) -> list[int]:
-    """ValueError for words that are no moves."""
+    """Return words as moves.
+
+    Raises: ValueError: a word is not a move.
+    """
     return [MOVES.index(word) for word in text.split()]
 
 
 def step_poses(
     cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B 3"], moves: Int[Tensor, " B"]
 ) -> Int[Tensor, "B 3"]:
-    """The poses after a move each; who goes against something stays where he is."""
+    """Return the poses after one move each. A move against an obstacle leaves the pose as it is."""
     heading = poses[:, 2]
     ahead = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading]
-    there = poses[:, :2] + ahead * (moves == FORWARD)[:, None]
-    free = cells[torch.arange(len(cells), device=poses.device), there[:, 0], there[:, 1]] == 0
+    target = poses[:, :2] + ahead * (moves == FORWARD)[:, None]
+    free = cells[torch.arange(len(cells), device=poses.device), target[:, 0], target[:, 1]] == 0
     turned = (heading + (moves == RIGHT).long() - (moves == LEFT).long()) % 4
-    return torch.cat([torch.where(free[:, None], there, poses[:, :2]), turned[:, None]], 1)
+    return torch.cat([torch.where(free[:, None], target, poses[:, :2]), turned[:, None]], 1)
 
 
 def rollout(
     cells: Int[Tensor, "B H W"], start: Int[Tensor, "B 3"], moves: Int[Tensor, "B T"]
 ) -> Int[Tensor, "B U 3"]:
-    """The pose at the start, and after each move: U = T + 1."""
+    """Return the pose at the start and after each move: U = T + 1."""
     poses = [start]
     for move in moves.unbind(1):
         poses.append(step_poses(cells, poses[-1], move))
@@ -128,7 +135,7 @@ TILES = _make_tiles()
 
 
 def step_pose(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
-    """One pose after a move on a map that is given as lists: `step_poses` in plain numbers."""
+    """Return the pose after one move on a map as lists: `step_poses` in plain numbers."""
     row, column, heading = pose
     if move == LEFT:
         return row, column, (heading + 3) % 4
@@ -139,34 +146,34 @@ def step_pose(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
 
 
 def shortest_path(cells: MapArray, start: Pose, goal: tuple[int, int]) -> list[int] | None:
-    """The fewest moves from a pose to a square, by breadth first search; without the stop behind them.
+    """Return the fewest moves from a pose to a square, without the final stop; None if no path leads there.
 
-    None if there is no way. Of ways that are as short, one that goes forward first.
+    The search is breadth first. Of equally short paths, one that goes forward first is returned.
     """
     squares = cells.tolist()
-    came: dict[Pose, tuple[Pose, int]] = {start: (start, STOP)}
+    came_from: dict[Pose, tuple[Pose, int]] = {start: (start, STOP)}
     waiting = deque([start])
     while waiting:
         pose = waiting.popleft()
         if pose[:2] == goal:
-            return _moves_to(pose, came)
+            return _moves_to(pose, came_from)
         for move in (FORWARD, LEFT, RIGHT):
-            there = step_pose(squares, pose, move)
-            if there not in came:
-                came[there] = pose, move
-                waiting.append(there)
+            next_pose = step_pose(squares, pose, move)
+            if next_pose not in came_from:
+                came_from[next_pose] = pose, move
+                waiting.append(next_pose)
     return None
 
 
 def path_poses(cells: MapArray, start: Pose, moves: Sequence[int]) -> list[Pose]:
-    """The poses of a path: at its start, and after each move."""
+    """Return the poses of a path: at its start, and after each move."""
     return [*accumulate(moves, partial(step_pose, cells.tolist()), initial=start)]
 
 
-def _moves_to(pose: Pose, came: dict[Pose, tuple[Pose, int]]) -> list[int]:
-    """Back to the start, of which `came` says that it came by a stop."""
+def _moves_to(pose: Pose, came_from: dict[Pose, tuple[Pose, int]]) -> list[int]:
+    """Return the moves from the start to a pose. `came_from` marks the start by a stop."""
     moves: list[int] = []
-    while came[pose][1] != STOP:
-        pose, move = came[pose]
+    while came_from[pose][1] != STOP:
+        pose, move = came_from[pose]
         moves.append(move)
     return moves[::-1]

@@ -1,4 +1,4 @@
-"""The source and the target of walks on maps of squares: instructions and maps, and the moves of paths."""
+"""The source and the target of navigation: instructions and maps, and the moves of paths."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

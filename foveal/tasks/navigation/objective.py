@@ -1,4 +1,4 @@
-"""Walks by an instruction: learnt from shortest paths, and then from where one's own walks end."""
+"""Navigation by instructions, learned from shortest paths, or by REINFORCE from the results of own paths."""
 
 from typing import NamedTuple
 
@@ -22,25 +22,25 @@ from foveal.tasks.navigation.model import NavigationAgent
 from foveal.tasks.navigation.path_length import success_weighted_by_path_length
 
 ROLLOUTS_PER_ROW = 4
-"""Walks of each row that REINFORCE compares."""
+"""Paths of each row that REINFORCE compares."""
 
 
 class Trajectory(NamedTuple):
-    """B walks of at most T moves."""
+    """B paths of at most T moves."""
 
     moves: Int[Tensor, "B T"]
-    """Behind the end of a walk they mean nothing."""
+    """Moves behind the end of a path have no meaning."""
     steps_taken: Int[Tensor, " B"]
-    """Moves of each, its stop aside."""
+    """Moves of each path, without the stop."""
     end_position: Int[Tensor, "B 2"]
-    """Where each ended."""
+    """The last position of each path."""
     stopped: Bool[Tensor, " B"]
-    """Whether it ended itself."""
+    """Whether the path ended with a stop."""
     log_prob: Float[Tensor, " B"]
-    """`sum_t log p(a_t)` of its moves."""
+    """`sum_t log p(a_t)` of the path's moves."""
 
     def rows(self) -> list[list[int]]:
-        """The moves of each, with its stop."""
+        """Return the moves of each path, with the stop."""
         lengths = (self.steps_taken + self.stopped).tolist()
         return [moves[:length] for moves, length in zip(self.moves.tolist(), lengths, strict=True)]
 
@@ -48,8 +48,8 @@ class Trajectory(NamedTuple):
 class NavigationObjective(StatelessObjective):
     """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
-    Columns of a batch: `source`, `map`, `start`; to train on and to be scored also `target`, `goal` and
-    `shortest`. Evaluated, the likeliest moves are also walked, at most `length_limit` of them:
+    Columns of a batch: `source`, `map`, `start`; for training and evaluation also `target`, `goal` and
+    `shortest`. Evaluation also follows the likeliest moves, at most `length_limit` of them, for the metrics
     `success` and `spl`.
     """
 

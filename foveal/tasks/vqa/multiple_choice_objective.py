@@ -1,4 +1,4 @@
-"""Multiple choice: each row brings the answers that it may have."""
+"""Multiple choice: each row has its own possible answers."""
 
 import math
 
@@ -13,11 +13,12 @@ from foveal.tasks.vqa.model import MultipleChoiceModel
 
 
 class MultipleChoiceObjective(ClassificationObjective):
-    """`-log p(k | source)` in nats a source, `p = softmax_k(q . c_k / sqrt(D))` over the row's own choices.
+    """`-log p(k | source)` in nats for each source, `p = softmax_k(q . c_k / sqrt(D))` over the row's own
+    choices.
 
-    q (D) is what the head makes of the memory, c_k (D) the summary of choice k. Columns of a batch, beside
-    those that the encoder reads: `choice` (U, T), the tokens of all choices in the batch, each once;
-    `choices` (B, K), which of them each row has; `label`.
+    q (D) is the head's output for the memory, and c_k (D) the summary of choice k. Columns of a batch, beside
+    those of the encoder: `choice` (U, T), the tokens of all choices in the batch, each once; `choices` (B,
+    K), the indices of each row's choices; `label`.
     """
 
     model: MultipleChoiceModel
