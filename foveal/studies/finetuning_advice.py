@@ -1,18 +1,18 @@
-"""Advice on how much of a trained encoder to fine-tune, by two measured facts.
+"""How much of a trained encoder to train on: the usual advice, by two measured questions.
 
     |             | alike           | unlike                              |
     | little data | the head alone  | hard: the head alone, or more data  |
     | much data   | the last blocks | all layers                          |
 
-The table is the usual summary of what transfers (Yosinski et al. 2014). Both facts are measured. Much data is
-`MANY_IMAGES_PER_CLASS` images in each class. Alike means that nearest neighbors by the encoder's features
-make at most half of the errors of nearest neighbors by pixels.
+The table is the usual summary of what carries over (Yosinski et al. 2014). Both words are measured: much is
+`MANY_IMAGES_PER_CLASS` images a class; alike is that the nearest neighbours by the features as they are make
+at most half of the errors that those by pixels make.
 """
 
 from typing import Literal, NamedTuple
 
 MANY_IMAGES_PER_CLASS = 1000.0
-"""Images in each class. The number is a convention: the data show no such border."""
+"""Images a class. A convention: there is no such border in the data."""
 Strategy = Literal["head", "last-block", "all", "scratch"]
 
 
@@ -29,15 +29,12 @@ ADVICE: dict[tuple[bool, bool], tuple[Strategy, str]] = {
     (False, False): ("head", "the hard case: train the head alone, and find more images"),
     (True, False): ("all", "train all layers"),
 }
-"""Advice by (much data, alike)."""
+"""By (much, alike)."""
 
 
 def advise(images_per_class: float, features: float, pixels: float) -> Advice:
-    """Return the advice.
-
-    `images_per_class` counts training images. `features` and `pixels` are the fractions of held-out images
-    whose nearest neighbors have the correct label.
-    """
+    """From the training images a class, and the shares of held-out images whose nearest neighbours have the
+    right label."""
     much, alike = images_per_class >= MANY_IMAGES_PER_CLASS, 1 - features <= (1 - pixels) / 2
     return Advice(much, alike, *ADVICE[much, alike])
 
@@ -51,12 +48,10 @@ class MeasuredAccuracy(NamedTuple):
 
 
 def verdict(advised: Strategy, measured: dict[Strategy, MeasuredAccuracy]) -> str:
-    """Return a sentence that says whether the measured strategies confirm the advice."""
+    """Whether the measured ways bear the advice out."""
     best = max(measured, key=lambda strategy: measured[strategy].accuracy)
     if best == advised:
         return f"{best} is the best here too, as advised"
+    told = f"{best} is better here than {advised}, which was advised"
     apart = measured[best].low > measured[advised].high
-    return (
-        f"{best} is better here than {advised}, which was advised; "
-        f"the intervals {'lie apart' if apart else 'overlap'}"
-    )
+    return f"{told}; the intervals {'lie apart' if apart else 'overlap'}"

@@ -235,7 +235,7 @@ def test_bad_input() -> None:
     Path("film.mp4").write_bytes(b"")
     train(data, *FRAMES, steps=2)
     assert "film.mp4: empty; get the file anew" in refuse("predict", "run", "film.mp4")
-    assert "a run of no clips" in refuse("inspect", trained_text(), "filmstrip")
+    assert "this run reads no clips" in refuse("inspect", trained_text(), "filmstrip")
 
 
 def trained_text() -> str:
