@@ -157,6 +157,7 @@ VALUES: dict[str, dict[Any, Any]] = {
     "model.initialization": {"own": "default"},
     "model.pooling": {"summary": "encoder"},
     "model.encoder.kind": {"vectors": "series", "volume": "conv3d"},
+    "model.encoder.network": {"colour-histogram": "color-histogram"},
     **{
         f"{old}.{name}": values
         for old in [*STACKS, FUSION[0]]

@@ -153,7 +153,7 @@ def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
     plain = isinstance(block, Block) and block.feedforward is None and not block.residual
     if not plain or not isinstance(block.mixer_norm, nn.Identity):
         raise UserError("torch's layers are cells alone: without norm, residual and feed-forward layer")
-    if isinstance(block.mixer, Bidirectional) and block.mixer.join == "beside":
+    if isinstance(block.mixer, Bidirectional) and block.mixer.join == "concatenate":
         return [_plain_cell(block.mixer.there), _plain_cell(block.mixer.back)]
     return [_plain_cell(block.mixer)]
 

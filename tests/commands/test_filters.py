@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_captions import train as train_captions
-from tests.commands.test_captions import write_shapes
-from tests.commands.test_images import train, write_images
+from tests.support.captioned_shapes import train as train_captions
+from tests.support.captioned_shapes import write_shapes
+from tests.support.command_line import refuse, succeed
+from tests.support.labeled_images import train, write_images
 
 
 def looked(run: object, *arguments: object) -> dict[str, Any]:

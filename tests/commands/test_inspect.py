@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from foveal.tasks import untrained_model
-from tests.commands.calling import TINY, refuse, succeed
-from tests.commands.test_images import train, write_images
+from tests.support.command_line import TINY, refuse, succeed
+from tests.support.labeled_images import train, write_images
 
 SMALL = ("data.image.size=8", "data.image.batch_size=32")
 

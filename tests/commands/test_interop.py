@@ -10,7 +10,7 @@ import torch
 import foveal
 from foveal.data.text.tokenizers import BPETokenizer, CharacterTokenizer
 from foveal.store.sealed import open_tensors
-from tests.commands.calling import TINY, refuse, succeed, tree
+from tests.support.command_line import TINY, refuse, succeed, tree
 
 GPT2 = (
     *("model.positions.kind=learned", "model.activation=gelu-tanh"),

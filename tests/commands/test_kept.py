@@ -12,7 +12,7 @@ from foveal.config.files import to_toml
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.tasks.config import from_tables
-from tests.commands.calling import TINY, refuse, succeed
+from tests.support.command_line import TINY, refuse, succeed
 
 
 def test_a_run_in_its_own_data_is_refused(here: Path) -> None:

@@ -12,9 +12,9 @@ from PIL import Image
 
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.grid_world import THINGS
-from tests.commands.calling import TINY, call, predictions, refuse, succeed, trained
-from tests.commands.killed_runs import check_killed_run
-from tests.commands.strike import at
+from tests.support.command_line import TINY, call, predictions, refuse, succeed, trained
+from tests.support.interrupted_command import at
+from tests.support.killed_runs import check_killed_run
 
 SMALL = (
     "model.width=16",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_images import COLOURS, train, write_images
+from tests.support.command_line import refuse, succeed
+from tests.support.labeled_images import COLOURS, train, write_images
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from foveal.inspection.units.plot import CELL, LINE_HEIGHT
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_images import PATCHES, train, write_images
+from tests.support.command_line import refuse, succeed
+from tests.support.labeled_images import PATCHES, train, write_images
 
 
 @pytest.fixture

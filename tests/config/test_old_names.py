@@ -27,7 +27,7 @@ from foveal.store.run import open_run
 from foveal.store.sealed import open_json, seal_json
 from foveal.tasks.config import checked, from_tables, load_config
 from foveal.tasks.registry import all_tasks, task_class
-from tests.commands.calling import refuse, succeed
+from tests.support.command_line import refuse, succeed
 
 OLD_CONFIGS = Path(__file__).parent / "old_configs"
 """What runs of format 1 had in config.toml."""

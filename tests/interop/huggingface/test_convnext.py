@@ -15,7 +15,7 @@ from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.image_networks import NETWORKS
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
-from tests.models.making import logits, made
+from tests.support.named_networks import logits, made
 
 DEPTHS, WIDTHS = (2, 1, 3, 1), (6, 8, 10, 12)
 

@@ -21,7 +21,7 @@ from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.vit import VisionTransformer
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
-from tests.models.making import logits
+from tests.support.named_networks import logits
 
 SEEN = {"image_mean": [0.5], "image_std": [0.25], "size": {"height": 24, "width": 24}, "do_rescale": True}
 
