@@ -56,13 +56,13 @@ def evaluate(
         Print one JSON object with the scores on standard output.
     """
     with SignalHandler():
-        loaded = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
-        split, sizes, scores, report = evaluate_run(loaded, data)
+        session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
+        split, sizes, scores, report = evaluate_run(session, data)
     if json:
         more = {} if report is None else report.to_json()
         print_json({"run": str(run), "split": split} | sizes | scores | more)
     else:
-        task = loaded.task
+        task = session.task
         size = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in sizes.items())
         rows = loss_rows(task, split, scores)
         print_facts([("run", str(run)), ("data", f"{split}: {size}"), *rows], STDOUT)
@@ -79,12 +79,12 @@ class RunEvaluation(NamedTuple):
     report: Report | None
 
 
-def evaluate_run(loaded: Session, data: str | None) -> RunEvaluation:
+def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
     """Score a run on its held-out data, or on all of `data`.
 
     Raises: UserError: the run has no held-out data.
     """
-    part, split, facts = loaded.held_out(data, "to measure it on")
-    scores, report = evaluate_and_score(loaded.task, loaded.objective, part, split)
+    part, split, facts = session.held_out(data, "to measure it on")
+    scores, report = evaluate_and_score(session.task, session.objective, part, split)
     sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
     return RunEvaluation(split, sizes, scores, report)

@@ -26,12 +26,12 @@ def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negati
         Print one JSON object with the created files on standard output.
     """
     with SignalHandler():
-        loaded = load(run)
-        if not loaded.task.exports:
+        session = load(run)
+        if not session.task.exports:
             raise UserError(f"{run}: only language models can be exported")
-        files = tokenizer_files(loaded.processor)
+        files = tokenizer_files(session.processor)
         model_type = write_language_model(
-            folder, loaded.model, loaded.config.model, loaded.config.data.context_length, files
+            folder, session.model, session.config.model, session.config.data.context_length, files
         )
     names = sorted(path.name for path in folder.iterdir())
     print_facts(

@@ -58,13 +58,13 @@ def predict(
         Print one JSON object on standard output.
     """
     with SignalHandler(), ProgressBar("predicted") as progress:
-        loaded = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
+        session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         if choice and not question:
             raise UserError("--choice needs a --question: give one, or leave --choice out")
         if question:
-            predictions: Predictions = loaded.task.answer(Path(data), question, choice)
+            predictions: Predictions = session.task.answer(Path(data), question, choice)
         else:
-            predictions = loaded.task.predict(data, log, progress)
+            predictions = session.task.predict(data, log, progress)
     if json:
         print_json({"run": str(run), "data": data} | _to_json(predictions) | _label_counts(predictions))
     else:

@@ -93,8 +93,8 @@ def train(
         bound = bound.bound(prepared.processor, build_model(bound, chosen))
         begun = data_dependent_init(bound, prepared, reused=first is not None) or first is not None
         if first is not None:
-            whole = warm_start(first, bound)
-            origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
+            all_filled = warm_start(first, bound)
+            origin = f"all weights of {from_}" if all_filled else f"the encoder of {from_}; the head is new"
         _print_setup(data, bound, origin, folder, prepared)
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)

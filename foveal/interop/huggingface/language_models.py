@@ -77,8 +77,8 @@ def read_language_model(folder: Path) -> ImportedTextModel:
         _drop_tied_head(family, tensors, folder)
     check_tensors(expected, tensors, folder)
     tensors = {name: tensor.float() for name, tensor in tensors.items()}
-    ours = family.from_hf_weights(tensors, config.layers, config.tie_embeddings)
-    return ImportedTextModel(model_type, config, vocabulary, context, ours, bounded=meta_model.bounded)
+    weights = family.from_hf_weights(tensors, config.layers, config.tie_embeddings)
+    return ImportedTextModel(model_type, config, vocabulary, context, weights, bounded=meta_model.bounded)
 
 
 def write_language_model(
@@ -107,14 +107,14 @@ def write_language_model(
         "pad_token_id": None,
     }
     _check_representable(family, config, HFConfig(settings, folder / HF_CONFIG_FILE))
-    ours = unique_state_dict(model)
-    if PROJECTION_BIAS in ours and ours.pop(PROJECTION_BIAS).any():
+    weights = unique_state_dict(model)
+    if PROJECTION_BIAS in weights and weights.pop(PROJECTION_BIAS).any():
         raise UserError(
             f"model.projection_bias=true: {family.model_type} has no bias in its projection, and this bias "
             "is not zero; train with model.projection_bias=false"
         )
     tensors = family.to_hf_weights(
-        {name: tensor.cpu() for name, tensor in ours.items()}, config.layers, config.tie_embeddings
+        {name: tensor.cpu() for name, tensor in weights.items()}, config.layers, config.tie_embeddings
     )
     with durable.atomic_folder(folder) as part:
         durable.write_synced(part / HF_CONFIG_FILE, json.dumps(settings, indent=2).encode() + b"\n")
