@@ -298,6 +298,10 @@ class Task(ABC):
         """Return the weights of a run under the names that an `encoder` taken over by another task has."""
         return tensors
 
+    def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of a run of this task for the task's own model, which may have other parts."""
+        return tensors
+
     def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is
         """Set the weights of a new head behind an encoder that another run has lent."""
 

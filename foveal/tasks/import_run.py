@@ -110,16 +110,15 @@ def _create_image_run(
 
 def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:
     """The model, its tokenizer, and the settings of its data."""
-    found = read_language_model(folder)
-    tokenizer = read_tokenizer(folder, found.vocabulary)
+    model = read_language_model(folder)
+    tokenizer = read_tokenizer(folder, model.vocabulary)
     data = {
         "tokenizer": tokenizer.kind,
-        "context_length": found.context,
-        "batch_tokens": max(TEXT_BATCH_TOKENS, found.context),
+        "context_length": model.context,
+        "batch_tokens": max(TEXT_BATCH_TOKENS, model.context),
     }
-    batching = "windows" if found.config.mixers == "attention" else "streams"
-    task = {"name": import_task("decoder").name, "batching": batching}
-    return found, tokenizer, {"data": data, "task": task}
+    task = {"name": import_task("decoder").name, "batching": "streams" if model.bounded else "windows"}
+    return model, tokenizer, {"data": data, "task": task}
 
 
 def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:

@@ -129,9 +129,8 @@ def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to
     """
     run = open_logged(Path(path), log)
     task = open_task(run)
-    model = build_model(task, torch.device(device))
-    load_run_weights(run, model)
-    task = task.bound(task.processor, model.eval())
+    task = task.bound(task.processor, build_model(task, torch.device(device)).eval())
+    load_run_weights(run, task)
     return Session(run, task, task.objective())
 
 

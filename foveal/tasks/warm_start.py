@@ -13,7 +13,6 @@ from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, interpolate_positions
-from foveal.objectives.selective import match_proxy
 from foveal.store.run import Run
 from foveal.store.sealed import load_weights, open_tensors
 from foveal.tasks.base import Task
@@ -59,15 +58,18 @@ def _at_image_size(processor: Any, config: Config) -> Any:
     return replace(processor, source=replace(processor.source, size=config.data.image.size))
 
 
-def load_run_weights(run: Run, model: nn.Module) -> None:
-    """Fill `model` with the run's best weights."""
+def load_run_weights(run: Run, task: Task) -> None:
+    """Fill the model of `task` with the run's best weights.
+
+    Raises: UserError: the run has no weights yet, or no head.
+    """
     tensors = _weights(run)
     if _has_no_head(tensors):
         raise UserError(
             f"{run.path}: an encoder without a head, so it can only be trained on: "
             f"foveal train DATA --from {run.path} --task TASK"
         )
-    load_weights(model, match_proxy(model, tensors), str(run.weights))
+    load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
@@ -103,16 +105,17 @@ def warm_start(run: Run, task: Task) -> bool:
     Return whether all weights are filled.
     Raises: UserError: neither can be filled.
     """
-    config, model = task.config, task.model
     alike = task.name == run.config.task.name and task.processor_files() == open_task(run).processor_files()
     whole = alike and not _has_no_head(_weights(run))
-    if not whole and config.model.encoder.kind == "none":
+    if not whole and task.config.model.encoder.kind == "none":
         raise UserError(
             f"{run.path}: its labels are not those of the data, and it has no encoder that could do without "
             "them: leave out --from"
         )
-    (load_run_weights if whole else load_encoder)(run, model)
-    if not whole:
+    if whole:
+        load_run_weights(run, task)
+    else:
+        load_encoder(run, task.model)
         task.reset_head()
     return whole
 

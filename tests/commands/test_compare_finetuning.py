@@ -48,7 +48,7 @@ def test_from_one_command_to_a_table() -> None:
     assert list(result["ways"]) == WAYS
     assert told.err.count("0.693 nats measured; ln 2 = 0.693 expected") >= 3  # the new heads are zero
     assert (result["images"], result["classes"], result["advice"]) == (33, 2, "head")
-    assert set(result["neighbours"]) == {"features", "pixels"}
+    assert set(result["neighbors"]) == {"features", "pixels"}
     for one in result["ways"].values():
         assert (one["steps"], one["split"]) == (3, "test")
     again, last = json.loads(succeed("evaluate", "ways/all", "--json").out), result["ways"]["all"]
@@ -61,7 +61,7 @@ def test_from_one_command_to_a_table() -> None:
     assert weights("ways") == kept
     assert table.err.count("finished before") == 4
     assert [line.split()[0] for line in table.out.splitlines()[:5]] == ["way", *WAYS]
-    assert "33 images to train on, 16 a class: little" in table.out
+    assert "33 training images, 16 per class: few" in table.out
     assert "refuted if" in table.out
     assert "ways was made with other settings" in refuse(
         "compare-finetuning", *GIVEN, "ways", "optimizer.lr=1"
@@ -76,7 +76,7 @@ def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
         told = call("compare-finetuning", *GIVEN, "parts")
     assert told.code == 130
     assert told.last.endswith(
-        "what is finished is kept; go on with: foveal compare-finetuning squares data.valid_fraction=0.2 "
+        "finished runs are kept; go on with: foveal compare-finetuning squares data.valid_fraction=0.2 "
         "data.test_fraction=0.2 --from first --budget 3steps --run parts"
     )
     assert sorted(path.name for path in Path("parts").iterdir()) == [
@@ -107,7 +107,7 @@ def test_what_can_not_be_compared() -> None:
     )
     assert "no held-out images" in why
     succeed("train", "text.txt", "--task", "masked-lm", *WORDS, "--budget", "2steps", "--run", "words")
-    assert "a run of task masked-lm" in refuse(
+    assert "a run of task masked-lm, and only runs on images" in refuse(
         "compare-finetuning", "squares", "--from", "words", "--run", "more"
     )
     assert not Path("more").exists()

@@ -41,7 +41,7 @@ def test_what_is_missing_is_listed() -> None:
     table.write_text(table.read_text().replace("7.png,a green bar\n", "", 1).replace("a red bar\n", "\n", 1))
     told = succeed("train", "shapes", *SMALL, "--budget", "1steps", "--run", "run")
     assert "task        captioning: 12 x 12 pixels to " in told.err
-    assert "set aside   3 rows" in told.err
+    assert "skipped     3 rows" in told.err
     aside = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
     assert [row["why"].split(";")[0].split(" (")[0] for row in aside] == [
         "'text' is empty",

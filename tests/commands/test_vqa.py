@@ -103,7 +103,7 @@ def test_questions_are_for_runs_that_answer_them() -> None:
     )
     assert "say what among, two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
     assert "leave out --choice" in refuse("predict", "answers", *asking, "--choice", "a", "--choice", "b")
-    assert "--choice is of a --question" in refuse("predict", "run", "shapes", "--choice", "red")
+    assert "--choice needs a --question" in refuse("predict", "run", "shapes", "--choice", "red")
     (found,) = predictions("run", *asking, "--choice", "red", "--choice", "square")
     assert found["output"] in ("red", "square")
 
