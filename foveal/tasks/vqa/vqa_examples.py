@@ -1,4 +1,4 @@
-"""Questions about images as examples; the same for all kinds of answers."""
+"""Questions about images as examples: what is read is the same however they are answered."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from foveal.data.images.image_examples import ImageExamples
 
 @dataclass(frozen=True)
 class ChoiceTable:
-    """The choices of all rows, each once, with their tokens."""
+    """Every choice of all rows once: the texts and their tokens."""
 
     texts: list[str]
     tokens: RaggedArray
@@ -16,16 +16,16 @@ class ChoiceTable:
 
 @dataclass(frozen=True)
 class VQAExamples(Examples):
-    """Columns `image`, an index into `images`; `question`; and the target. Equal images are stored once.
+    """Columns `image`, a number into `images`, each of which is there once; `question`; and the target.
 
-    Column `history` is there if the model reads a history, and `choices`, indices into `choice_table`, if
-    rows have their own choices.
+    Column `history` is there if the model reads a history, and `choices`, numbers into `choice_table`, if
+    rows bring their own.
     """
 
     images: ImageExamples
     choice_table: ChoiceTable | None = None
 
     def choice(self, row: int, number: int) -> str:
-        """Return one of the choices of a row."""
+        """Return one of the choices that a row brings."""
         assert self.choice_table is not None
         return self.choice_table.texts[self.columns["choices"][row][number]]
