@@ -94,8 +94,8 @@ def test_learned_positions_that_end() -> None:
     for given, asked in ((("--tokens", 17), 17), (("--prompt", "the man", "--tokens", 11), 17)):
         for more in ((), ("--json",), ("--beam", 2)):
             line = refuse("generate", learned, *given, *more)
-            assert f"learned positions end at 16, {asked} are asked for: use a shorter text" in line
-    assert "end at 16, 19 are asked for" in refuse("generate", learned, "--prompt", "the man and the sea")
+            assert f"learned positions end at 16, but {asked} are needed: use a shorter text" in line
+    assert "end at 16, but 19 are needed" in refuse("generate", learned, "--prompt", "the man and the sea")
     for prompt, length in (([], 16), (["--prompt", "the man"], 10)):
         assert f"{length} characters at" in succeed("generate", learned, *prompt).err
     succeed("evaluate", learned, "text.txt")

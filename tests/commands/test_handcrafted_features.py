@@ -19,7 +19,7 @@ class Killed(BaseException):
     """Nothing after it is done."""
 
 
-@pytest.mark.parametrize("network", ["colour-histogram", "visual-words"])
+@pytest.mark.parametrize("network", ["color-histogram", "visual-words"])
 def test_colours_are_told_from_one_another(network: str) -> None:
     given = ("--model", "hog", f"model.encoder.network={network}", "schedule.warmup_steps=0")
     assert train(write_images(count=120), *given, steps=60)["accuracy"] == 1
@@ -66,5 +66,5 @@ def test_an_image_that_is_no_square_is_described() -> None:
     assert found["parameters"] == 10 * (10_800 + 1)
     assert succeed("models", "describe", "hog").out.count("9x4x4") == 1
     assert "30x40" in succeed("models", "describe", "resnet-20", "--input", "3x120x160").out
-    assert "patches are of square images" in refuse("models", "describe", "vit", "--input", "3x32x64")
+    assert "takes only square images" in refuse("models", "describe", "vit", "--input", "3x32x64")
     assert "too small" in refuse("models", "describe", "hog", "--input", "3x240x7")

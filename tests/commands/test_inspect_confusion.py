@@ -52,4 +52,4 @@ def test_of_frames_each_counts() -> None:
 def test_a_run_that_writes_has_no_classes() -> None:
     write_shapes(count=30)
     trained("shapes", "--model", "captioning-bottleneck", *CAPTION, run="run", steps=1)
-    assert "a run without classes of its own (task captioning)" in refuse("inspect", "run", "confusion")
+    assert "this run predicts no classes (task captioning)" in refuse("inspect", "run", "confusion")

@@ -103,5 +103,5 @@ def test_words_are_not_exported(here: Path) -> None:
         "data.context_length=16",
     )
     succeed("train", "text.txt", *tiny, "data.tokenizer=word", "--budget", "2steps", "--run", "words")
-    assert "data.tokenizer=word has no form of Hugging Face's" in refuse("export", "words", "folder")
+    assert "data.tokenizer=word: Hugging Face has no tokenizer" in refuse("export", "words", "folder")
     assert not Path("folder").exists()

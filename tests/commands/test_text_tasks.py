@@ -93,7 +93,7 @@ def test_previews_are_of_what_chooses_the_weights() -> None:
 def test_an_encoder_has_no_window() -> None:
     write_pairs()
     window = "model.encoder.attention.window=3"
-    assert "an encoder sees all; leave it out" in refuse(
+    assert "an encoder sees the whole row; leave the window out" in refuse(
         "train", "pairs.tsv", "--model", "translation", window
     )
 

@@ -193,11 +193,11 @@ def test_bad_input() -> None:
     line = refuse(
         "train", data, *small, "model.encoder.network=airbench", "model.encoder.network_activation=published"
     )
-    assert "model.encoder.network=airbench begins from single images" in line
+    assert "model.encoder.network=airbench is fitted to single images" in line
     Path("film.mp4").write_bytes(b"")
     train(data, *FRAMES, steps=2)
     assert "film.mp4: empty; get the file anew" in refuse("predict", "run", "film.mp4")
-    assert "a run of no clips" in refuse("inspect", trained_text(), "filmstrip")
+    assert "this run reads no clips" in refuse("inspect", trained_text(), "filmstrip")
 
 
 def trained_text() -> str:

@@ -180,6 +180,9 @@ def test_padding_draws_nothing(model: EncoderWithHead) -> None:
 
 @pytest.mark.parametrize("score", ["initial-state", "every-step"])
 def test_what_is_refused(score: str) -> None:
-    with pytest.raises((ConfigError, ValueError), match=f"hard=true needs scores .* score={score}"):
+    with pytest.raises(
+        (ConfigError, ValueError),
+        match=f"hard=true samples a position by its score, but score={score} gives none",
+    ):
         stack_mixers(ModelConfig(mixers="attention-rnn", attention_rnn={"hard": True, "score": score}))
     assert "drawn" in AttentionRNN("gru", 3, 4, 4, "dot", hard=True).shapes

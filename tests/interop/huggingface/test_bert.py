@@ -154,10 +154,10 @@ def test_other_settings(more: dict[str, Any], folder: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"is_decoder": True}, "is_decoder=True: ours has False only"),
-        ({"position_embedding_type": "relative_key"}, "ours has absolute only"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings=False: ours has True only"),
-        ({"hidden_act": "silu"}, "hidden_act='silu': ours has gelu_new, gelu"),
+        ({"is_decoder": True}, "is_decoder=True: Foveal supports only False"),
+        ({"position_embedding_type": "relative_key"}, "Foveal supports only absolute"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings=False: Foveal supports only True"),
+        ({"hidden_act": "silu"}, "hidden_act='silu': Foveal supports only gelu_new, gelu"),
         ({"num_attention_heads": 3}, "width 16 is not a multiple of 3 heads"),
         ({"num_hidden_layers": 2}, " is not in such a model; and 13 more"),
         ({"num_hidden_layers": 4}, "no encoder.layer.3.attention.self.query.weight"),
@@ -210,9 +210,9 @@ def test_tags_stand_at_the_first_piece_of_each_word(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("model", {"type": "BPE"}, "its model is not that of WordPiece"),
-        ("normalizer", None, "its normalizer is not that of WordPiece"),
-        ("pre_tokenizer", {"type": "Whitespace"}, "its pre_tokenizer is not that of WordPiece"),
+        ("model", {"type": "BPE"}, "its model is not that of BERT's WordPiece"),
+        ("normalizer", None, "its normalizer is not that of BERT's WordPiece"),
+        ("pre_tokenizer", {"type": "Whitespace"}, "its pre_tokenizer is not that of BERT's WordPiece"),
         ("post_processor", None, "it does not put [CLS] before a text and [SEP] behind it"),
     ],
 )

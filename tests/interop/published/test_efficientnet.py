@@ -100,7 +100,7 @@ def test_what_is_damaged_is_told(folder: Path) -> None:
     content = weights.read_bytes()
     for broken in (b"", content[:100], content[: len(content) // 2], b"no tensors"):
         weights.write_bytes(broken)
-        with pytest.raises(UserError, match="delete it, to have it fetched anew"):
+        with pytest.raises(UserError, match="delete the folder to download it again"):
             read_efficientnet(folder)
 
 

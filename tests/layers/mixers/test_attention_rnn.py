@@ -258,5 +258,5 @@ def test_what_is_refused():
     )
     with pytest.raises(ValueError, match="can't begin without one"):
         mixer.init_state(B)
-    with pytest.raises(ValueError, match="as wide as the memory, not 6 and 7: take general"):
+    with pytest.raises(ValueError, match="as wide as the memory, not 6 and 7: set score=general"):
         AttentionRNN("gru", D, 6, M, "dot")

@@ -185,7 +185,7 @@ def test_one_position_without_gradients_reads_the_weights_once():
     state = cross.init_state(B, memory=memory_of())
     with torch.no_grad(), record_paths() as ran:
         cross(torch.randn(B, 1, D), state)
-    assert ran == ["linear:few", "attention:fused", "linear:few"]
+    assert ran == ["linear:few_vectors", "attention:fused", "linear:few_vectors"]
 
 
 @pytest.mark.parametrize("mixer", [FullAttention(64, 4), CrossAttention(64, 4, 48)])

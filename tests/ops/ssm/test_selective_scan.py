@@ -9,7 +9,7 @@ from torch.autograd import gradcheck
 from torch.nn import functional as F
 
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from foveal.ops.ssm.selective_scan import backward, forward, selective_scan
+from foveal.ops.ssm.selective_scan import chunked_backward, chunked_forward, selective_scan
 
 E, N = 16, 16
 # Less than a chunk of time, several, a ragged last one; a batch so large that chunks are shorter.
@@ -50,10 +50,10 @@ def test_paths_are_equal(size: tuple[int, int], dtype: torch.dtype):
 def test_the_chunked_path_is_equal_in_float32(size: tuple[int, int]):
     """Called by itself: with a kernel present float32 does not come by it."""
     inputs = drawn(*size, torch.float32)
-    y, last, kept = forward(*inputs)
+    y, last, kept = chunked_forward(*inputs)
     dy, dlast = (torch.arange(out.numel()).view_as(out).cos() for out in (y, last))
     u, delta, A, B, C, _ = inputs
-    gradients = backward(dy, dlast, u, delta, A, B, C, kept)
+    gradients = chunked_backward(dy, dlast, u, delta, A, B, C, kept)
     with reference_only():
         expected = everything(inputs)
     for a, b in zip([y, last, *gradients], expected, strict=True):
