@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,9 +22,10 @@ def pretrained(*more: str) -> str:
     return "first"
 
 
-def finetune(*more: str) -> dict[str, object]:
+def finetune(*more: str) -> dict[str, Any]:
     told = succeed("train", reviews(), "--from", "first", "--task", "text-classification", "--json", *more)
-    return json.loads(told.out)
+    result: dict[str, Any] = json.loads(told.out)
+    return result
 
 
 def test_mask_then_classify() -> None:
@@ -37,7 +39,7 @@ def test_mask_then_classify() -> None:
     encoder = {name for name in after if name.startswith("encoder.")}
     assert encoder == {name for name in before if name.startswith("encoder.")}
     assert all(torch.equal(after[name], before[name]) for name in encoder)
-    head = build_model(foveal.load("head").task, torch.device("cpu")).get_submodule("head")
+    head: Any = build_model(foveal.load("head").task, torch.device("cpu")).get_submodule("head")
     assert not torch.equal(after["head.projection.weight"], head.projection.weight)
     assert foveal.load("head").processor.source.digest == foveal.load("first").processor.digest
     result = finetune("--run", "all", "--budget", "60steps", "optimizer.lr=6e-3", "optimizer.name=adamw")

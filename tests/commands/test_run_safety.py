@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -28,7 +29,7 @@ def test_a_run_in_its_own_data_is_refused(here: Path) -> None:
 
 
 def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None:
-    def elsewhere(*given: object) -> None:
+    def elsewhere(*given: Any) -> None:
         Path("runs/text-demo-1").mkdir(parents=True)
         announce(*given)
 

@@ -53,8 +53,8 @@ def test_other_classes_of_images(seen: dict[str, torch.Tensor]) -> None:
 
 def test_all_layers_learn_other_classes(seen: dict[str, torch.Tensor]) -> None:
     """The run's encoder is where they begin; where rates fall with the depth the lowest go a short way."""
-    whole, fallen = ([], ["optimizer.layer_decay=0.1"])
-    train_from_run("others", *whole, run="whole", steps=1)
+    fallen = ["optimizer.layer_decay=0.1"]
+    train_from_run("others", run="whole", steps=1)
     train_from_run("others", *fallen, run="fallen", steps=1)
     for name, tensor in encoder_of(saved_weights("fallen", "inputs/start.safetensors")).items():
         assert torch.equal(tensor, seen[name]), name
