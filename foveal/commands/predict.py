@@ -67,15 +67,15 @@ def predict(
             found = loaded.task.predict(data, log, watch)
     if json:
         columns = {
-            "place": found.locations,
+            "location": found.locations,
             "source": found.sources,
             "output": found.outputs,
             "probability": found.probabilities,
         }
         known = {name: column for name, column in columns.items() if column is not None}
         answers = [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
-        aside = [{"place": row.location, "why": row.reason} for row in found.skipped]
-        told = {"run": str(run), "data": data, "predictions": answers, "set_aside": aside}
+        skipped = [{"location": row.location, "reason": row.reason} for row in found.skipped]
+        told = {"run": str(run), "data": data, "predictions": answers, "skipped": skipped}
         print_json(told | _label_counts(found))
     else:
         sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found.outputs))

@@ -125,12 +125,12 @@ def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: Pre
     parts = ", ".join(f"{name} {task.describe_size(part)}" for name, part in facts.items())
     outcomes = told.num_outcomes
     expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
-    aside = [("set aside", _skipped_summary(prepared, folder))] if prepared.skipped else []
+    skipped = [("skipped", _skipped_summary(prepared, folder))] if prepared.skipped else []
     pictures = [("pictures", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model is fed them")]
     print_facts(
         [
             ("data", f"{data}: {told.data}: {parts}"),
-            *aside,
+            *skipped,
             ("task", told.task),
             ("model", f"{origin}: {_model_summary(task)}"),
             ("first loss", f"{first.loss:.3f} {task.first_loss_unit} measured{expected}"),
@@ -149,7 +149,7 @@ def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: Pre
 
 def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
     first, count = prepared.skipped[0], len(prepared.skipped)
-    return f"{count:,} rows, all in {folder / 'set_aside.jsonl'}; the first: {first.location}: {first.reason}"
+    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {first.location}: {first.reason}"
 
 
 def _model_summary(task: Task) -> str:

@@ -20,7 +20,7 @@ MAX_LOGGED_SKIPS = 5
 
 
 def prepare_examples(
-    form: PairFormat,
+    data_format: PairFormat,
     data: str | OpenedData,
     valid: str | None,
     test: str | None,
@@ -32,20 +32,20 @@ def prepare_examples(
     """Read, split and encode. Nothing is cut from DATA if it has parts, or `valid` or `test` is given.
 
     `processor`, or what is `reused` of a run's, are to be used, rather than made from the training part. Rows
-    that can't be used are set aside.
+    that can't be used are skipped.
     """
-    aside: list[SkippedRow] = []
+    skipped: list[SkippedRow] = []
     opened = open_data(data, log)
     data = opened.name
-    rows = _read_splits(form, _open_splits(opened, valid, test, log), config, aside)
+    rows = _read_splits(data_format, _open_splits(opened, valid, test, log), config, skipped)
     _log_overlap(rows, log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
-    processor = processor or form.make_processor(data, rows["train"], config, reused)
-    parts = {part: form.encode(found, processor, config, aside) for part, found in rows.items()}
+    processor = processor or data_format.make_processor(data, rows["train"], config, reused)
+    parts = {part: data_format.encode(found, processor, config, skipped) for part, found in rows.items()}
     for part, encoded in parts.items():
         if rows[part] and not len(encoded):
-            raise UserError(empty_split_error(part, data, aside))
+            raise UserError(empty_split_error(part, data, skipped))
     train, valid_part, test_part = (encoded if len(encoded) else None for encoded in parts.values())
     sizes = {
         part: encoded.facts | unknown_target_facts(processor, encoded)
@@ -53,27 +53,29 @@ def prepare_examples(
         if len(encoded)
     }
     log_unknown_tokens(sizes, log)
-    facts = {"source": data, "set_aside": len(aside), "parts": sizes}
-    return PreparedData(processor, train, valid_part, test_part, facts, tuple(aside))
+    facts = {"source": data, "skipped": len(skipped), "parts": sizes}
+    return PreparedData(processor, train, valid_part, test_part, facts, tuple(skipped))
 
 
 def prepare_eval_examples(
-    form: PairFormat, data: str | OpenedData, config: DataConfig, processor: PairProcessor, log: Log
+    data_format: PairFormat, data: str | OpenedData, config: DataConfig, processor: PairProcessor, log: Log
 ) -> tuple[Any, dict[str, Any]]:
     """All of DATA (of a data set in parts its test part) in a model's own numbers, and its facts."""
-    aside: list[SkippedRow] = []
+    skipped: list[SkippedRow] = []
     opened = open_data(data, log)
     data = opened.name
-    rows = list(form.read(opened.split("test"), config, aside))
-    encoded = form.encode(rows, processor, config, aside)
+    rows = list(data_format.read(opened.split("test"), config, skipped))
+    encoded = data_format.encode(rows, processor, config, skipped)
     if not len(encoded):
-        why = f"; the first: {aside[0].location}: {aside[0].reason}" if aside else ""
+        why = f"; the first: {skipped[0].location}: {skipped[0].reason}" if skipped else ""
         raise UserError(f"{data}: no row that this run can be measured on{why}")
-    if aside:
-        log(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].location}: {aside[0].reason}")
+    if skipped:
+        log(
+            f"{data}: {len(skipped):,} rows are skipped, the first: {skipped[0].location}: {skipped[0].reason}"
+        )
     left_out = unknown_target_facts(processor, encoded)
     log_unknown_tokens({data: left_out}, log)
-    return encoded, encoded.facts | left_out | {"set_aside": len(aside)}
+    return encoded, encoded.facts | left_out | {"skipped": len(skipped)}
 
 
 class UnlabeledData(NamedTuple):
@@ -85,31 +87,31 @@ class UnlabeledData(NamedTuple):
 
 
 def read_unlabeled(
-    form: PairFormat, data: str | OpenedData, processor: PairProcessor, config: DataConfig, log: Log
+    data_format: PairFormat, data: str | OpenedData, processor: PairProcessor, config: DataConfig, log: Log
 ) -> UnlabeledData:
     """Read the sources of DATA.
 
     Raises: UserError: there are none that can be read.
     """
-    aside: list[SkippedRow] = []
+    skipped: list[SkippedRow] = []
     opened = data if isinstance(data, OpenedData) else open_path(data)
-    found = [*form.read_unlabeled(opened.whole, config, aside)]
-    rows, examples = form.encode_unlabeled(found, processor, config, aside)
+    found = [*data_format.read_unlabeled(opened.whole, config, skipped)]
+    rows, examples = data_format.encode_unlabeled(found, processor, config, skipped)
     if not rows:
-        why = f": {aside[0].location}: {aside[0].reason}" if aside else ""
+        why = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
         raise UserError(f"{data}: nothing that can be answered{why}")
-    for one in aside[:MAX_LOGGED_SKIPS]:
-        log(f"set aside: {one.location}: {one.reason}")
-    if len(aside) > MAX_LOGGED_SKIPS:
-        log(f"{data}: {len(aside):,} rows are set aside and get no answer")
-    return UnlabeledData(rows, examples, aside)
+    for one in skipped[:MAX_LOGGED_SKIPS]:
+        log(f"skipped: {one.location}: {one.reason}")
+    if len(skipped) > MAX_LOGGED_SKIPS:
+        log(f"{data}: {len(skipped):,} rows are skipped and get no answer")
+    return UnlabeledData(rows, examples, skipped)
 
 
-def read_labeled_rows(form: PairFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
+def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
     """Read those rows of DATA that have a target. Where sources are read, one hears what others lack."""
     opened = data if isinstance(data, OpenedData) else open_path(data)
     with suppress(UserError):
-        return [*form.read(opened.whole, config, [])]
+        return [*data_format.read(opened.whole, config, [])]
     return []
 
 
@@ -137,21 +139,21 @@ def _open_splits(
 
 
 def _read_splits(
-    form: PairFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
+    data_format: PairFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
 ) -> dict[str, list[Row]]:
     """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side. Or
     in groups, if the config has some."""
     shares = {} if len(files) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
     shares = {part: share for part, share in shares.items() if share}
     rows: dict[str, list[Row]] = {part: [] for part in SPLITS}
-    found = form.read(files["train"], config, skipped)
+    found = data_format.read(files["train"], config, skipped)
     for part, row in (
         split_by_group([*found], config, shares) if config.group_pattern else split_rows(found, shares)
     ):
         rows[part].append(row)
     for part, path in files.items():
         if part != "train":
-            rows[part] = list(form.read(path, config, skipped))
+            rows[part] = list(data_format.read(path, config, skipped))
     for part in shares:
         if not rows[part] and not config.group_pattern:  # few rows: one source is better than none
             sources = sorted({row.key for row in rows["train"]})

@@ -162,12 +162,14 @@ def new_run(
     """
     paths = {part: _absolute_paths(name) for part, name in data_paths._asdict().items()}
     about = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
-    lines = (json.dumps({"place": row.location, "why": row.reason}) for row in prepared.skipped)
-    beside = {"set_aside.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
+    lines = (json.dumps({"location": row.location, "reason": row.reason}) for row in prepared.skipped)
+    extra_files = (
+        {"skipped.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
+    )
     files = task.bound(prepared.processor).processor_files()
     if start is not None:
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
-    return create_run(path, task.config, files, about, extra_files=beside)
+    return create_run(path, task.config, files, about, extra_files=extra_files)
 
 
 def _absolute_paths(data: str | OpenedData | None) -> str | None:

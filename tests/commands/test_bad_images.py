@@ -194,11 +194,11 @@ def test_labels_that_differ_in_case_are_told() -> None:
     assert "the labels 'RED' and 'red' differ in case alone, and are learnt as 2 classes" in told.err
 
 
-def test_a_class_without_images_is_set_aside() -> None:
+def test_a_class_without_images_is_skipped() -> None:
     write_images("data", 40)
     classes("data", "green")
     succeed("train", "data", *TWO, "--run", "elsewhere")
-    assert "data, green" in Path("elsewhere/set_aside.jsonl").read_text()
+    assert "data, green" in Path("elsewhere/skipped.jsonl").read_text()
 
 
 def test_more_pictures_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def test_one_label_by_3d_convolutions() -> None:
     assert "encoder 2 x 3D convolution, width 16; " in told.err
     assert json.loads(told.out)["accuracy"] > 0.9
     assert predictions("run", "films/down")[:2] == [
-        {"place": name, "source": name, "output": "down"}
+        {"location": name, "source": name, "output": "down"}
         for name in ("films/down/0.gif", "films/down/10.gif")
     ]
     shown = json.loads(succeed("inspect", "run", "filmstrip", "--query", "films", "--json").out)
@@ -135,7 +135,7 @@ def test_videos() -> None:
         place.write_bytes(video(film(number)[0][..., None].repeat(3, -1)))
     Path("films/down/none.mp4").write_bytes(b"")
     train("films", *VOLUME, "data.test_fraction=0.3", steps=2)
-    assert json.loads(Path("run/set_aside.jsonl").read_text())["place"] == "films, down/none.mp4"
+    assert json.loads(Path("run/skipped.jsonl").read_text())["location"] == "films, down/none.mp4"
     (found,) = predictions("run", "films/across/1.mp4")
     assert found["source"] == "films/across/1.mp4"
     assert found["output"] in ("down", "across")

@@ -133,8 +133,8 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
     told = succeed(
         "train", "squares", *SMALL, "--task", "text-classification", "--budget", "2steps", "--run", "run"
     )
-    assert "set aside   3 rows" in told.err
-    listed = Path("run/set_aside.jsonl").read_text()
+    assert "skipped     3 rows" in told.err
+    listed = Path("run/skipped.jsonl").read_text()
     assert all(name in listed for name in ("cut.png", "empty.jpg", "text.png"))
 
 

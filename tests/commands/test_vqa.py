@@ -91,7 +91,7 @@ def test_each_way_learns(way: str) -> None:
     right = [row["answer"] for number in range(120) for row in rows_of(number)]
     assert sum(one["output"] == answer for one, answer in zip(found, right, strict=True)) > 0.9 * len(right)
     shutil.make_archive("some", "zip", "shapes")
-    zipped = {"place": "some.zip/", "source": "some.zip/"}
+    zipped = {"location": "some.zip/", "source": "some.zip/"}
     assert predictions("run", "some.zip") == [
         one | {name: one[name].replace("shapes/", folder) for name, folder in zipped.items()} for one in found
     ]

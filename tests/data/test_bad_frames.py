@@ -27,11 +27,11 @@ from tests.data.video.test_clip_examples import (
 )
 
 
-def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
-    """Where and why of what is set aside in reading."""
+def skipped_rows(data_format: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
+    """Where and why of what is skipped in reading."""
     skipped: list[Any] = []
     try:
-        [*form.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
+        [*data_format.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
     except UserError:
         assert skipped
     return [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
@@ -131,11 +131,11 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
+def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     files = by_class(2) | folder_of("a/long", clip(0, 13)) | folder_of("a/one", clip(0, 1))
     files |= {"a/film.mp4": b"", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
     files |= {"still.png": png(clip(0)[0])}
-    found = dict(asides(CLIP_LABEL, write(tmp_path / location, files)))
+    found = dict(skipped_rows(CLIP_LABEL, write(tmp_path / location, files)))
     alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
     assert found == {
         "a/film.mp4": "empty; get the file anew",
@@ -156,17 +156,19 @@ def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str)
         (tmp_path / location / "b/nothing").mkdir()
     why = "0 frames, and a clip needs 2; give all of its frames"
     empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
-    assert asides(CLIP_LABEL, data) == [(name, why) for name in empty]
+    assert skipped_rows(CLIP_LABEL, data) == [(name, why) for name in empty]
     assert infer_task(open_path(data), {}).name == "video-classification"
     skipped: list[Any] = []
     assert len([*CLIP_LABEL.read_unlabeled(open_part(data), CONFIG, skipped)]) == 5
     assert [(row.location, row.reason) for row in skipped] == [(f"{data}/{name}", why) for name in empty]
 
 
-@pytest.mark.parametrize("form", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
-def test_a_clip_of_no_length_is_set_aside(tmp_path: Path, form: Any) -> None:
+@pytest.mark.parametrize("data_format", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
+def test_a_clip_of_no_length_is_skipped(tmp_path: Path, data_format: Any) -> None:
     data = arrays(tmp_path / "a.npz", lengths=np.array([5, 0, 2, 2, 3, 4, 5, 5]))
-    assert asides(form, data) == [("clip 2", "0 frames, and a clip needs 2; give all of its frames")]
+    assert skipped_rows(data_format, data) == [
+        ("clip 2", "0 frames, and a clip needs 2; give all of its frames")
+    ]
 
 
 @pytest.mark.parametrize("location", PLACES)
@@ -181,7 +183,7 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> 
         {"file_name": name, "text": "" if number == 5 else "it moves"} for number, name in enumerate(names)
     ]
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
-    whys = [why.split(";")[0] for _, why in asides(CLIP_TEXT, write(tmp_path / location, files))]
+    whys = [why.split(";")[0] for _, why in skipped_rows(CLIP_TEXT, write(tmp_path / location, files))]
     assert whys[:5] == [
         "no such file or folder: none",
         "no frames in empty (.jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm, .pnm)",
@@ -196,11 +198,11 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> 
 def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3))
     files["metadata.csv"] = table("labels", [("c", "x y"), ("c", "x y x")])
-    ((place, why),) = asides(CLIP_LABELS, write(tmp_path / "a", files))
+    ((place, why),) = skipped_rows(CLIP_LABELS, write(tmp_path / "a", files))
     assert (place, why) == ("metadata.csv, line 2", "2 labels, and 3 frames; give each frame one")
     files.pop("metadata.csv")
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": []}).encode()
-    assert [why for _, why in asides(CLIP_LABELS, write(tmp_path / "b", files))] == [
+    assert [why for _, why in skipped_rows(CLIP_LABELS, write(tmp_path / "b", files))] == [
         "0 labels, and 3 frames; give each frame one"
     ]
 

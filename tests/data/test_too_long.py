@@ -1,4 +1,4 @@
-"""What is longer than a model reads is set aside where it is asked about, and the rest is answered."""
+"""What is longer than a model reads is skipped where it is asked about, and the rest is answered."""
 
 import re
 from collections.abc import Callable
@@ -70,17 +70,19 @@ CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], s
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_longer_source_is_set_aside_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
-    form, training, asking, why = CASES[case]
+def test_a_longer_source_is_skipped_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
+    data_format, training, asking, why = CASES[case]
     config = DataConfig(tokenizer="character", max_length=9, max_seconds=2, sample_rate=RATE, mel_bins=20)
-    rows = [*form.read(open_part(training(tmp_path)), config.model_copy(update={"max_length": 99}), [])]
-    processor, told = form.make_processor("data", rows, config), list[str]()
+    rows = [
+        *data_format.read(open_part(training(tmp_path)), config.model_copy(update={"max_length": 99}), [])
+    ]
+    processor, told = data_format.make_processor("data", rows, config), list[str]()
     asked, examples, skipped = prepare_examples.read_unlabeled(
-        form, asking(tmp_path / "asked", 9), processor, config, told.append
+        data_format, asking(tmp_path / "asked", 9), processor, config, told.append
     )
     assert (len(asked), len(examples), len(skipped)) == (2, 2, 1)
     (line,) = told
-    assert line.startswith(f"set aside: {tmp_path}/asked")
+    assert line.startswith(f"skipped: {tmp_path}/asked")
     assert re.search(why, line), line
 
 

@@ -1,7 +1,7 @@
 """Rows of text with what belongs to them: a translation, a label, a tag for each word.
 
-A row that can't be used neither stops the reading nor is lost: it is set aside with the reason, so that
-used + aside = rows in.
+A row that can't be used neither stops the reading nor is lost: it is skipped with the reason, so that
+used + skipped = rows in.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -56,7 +56,7 @@ def encode_or_skip(
 def validate_rows(
     name: str, records: Iterable[Record], check: Callable[[Fields], Fields | str]
 ) -> Iterator[Row | SkippedRow]:
-    """The `records` of the file `name`: rows where `check` gives fields, set aside where it says why not.
+    """The `records` of the file `name`: rows where `check` gives fields, skipped where it says why not.
 
     Errors: UserError if there is no row, and why the first could not be used.
     """

@@ -42,7 +42,7 @@ class ExampleTask(Task, ABC):
     """What the task gives."""
 
     @property
-    def form(self) -> PairFormat:
+    def data_format(self) -> PairFormat:
         """The format of the examples."""
         return PairFormat(self.source, self.target)
 
@@ -50,17 +50,26 @@ class ExampleTask(Task, ABC):
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
     ) -> PreparedData[Any, Any]:
         return prepare_examples.prepare_examples(
-            self.form, paths.data, paths.valid, paths.test, self.config.data, log, self.processor, reused
+            self.data_format,
+            paths.data,
+            paths.valid,
+            paths.test,
+            self.config.data,
+            log,
+            self.processor,
+            reused,
         )
 
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
-        return prepare_examples.prepare_eval_examples(self.form, data, self.config.data, self.processor, log)
+        return prepare_examples.prepare_eval_examples(
+            self.data_format, data, self.config.data, self.processor, log
+        )
 
     def load_processor(self, folder: Path) -> Any:
-        return self.form.load_processor(folder)
+        return self.data_format.load_processor(folder)
 
     def processor_files(self) -> dict[str, bytes]:
-        return self.form.files(self.processor)
+        return self.data_format.files(self.processor)
 
     def train_batches(self, data: Any) -> Batches:
         batches: Batches = self.source.train_batches(
@@ -81,7 +90,9 @@ class ExampleTask(Task, ABC):
         return self.source.collate(examples, rows)
 
     def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        unlabeled = prepare_examples.read_unlabeled(self.form, data, self.processor, self.config.data, log)
+        unlabeled = prepare_examples.read_unlabeled(
+            self.data_format, data, self.processor, self.config.data, log
+        )
         outputs, probabilities = self.predict_with_probabilities(unlabeled.examples, progress)
         texts = (row.fields["source"] for row in unlabeled.rows)
         sources = [text if isinstance(text, str) else " ".join(text) for text in texts]

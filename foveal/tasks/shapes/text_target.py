@@ -162,7 +162,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     def read_sources(self, request: GenerateRequest, log: Log) -> tuple[list[str], Any]:
         """Return the names of the sources, and the sources as examples."""
         rows, examples, _ = read_unlabeled(
-            self.form, str(request.input), self.processor, self.config.data, log
+            self.data_format, str(request.input), self.processor, self.config.data, log
         )
         return [row.fields["source"] for row in rows], examples
 

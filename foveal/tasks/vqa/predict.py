@@ -38,7 +38,7 @@ def answer_questions(
             "choices": [*choices],
         }
         rows = [Row(str(path), fields)]
-        _, examples = task.form.encode_unlabeled(rows, task.processor, task.config.data, [])
+        _, examples = task.data_format.encode_unlabeled(rows, task.processor, task.config.data, [])
         answers += task.predicted_texts(examples, no_progress)
         history += [question, f"{answers[-1]}."]
     return Predictions([f"{path}: {question}" for question in questions], answers)

@@ -22,7 +22,7 @@ Image = pytest.importorskip("PIL.Image")
 pyarrow = pytest.importorskip("pyarrow")
 
 SIDE = 8
-FORM = IMAGE_LABEL
+DATA_FORMAT = IMAGE_LABEL
 
 
 def levels(count: int, *more: int, seed: int = 0) -> NDArray[np.uint8]:
@@ -33,7 +33,7 @@ def prepared(data: Path, channels: int = 1, **settings: Any) -> Any:
     config = DataConfig(
         image=ImageConfig(size=SIDE, channels=channels), valid_fraction=0.2, test_fraction=0.2, **settings
     )
-    return prepare_examples.prepare_examples(FORM, str(data), None, None, config, print)
+    return prepare_examples.prepare_examples(DATA_FORMAT, str(data), None, None, config, print)
 
 
 def refusal(data: Path, **settings: Any) -> str:
@@ -53,7 +53,7 @@ def check(found: Any, split: str, pictures: NDArray[np.uint8], labels: list[str]
 def asked(data: Path, processor: Any) -> int:
     """How many pictures can be asked about."""
     config = DataConfig(image=ImageConfig(size=SIDE, channels=processor.source.channels))
-    return len(prepare_examples.read_unlabeled(FORM, str(data), processor, config, print)[1])
+    return len(prepare_examples.read_unlabeled(DATA_FORMAT, str(data), processor, config, print)[1])
 
 
 def idx(values: NDArray[np.uint8]) -> bytes:
@@ -221,7 +221,7 @@ def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_a_table_of_files(tmp_path, suffix):
-    """Named from its folder on; what is not there, or no name, is set aside."""
+    """Named from its folder on; what is not there, or no name, is skipped."""
     pictures = levels(20, 3)
     (tmp_path / "photos").mkdir()
     for number, picture in enumerate(pictures):

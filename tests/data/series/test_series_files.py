@@ -1,4 +1,4 @@
-"""Series from their three forms, what is set aside and why, and the statistics of channels."""
+"""Series from their three forms, what is skipped and why, and the statistics of channels."""
 
 import json
 from pathlib import Path
@@ -28,8 +28,8 @@ def read(path: Path) -> list[Row | SkippedRow]:
     return [*read_series(path)]
 
 
-def asides(path: Path) -> list[str]:
-    """What was set aside, in order; whatever it is, its place is named."""
+def skipped_rows(path: Path) -> list[str]:
+    """What was skipped, in order; whatever it is, its place is named."""
     found = [row for row in read(path) if isinstance(row, SkippedRow)]
     assert all(row.location.startswith(str(path)) and "\n" not in row.reason for row in found)
     return [f"{row.location.removeprefix(f'{path}, ')}: {row.reason}" for row in found]
@@ -69,7 +69,7 @@ def test_ts_without_labels(tmp_path):
     same(read(path)[0], "line 3", [[1, 3], [2, 4]])
 
 
-def test_ts_rows_that_are_set_aside(tmp_path):
+def test_ts_rows_that_are_skipped(tmp_path):
     path = tmp_path / "a.ts"
     broken = [
         b"1,?:3,4:left",
@@ -81,7 +81,7 @@ def test_ts_rows_that_are_set_aside(tmp_path):
         b"\xff:1:left",
     ]
     path.write_bytes(TS.encode() + b"\n".join([*broken, b"7:8:right"]))
-    assert asides(path) == [
+    assert skipped_rows(path) == [
         "line 10: a value is missing or not finite; fill it in",
         "line 11: its channels differ in length; mend it",
         "line 12: has 1 channels, and the first series 2; mend it",
@@ -130,17 +130,17 @@ def test_npz(tmp_path):
     assert [row.fields["labels"] for row in read(path)] == [["0", "1", "2", "3"], ["4", "5"]]
 
 
-def test_npz_series_that_are_set_aside(tmp_path):
+def test_npz_series_that_are_skipped(tmp_path):
     path = tmp_path / "a.npz"
     x = np.ones((3, 2, 1))
     x[1, 1] = np.nan
     np.savez(path, x=x, lengths=np.array([2, 2, 0]), y=np.zeros(3, int))
-    assert asides(path) == [
+    assert skipped_rows(path) == [
         "series 2: a value is missing or not finite; fill it in",
         "series 3: its values have the shape (0, 1); (steps, channels) is needed",
     ]
     np.savez(path, x=np.array([1.0, 1e300]).reshape(2, 1, 1))
-    assert asides(path) == ["series 2: a value is missing or not finite; fill it in"]
+    assert skipped_rows(path) == ["series 2: a value is missing or not finite; fill it in"]
 
 
 def test_npz_files_that_are_refused(tmp_path):
@@ -189,7 +189,7 @@ def test_jsonl(tmp_path):
     same(read(write(tmp_path / "a.jsonl", {"values": [[1]], "other": 3}))[0], "line 1", [[1]])
 
 
-def test_jsonl_rows_that_are_set_aside(tmp_path):
+def test_jsonl_rows_that_are_skipped(tmp_path):
     good = {"values": [[1, 2]], "label": "a"}
     bad = [
         ("{", "not JSON"),
@@ -210,7 +210,7 @@ def test_jsonl_rows_that_are_set_aside(tmp_path):
         ({"values": [[1, 2]], "label": " "}, "'label' is empty"),
     ]
     path = write(tmp_path / "a.jsonl", good, *(row for row, _ in bad), good)
-    found = asides(path)
+    found = skipped_rows(path)
     assert len(found) == len(bad)
     assert sum(isinstance(row, Row) for row in read(path)) == 2
     for number, (line, (_, says)) in enumerate(zip(found, bad, strict=True), 2):
@@ -219,7 +219,7 @@ def test_jsonl_rows_that_are_set_aside(tmp_path):
     good = {"values": [[1], [2]], "labels": ["a", "b"]}
     bad = [["a"], ["a", "b", "c"], "ab", None, ["a", None]]
     path = write(tmp_path / "a.jsonl", good, *(good | {"labels": labels} for labels in bad))
-    assert len(asides(path)) == len(bad)
+    assert len(skipped_rows(path)) == len(bad)
 
 
 def test_other_forms_are_refused(tmp_path):

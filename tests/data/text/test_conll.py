@@ -34,7 +34,7 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def sentences(path: Path, tags: str = "upos") -> list[tuple[list[str], list[str]] | str]:
-    """Words and tags, or where and why a sentence is set aside."""
+    """Words and tags, or where and why a sentence is skipped."""
     return [
         (row.fields["tokens"], row.fields["tags"])
         if isinstance(row, Row)
@@ -82,7 +82,7 @@ def test_the_place_of_a_sentence_is_its_first_line(tmp_path: Path) -> None:
         ("n't\tnot", "n't not", "line 6: 9 columns"),
     ],
 )
-def test_a_broken_sentence_is_set_aside_alone(old: str, new: str, says: str, tmp_path: Path) -> None:
+def test_a_broken_sentence_is_skipped_alone(old: str, new: str, says: str, tmp_path: Path) -> None:
     found = sentences(write(tmp_path / "a.conllu", UNIVERSAL.replace(old, new)))
     assert len(found) == 2
     assert isinstance(found[0], str)

@@ -18,7 +18,7 @@ from foveal.tasks.infer import infer_task
 from tests.data.formats import CLIP_LABEL, CLIP_LABELS
 from tests.data.images.test_image_examples import PLACES, SIDE, write
 from tests.data.made_videos import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
-from tests.data.test_bad_frames import asides
+from tests.data.test_bad_frames import skipped_rows
 from tests.data.video.test_clip_examples import CONFIG, clip, folder_of, frames_of, prepared, table
 
 pytest.importorskip("av")
@@ -162,7 +162,7 @@ def swollen(content: bytes) -> bytes:
     return content[:at] + struct.pack(">2I", 1, 10**7) + content[at + 8 :]
 
 
-def test_what_can_not_be_used_is_set_aside() -> None:
+def test_what_can_not_be_used_is_skipped() -> None:
     jpegs = encoded(large(3), "avi", "mjpeg", "yuvj420p", {})
     Path("data/a").mkdir(parents=True)
     files = {
@@ -182,7 +182,7 @@ def test_what_can_not_be_used_is_set_aside() -> None:
     }
     for name, content in files.items():
         Path("data/a", name).write_bytes(content)
-    found = {place.removeprefix("a/"): why for place, why in asides(CLIP_LABEL, "data")}
+    found = {place.removeprefix("a/"): why for place, why in skipped_rows(CLIP_LABEL, "data")}
     unreadable = "damaged, cut off or no video ({})" + AGAIN
     few = "frame{} that can be used, and a clip needs 2"
     assert found == {
