@@ -191,7 +191,7 @@ def test_labels_that_differ_in_case_are_told() -> None:
     Path("data/blue").rename("data/RED")
     told = call("train", "data", *TWO, "--run", "elsewhere")
     assert told.code == 0
-    assert "the labels 'RED' and 'red' differ in case alone, and are learnt as 2 classes" in told.err
+    assert "the labels 'RED' and 'red' differ only in case, and are learned as 2 classes" in told.err
 
 
 def test_a_class_without_images_is_skipped() -> None:

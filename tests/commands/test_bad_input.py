@@ -100,7 +100,7 @@ def test_rows_that_are_all_equal(columns: str) -> None:
     Path("same.csv").write_text("\n".join([columns, *[columns.upper()] * 40, ""]))
     line = train("same.csv")
     assert "equal " in line
-    assert "stay in one part" in line
+    assert "stay in one split" in line
 
 
 SETTINGS = {

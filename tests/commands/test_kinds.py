@@ -345,4 +345,4 @@ def test_a_test_set_that_was_trained_on_is_said() -> None:
         "--test",
         "pairs.tsv",
     )
-    assert "are in the training part too" in told.err
+    assert "are in the training split too" in told.err

@@ -190,7 +190,7 @@ def test_one_text_for_all_is_told(tmp_path: Path) -> None:
     data, said = write(tmp_path / "a", files | {"metadata.csv": table.encode()}), []
     prepare_examples.prepare_examples(DATA_FORMAT, data, None, None, CONFIG, said.append)
     (line,) = said
-    assert "rows to train on have the text 'a dog', so nothing else is learnt" in line
+    assert "rows to train on have the text 'a dog', so nothing else is learned" in line
     said.clear()
     prepare_examples.prepare_examples(
         DATA_FORMAT, write(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append
