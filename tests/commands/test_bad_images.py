@@ -144,7 +144,7 @@ def test_one_picture_that_is_none(learnt: Path, monkeypatch: pytest.MonkeyPatch)
     os.mkfifo("pipe.jpg")
     assert "pipe.jpg: can't read: " in refuse("predict", learnt, "pipe.jpg")
     os.mkfifo(classes("pipes") / "1.jpg")
-    assert "pipes/1.jpg: neither a file nor a folder; take it away" in refuse("predict", learnt, "pipes")
+    assert "pipes/1.jpg: neither a file nor a folder; remove it" in refuse("predict", learnt, "pipes")
     Path("secret.jpg").write_bytes(b"a secret")
     usual = Path.open
 

@@ -234,7 +234,7 @@ def test_bad_input() -> None:
     assert "model.encoder.network=airbench begins from single images" in line
     Path("film.mp4").write_bytes(b"")
     train(data, *FRAMES, steps=2)
-    assert "film.mp4: empty; get the file anew" in refuse("predict", "run", "film.mp4")
+    assert "film.mp4: empty; get the file again" in refuse("predict", "run", "film.mp4")
     assert "a run of no clips" in refuse("inspect", trained_text(), "filmstrip")
 
 

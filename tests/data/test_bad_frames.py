@@ -138,7 +138,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     found = dict(skipped_rows(CLIP_LABEL, write(tmp_path / location, files)))
     alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
     assert found == {
-        "a/film.mp4": "empty; get the file anew",
+        "a/film.mp4": "empty; get the file again",
         "a/long": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "a/one": "1 frame, and a clip needs 2; give all of its frames",
         "a/many.gif": "13 frames, and data.max_length=12: train with more, or cut the clip",
@@ -199,11 +199,11 @@ def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3))
     files["metadata.csv"] = table("labels", [("c", "x y"), ("c", "x y x")])
     ((place, why),) = skipped_rows(CLIP_LABELS, write(tmp_path / "a", files))
-    assert (place, why) == ("metadata.csv, line 2", "2 labels, and 3 frames; give each frame one")
+    assert (place, why) == ("metadata.csv, line 2", "2 labels for 3 frames; give each frame one label")
     files.pop("metadata.csv")
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": []}).encode()
     assert [why for _, why in skipped_rows(CLIP_LABELS, write(tmp_path / "b", files))] == [
-        "0 labels, and 3 frames; give each frame one"
+        "0 labels for 3 frames; give each frame one label"
     ]
 
 

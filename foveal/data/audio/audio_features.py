@@ -103,7 +103,7 @@ def _decode(path: Path, max_seconds: float) -> tuple[NDArray[np.float32], int]:
                     raise UserError(f"{path}: cut off; get the whole file")
                 return samples, sound.samplerate
         except soundfile.LibsndfileError:  # whose words are about other things, such as pipes
-            raise UserError(f"{path}: not readable as wav, flac, ogg or mp3; get the file anew") from None
+            raise UserError(f"{path}: not readable as wav, flac, ogg or mp3; get the file again") from None
 
 
 def _is_truncated(log: str) -> bool:

@@ -31,7 +31,7 @@ class BucketedEvalBatches:
         self._examples = examples
         ranks, self._slices = bucket_by_length(column_lengths(examples), max_tokens)
         self._order = np.argsort(ranks, kind="stable")
-        self.per_epoch = len(self._cuts)
+        self.per_epoch = len(self._slices)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
         """Return batch `index`. All epochs are equal."""
@@ -48,7 +48,7 @@ class BucketedTrainBatches:
     def __init__(self, examples: Examples, max_tokens: int, seed: int):
         self._examples, self._seed = examples, seed
         self._ranks, self._slices = bucket_by_length(column_lengths(examples), max_tokens)
-        self.per_epoch = len(self._cuts)
+        self.per_epoch = len(self._slices)
         self._last: tuple[int, RowIndices] | None = None
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:

@@ -95,4 +95,4 @@ def explain_read_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: damaged ({error}); get the run's folder anew") from None
+        raise UserError(f"{path}: damaged ({error}); get the run's folder again") from None

@@ -56,13 +56,15 @@ def image_size_error(image: Any, content: bytes, size: int) -> str:
         image.format == "TIFF" and image.tag_v2.get(TIFF_COMPRESSION, TIFF_UNCOMPRESSED) != TIFF_UNCOMPRESSED
     ):
         if _is_truncated(image.tag_v2, len(content)):
-            return "damaged or cut off (its end is missing); get the file anew"
+            return "damaged or cut off (its end is missing); get the file again"
         block, weight = _block(image)
         held += block * weight
         over = block * content.count(b"\xff\xda") if image.tag_v2[TIFF_COMPRESSION] in TIFF_JPEG else 0
     if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE or held > MAX_DECODE_BYTES:
         return f"{width:,} x {height:,} pixels are too many; make it smaller"
-    return f"{width:,} x {height:,} pixels in too many scans; save it anew" if over > MAX_TOTAL_PIXELS else ""
+    return (
+        f"{width:,} x {height:,} pixels in too many scans; save it again" if over > MAX_TOTAL_PIXELS else ""
+    )
 
 
 def video_size_error(size: tuple[int, int]) -> str:

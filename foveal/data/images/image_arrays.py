@@ -115,13 +115,13 @@ def _idx(path: Path) -> NDArray[np.uint8]:
         try:
             head = content.read(4)
             if len(head) < 4 or head[:3] != b"\0\0\x08" or head[3] not in (1, 3, 4):
-                raise UserError(f"{path}: not IDX of bytes (it begins with {head.hex()}); get it anew")
+                raise UserError(f"{path}: not IDX of bytes (it begins with {head.hex()}); get it again")
             sides = content.read(4 * head[3])
             shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])
             _check_size(path, math.prod(shape))
             data = content.read(math.prod(shape))
         except (OSError, EOFError, OverflowError, MemoryError, zlib.error) as error:
-            raise UserError(f"{path}: cut off or damaged: {error}; get it anew") from None
+            raise UserError(f"{path}: cut off or damaged: {error}; get it again") from None
     if len(shape) < head[3] or len(data) < math.prod(shape):
         raise UserError(f"{path}: cut off; get the whole file")
     return np.frombuffer(data, np.uint8).reshape(shape)
@@ -145,7 +145,7 @@ def _check_size(path: Path, size: int) -> None:
     """UserError if more bytes are to come out of a packed file than can be meant."""
     packed = path.stat().st_size
     if is_decompression_bomb(packed, size):
-        raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
+        raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it again")
 
 
 def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:

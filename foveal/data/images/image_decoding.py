@@ -122,7 +122,7 @@ def _decode(
     from PIL import Image, UnidentifiedImageError
 
     if not content:
-        return "empty; get the file anew"
+        return "empty; get the file again"
     if has_many_text_chunks(content):
         return "too many notes in it; save it without them"
     found: list[DecodedImage | str] = []
@@ -154,7 +154,7 @@ def _decode(
         return "far too many pixels; make it smaller"
     except Exception as error:  # of Pillow's readers, of many kinds
         why = (
-            f"damaged or cut off ({(str(error) or type(error).__name__).splitlines()[0]}); get the file anew"
+            f"damaged or cut off ({(str(error) or type(error).__name__).splitlines()[0]}); get the file again"
         )
         return [*found, why] if found else why
 

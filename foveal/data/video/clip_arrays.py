@@ -65,7 +65,7 @@ def _read(path: Path, column: str | None) -> tuple[NDArray[Any], NDArray[Any] | 
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
         packed, size = path.stat().st_size, sum(array.file_size for array in arrays.infolist())
         if is_decompression_bomb(packed, size):
-            raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
+            raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it again")
     with open_file(path) as file:
         try:
             with np.load(file, allow_pickle=False) as stored:

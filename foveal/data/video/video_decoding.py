@@ -37,7 +37,7 @@ CONTAINER_FORMATS = "mov,matroska,avi,mpeg,mpegts,asf,flv,ogg"
 CONTAINER_OPTIONS = {"format_whitelist": CONTAINER_FORMATS, "protocol_whitelist": "none", "fflags": "+genpts"}
 DECODER_OPTIONS = {"max_pixels": f"{MAX_VIDEO_PIXELS}", "err_detect": "crccheck+bitstream+buffer+explode"}
 """What is damaged is said, and not painted over."""
-DAMAGED_FRAME, DEPENDENT_FRAME = "damaged; get the file anew", "made of a damaged frame before it"
+DAMAGED_FRAME, DEPENDENT_FRAME = "damaged; get the file again", "made of a damaged frame before it"
 
 
 def is_video(name: str) -> bool:
@@ -54,9 +54,9 @@ def decode_video(file: AnyPath, size: int, channels: int, max_frames: int) -> li
     if isinstance(content, str):
         return content
     if not content:
-        return "empty; get the file anew"
+        return "empty; get the file again"
     if _claims_too_many_frames(content):
-        return "damaged or cut off: it says that it holds more than it does; get the file anew"
+        return "damaged or cut off: it says that it holds more than it does; get the file again"
     try:
         import av
     except ImportError:
@@ -66,7 +66,7 @@ def decode_video(file: AnyPath, size: int, channels: int, max_frames: int) -> li
         with av.open(io.BytesIO(content), "r", options=given, metadata_errors="replace") as film:
             stream = film.streams.best("video")
             if not isinstance(stream, av.VideoStream):
-                return "no pictures in it: it is sound alone, or cut off; get the file anew"
+                return "no pictures in it: it is sound alone, or cut off; get the file again"
             if stream.codec_context is None:
                 return "pictures in a form that FFmpeg does not know; convert it"
             shape = (stream.width, stream.height)
@@ -76,11 +76,11 @@ def decode_video(file: AnyPath, size: int, channels: int, max_frames: int) -> li
             stream.codec_context.options = DECODER_OPTIONS
             found = _frames(film.demux(stream), shape, size, channels, max_frames)
             if isinstance(found, list):
-                found += ["missing: the film is cut off; get the file anew"] * (stream.frames - len(found))
+                found += ["missing: the film is cut off; get the file again"] * (stream.frames - len(found))
             return found
     except Exception as error:  # of FFmpeg's readers, of many kinds
         why = getattr(error, "strerror", None) or type(error).__name__
-        return f"damaged, cut off or no video ({why}); get the file anew"
+        return f"damaged, cut off or no video ({why}); get the file again"
 
 
 def _claims_too_many_frames(content: bytes) -> bool:

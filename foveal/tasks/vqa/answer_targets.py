@@ -22,9 +22,9 @@ class AnswerTarget(LabelTarget):
         return config.answer
 
     def encode(self, row: Row, processor: ClassLabels, config: DataConfig) -> ClassIds | str:
-        """Return the answer's number. An answer never seen can't be right, and has no loss."""
-        numbers = processor.numbers(self.label_list(row))
-        return np.array([IGNORE_INDEX]) if isinstance(numbers, str) else numbers
+        """Return the answer's id. An answer that training does not have is never correct, and has no loss."""
+        ids = processor.encode(self.label_list(row))
+        return np.array([IGNORE_INDEX]) if isinstance(ids, str) else ids
 
 
 class WrittenAnswerTarget(TextTarget):

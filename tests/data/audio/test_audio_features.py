@@ -162,7 +162,7 @@ def test_a_wav_that_was_written_into_a_pipe_is_whole(claimed, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"hello world\n" * 99, b"RIFF\0\0\0\0WAVEfmt ", bytes(5000)])
 def test_what_is_no_recording_is_refused(name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
-    assert "not readable as wav, flac, ogg or mp3; get the file anew" in refusal(tmp_path / name)
+    assert "not readable as wav, flac, ogg or mp3; get the file again" in refusal(tmp_path / name)
 
 
 def test_missing_files_and_odd_rates(tmp_path):

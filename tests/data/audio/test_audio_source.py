@@ -84,6 +84,6 @@ def test_labels_that_are_not_one_for_each_frame_are_named(tmp_path: Path) -> Non
     data = write_recordings(tmp_path / "noises", 12, fewer_labels=2)
     prepared = prepare_examples(AUDIO_LABELS, data, data, None, CONFIG, print)
     frames = frame_count(800)
-    why = f"{frames - 2} labels, and {frames} frames; give each frame one"
+    why = f"{frames - 2} labels for {frames} frames; give each frame one label"
     assert {row.reason for row in prepared.skipped} == {why}
     assert len(prepared.train) == 11

@@ -97,7 +97,7 @@ def test_a_folder_for_each_class(tmp_path):
         ("dog/1.wav", "dog"),
     ]
     assert skipped(rows) == [
-        f"{tmp_path}, README: stands in no folder of a label; move it to one",
+        f"{tmp_path}, README: not in a folder of a label; move it to one",
         f"{tmp_path}, dog/broken.wav: no such file: dog/broken.wav; mend the name or leave the row out",
         f"{tmp_path}, dog/link.wav: dog/link.wav leads out of the folder; move the file into it",
     ]

@@ -192,7 +192,7 @@ def test_large_ones_become_means(form):
 
 
 def test_other_bytes_give_a_reason():
-    assert refusal(b"") == "empty; get the file anew"
+    assert refusal(b"") == "empty; get the file again"
     draw = random.Random(0)
     whole = {form: written(Image.fromarray(scene(40, 40)), form) for form in IMAGE_FORMATS}
     for content in whole.values():
@@ -283,4 +283,4 @@ def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_folder_is_no_picture(tmp_path: Path) -> None:
-    assert load_image(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"
+    assert load_image(tmp_path, SIDE, 3) == "a folder, not an image; name an image in it"

@@ -269,10 +269,10 @@ def test_what_can_not_be_used_is_skipped(tmp_path, location):
         row.location.removeprefix(f"{data}, "): row.reason for row in found.skipped[: len(found.skipped) // 2]
     }
     assert whys.keys() == {"README", "a/notes.txt", "b/cut.png", "b/empty.png"}
-    assert "stands in no folder of a label" in whys["README"]
+    assert "not in a folder of a label" in whys["README"]
     assert "no picture that can be read" in whys["a/notes.txt"]
     assert "damaged or cut off" in whys["b/cut.png"]
-    assert whys["b/empty.png"] == "empty; get the file anew"
+    assert whys["b/empty.png"] == "empty; get the file again"
 
 
 def test_an_unknown_label_is_skipped(tmp_path):

@@ -174,7 +174,9 @@ def test_lists_that_cant_be_used(row: dict[str, object], says: str, tmp_path: Pa
 
 
 def test_what_is_no_tagged_text_is_refused(tmp_path: Path) -> None:
-    assert "no tagged sentences (.conllu, .conll, .jsonl" in refusal(write(tmp_path / "a.txt", "a O\n"))
+    assert "not a file of tagged sentences (.conllu, .conll, .jsonl" in refusal(
+        write(tmp_path / "a.txt", "a O\n")
+    )
     assert "no row that can be used; give rows" in refusal(write(tmp_path / "a.conllu", "# text = x\n\n"))
     assert "first is line 1: one column" in refusal(write(tmp_path / "a.conll", "a\nb\n"))
 

@@ -23,7 +23,7 @@ from tests.data.video.test_clip_examples import CONFIG, clip, folder_of, frames_
 
 pytest.importorskip("av")
 FAST = {"preset": "ultrafast"}
-AGAIN = "; get the file anew"
+AGAIN = "; get the file again"
 
 
 def seen(content: bytes, max_frames: int = 12, size: int = SIDE) -> Any:
