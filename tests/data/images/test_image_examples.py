@@ -270,7 +270,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path, location):
     }
     assert whys.keys() == {"README", "a/notes.txt", "b/cut.png", "b/empty.png"}
     assert "not in a folder of a label" in whys["README"]
-    assert "no picture that can be read" in whys["a/notes.txt"]
+    assert "not an image that can be read" in whys["a/notes.txt"]
     assert "damaged or cut off" in whys["b/cut.png"]
     assert whys["b/empty.png"] == "empty; get the file again"
 

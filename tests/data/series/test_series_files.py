@@ -98,7 +98,7 @@ def test_ts_rows_that_are_skipped(tmp_path):
     [
         ("@timeStamps false", "@timeStamps true", "line 3: @timestamps is not read"),
         ("@classLabel true left right", "@targetLabel true", "line 6: @targetlabel is not read"),
-        ("@data\n", "", "line 7: neither a setting (@) nor behind a line @data"),
+        ("@data\n", "", "line 7: neither a setting (@) nor after a line @data"),
     ],
 )
 def test_ts_files_that_are_refused(old, new, says, tmp_path):
@@ -154,7 +154,7 @@ def test_npz_files_that_are_refused(tmp_path):
         ({"x": x, "lengths": two[:1]}, "don't fit x"),
         ({"x": x, "lengths": two / 2}, "lengths float64 (2,) don't fit x"),
         ({"x": x[0], "lengths": two}, "don't fit x (3, 1)"),
-        ({"x": x, "y": np.zeros(3)}, "y is (3,); needed: a label a series (2,), or one a step"),
+        ({"x": x, "y": np.zeros(3)}, "y is (3,); needed: a label per series (2,), or per step"),
     ):
         np.savez(path, **arrays)
         assert says in refusal(path)
@@ -195,9 +195,9 @@ def test_jsonl_rows_that_are_skipped(tmp_path):
         ("{", "not JSON"),
         ([1], "a JSON object is needed"),
         ({"label": "a"}, "a JSON object is needed"),
-        ({"values": [[1, 2], [3]], "label": "a"}, "are not numbers, as many at each step"),
-        ({"values": [["x", 2]], "label": "a"}, "are not numbers, as many at each step"),
-        ({"values": [[10**400, 2]], "label": "a"}, "are not numbers, as many at each step"),
+        ({"values": [[1, 2], [3]], "label": "a"}, "are not numbers, equally many at each step"),
+        ({"values": [["x", 2]], "label": "a"}, "are not numbers, equally many at each step"),
+        ({"values": [[10**400, 2]], "label": "a"}, "are not numbers, equally many at each step"),
         ({"values": [1, 2], "label": "a"}, "have the shape (2,)"),
         ({"values": [], "label": "a"}, "have the shape (0,)"),
         ({"values": [[1, None]], "label": "a"}, "a value is missing"),

@@ -172,7 +172,7 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
     assert "line 1: has no labels, and one for each step is needed" in refusal(each, write(data, ""))
     assert "no series can be used, the first: " in refusal(one, write(data), max_length=2)
     other = write(tmp_path / "b.jsonl", rows=series(channels=3))
-    assert "3 channels, and the model reads 2; give it those" in refusal(one, str(data), other)
+    assert "3 channels, and the model reads 2; give that many" in refusal(one, str(data), other)
     data.write_text("")
     assert "a.jsonl: no row that can be used" in refusal(one, str(data))
 
