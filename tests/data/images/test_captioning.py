@@ -177,7 +177,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
         "'text' is empty; fill it in or leave the row out",
         "no such file: none.png; mend the name or leave the row out",
         whys[2][1],
-        "no row of metadata.csv names it; write one, or remove the image",
+        "no row of metadata.csv names it; add a row, or remove the image",
         "28 tokens, and data.max_length=16: raise it to use the row",
     ]
     assert "damaged or cut off" in whys[2][1]

@@ -83,9 +83,9 @@ def test_ts_rows_that_are_skipped(tmp_path):
     path.write_bytes(TS.encode() + b"\n".join([*broken, b"7:8:right"]))
     assert skipped_rows(path) == [
         "line 10: a value is missing or not finite; fill it in",
-        "line 11: its channels differ in length; mend it",
-        "line 12: has 1 channels, and the first series 2; mend it",
-        "line 13: could not convert string to float: 'x'; mend it",
+        "line 11: its channels differ in length; mend the series",
+        "line 12: has 1 channels, and the first series 2; mend the series",
+        "line 13: could not convert string to float: 'x'; mend the series",
         "line 14: its label 'up' is not among the header's; mend one of them",
         "line 15: its label '3,4' is not among the header's; mend one of them",
         "line 16: not UTF-8 at byte 0 of the line; mend it, or convert the file with iconv",

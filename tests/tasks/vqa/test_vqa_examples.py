@@ -164,7 +164,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     assert whys[6].startswith("'choices' is no list: ")
     assert whys[7] == "'choices' is empty; fill it in or leave the row out"
     assert whys[8] == "'choices' is no list of choices, nor texts with bars between them; mend the row"
-    assert whys[9] == "no row of metadata.jsonl names it; write one, or remove the image"
+    assert whys[9] == "no row of metadata.jsonl names it; add a row, or remove the image"
     assert whys[10] == "the answer 'blue' is not among the choices; mend the row"
 
 
