@@ -62,5 +62,5 @@ class ImageClassificationTask(ImageLabelTask):
         return super().objective(preview_examples)
 
     def reset_head(self) -> None:
-        """Start with a loss of `ln C`, whatever the size of the features (Dosovitskiy et al. 2021, 3.1)."""
+        """Set the projection to zero, so that the first loss is `ln C` (Dosovitskiy et al. 2021, 3.1)."""
         nn.init.zeros_(self.model.get_parameter("head.projection.weight"))

@@ -82,7 +82,7 @@ def test_a_label_for_each_frame() -> None:
     told = succeed("train", write_films(), *SMALL, *FRAMES, "--budget", "80steps", "--run", "run", "--json")
     result = json.loads(told.out)
     assert "frame-tagging: 3 (across, down, still) for each frame, from 16 x 16 pixels" in told.err
-    assert "labelled clips: train " in told.err
+    assert "labeled clips: train " in told.err
     assert "encoder lenet-5, then 1 x gru, width 16; " in told.err
     assert result["accuracy"] > 0.7  # of three labels, each at about a third of the frames
     again = json.loads(succeed("evaluate", "run", "--json").out)
@@ -152,7 +152,7 @@ def test_a_text() -> None:
     assert (found["source"], found["output"]) == ("one.gif", lines[0])
     assert "reads clips: give --input PATH, no --prompt" in refuse("generate", "run", "--prompt", "a")
     picture = ("--input", "one.gif", "--attention", "a.png")
-    assert "--attention: run reads clips, of which there is no such picture" in refuse(
+    assert "--attention: run reads clips, for which there is no such figure" in refuse(
         "generate", "run", *picture
     )
     assert "output  it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
@@ -203,7 +203,7 @@ def test_the_encoder_goes_on_with_another_head() -> None:
     more = ("--from", "run", "--task", "video-classification", "--budget", "2steps", "--run", "second")
     assert "the encoder of run; the head is new" in succeed("train", data, *SMALL, *FRAMES, *more).err
     larger = ("--from", "run", "--budget", "2steps", "--run", "third", "data.image.size=20")
-    assert "sees other images" in refuse("train", data, *larger)
+    assert "reads other images" in refuse("train", data, *larger)
 
 
 def test_bad_input() -> None:

@@ -112,8 +112,7 @@ def perspective_coefficients(
     points: Float[np.ndarray, "P 2"], images: Float[np.ndarray, "P 2"]
 ) -> Float[np.ndarray, " N"]:
     """Return a .. h of the map `((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x + h y + 1))` of
-    the
-    plane that takes each point to its image. Four points give eight equations."""
+    the plane that takes each point to its image. Four points give eight equations."""
     rows = []
     for (x, y), (u, v) in zip(points, images, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]

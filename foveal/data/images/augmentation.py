@@ -121,8 +121,7 @@ def horizontal_flip(images: Images, chosen: Bool[Tensor, " B"]) -> Images:
 
 def cutout(images: Images, row: PixelIndices, column: PixelIndices, side: int) -> Images:
     """Set a square of `side` pixels with center (row, column) to zero, the mean of standardized pixels
-    (DeVries
-    and Taylor 2017). The part of the square outside the image is ignored."""
+    (DeVries and Taylor 2017). The part of the square outside the image is ignored."""
 
     def inside(size: int, center: PixelIndices) -> Bool[Tensor, "B S"]:
         offset = torch.arange(size) - (center - side // 2)[:, None]

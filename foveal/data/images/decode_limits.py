@@ -17,8 +17,7 @@ MAX_VIDEO_PIXELS = MAX_DECODE_BYTES // 12
 """Largest number of pixels of a video's frame: several frames of 1.5 bytes and one of RGB are in memory."""
 MAX_TOTAL_PIXELS = 10**9
 """Largest number of pixels of all scans of a JPEG, or of all frames of an animation. Scans take a second,
-frames
-several."""
+frames several."""
 MAX_PNG_TEXT_CHUNKS = 16
 """Largest number of compressed text chunks of a PNG, which can each take 4 MB."""
 JPEG_LENGTH_MARKERS = range(0xC0, 0xFF)

@@ -193,8 +193,7 @@ def image_fields(
     table: Path, row: Fields, column: str, label: str | None, classes: list[str]
 ) -> Fields | str:
     """Return `image` (the bytes of an image, or a file relative to the table's folder) and `label`, if there
-    is
-    a column `label`; or the reason why the row can't be used."""
+    is a column `label`; or the reason why the row can't be used."""
     value, number = row[column], row[label] if label else None
     content = value.get("bytes") if isinstance(value, dict) else value
     if isinstance(content, str) and content:

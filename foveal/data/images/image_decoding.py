@@ -32,8 +32,7 @@ class DecodedImage(NamedTuple):
     """A writable array that shares no memory, so that torch can use it."""
     content: str
     """The sha256 of the pixels before resizing. For a JPEG, which is decoded no larger than needed, the
-    sha256 of
-    the file. So the hash does not depend on settings."""
+    sha256 of the file. So the hash does not depend on settings."""
 
 
 IMAGE_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")

@@ -134,8 +134,7 @@ def _json_fields(text: str) -> Fields | str:
 
 def _ts(path: Path) -> Iterator[Record]:
     """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, a series
-    per
-    line.
+    per line.
 
     Channels are separated by `:`, and steps of a channel by `,`. The label comes last.
     """

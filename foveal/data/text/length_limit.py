@@ -17,8 +17,7 @@ LENGTH_MARGIN = 1.5
 @dataclass(frozen=True)
 class LengthLimit:
     """A limit for generated targets: the larger of `limit` tokens and `ratio` tokens for each token (or
-    frame)
-    of the source, but at most `maximum`, the longest target that the model can read."""
+    frame) of the source, but at most `maximum`, the longest target that the model can read."""
 
     limit: int
     ratio: float = 0.0
@@ -27,8 +26,7 @@ class LengthLimit:
     @classmethod
     def from_lengths(cls, max_length: int, ratio: float, maximum: int) -> "LengthLimit":
         """Return 1.5 times the `max_length` of training targets, and 1.5 times their `ratio` of target tokens
-        to
-        source tokens."""
+        to source tokens."""
         return cls(min(maximum, int(LENGTH_MARGIN * max_length) + 1), LENGTH_MARGIN * ratio, maximum)
 
     @classmethod

@@ -56,8 +56,7 @@ class BPETokenizer(Tokenizer):
 
 class WordPieceTokenizer(Tokenizer):
     """BERT's tokenizer (Devlin et al. 2019): words and signs of a list; other words are split into the
-    longest
-    pieces of the list.
+    longest pieces of the list.
 
     It may change case and accents and ignores white space, so decoding does not give back the same text:
     there is a space before each word. A word that can't be split into pieces is one unknown token. `fast` is

@@ -49,8 +49,7 @@ class WordsSource(TextSource):
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read sentences: lines of words separated by white space, a column of a table, or a file of a
-        training
-        format, with or without tags."""
+        training format, with or without tags."""
         if part.suffix in CONLL_SUFFIXES or (part.is_table and "tokens" in part.known_columns()):
             for row in read_tagged(part.path, None):
                 if isinstance(row, SkippedRow):

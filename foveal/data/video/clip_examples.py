@@ -18,8 +18,7 @@ FramePixels = UInt8[np.ndarray, "N H W C"]
 @dataclass(frozen=True)
 class ClipExamples(Examples):
     """Examples with the column `source`, the indices of each clip's frames in `frames`. Other columns belong
-    to
-    the target."""
+    to the target."""
 
     frames: FramePixels
     statistics: Statistics

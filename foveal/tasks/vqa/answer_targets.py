@@ -1,4 +1,4 @@
-"""Answers to questions about images, of a known set, or written; those among choices are `ChoiceTarget`."""
+"""Targets of questions about images: answers of a known set, and written answers."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from foveal.data.pairs.labels import ClassLabels, LabelTarget
 from foveal.data.text.text_target import TextTarget
 
 IGNORE_INDEX = -100
-"""The number of an answer that training did not have; torch's cross-entropy leaves it out."""
+"""The id of answers that training does not have. torch's cross-entropy ignores it."""
 
 
 class AnswerTarget(LabelTarget):
-    """One of the answers that training has."""
+    """One of the answers of the training split."""
 
     settings = ("data.answer",)
     field = "answer"

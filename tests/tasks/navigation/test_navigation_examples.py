@@ -34,7 +34,7 @@ BAD = [
     ({"path": "forward jump"}, "its path has 'jump', which is none of left, right, forward, stop; mend it"),
     ({"path": ""}, "its path is no text of moves"),
     ({"path": ["forward"]}, "its path is no text of moves"),
-    ({"path": "stop forward"}, "its path goes on behind a stop; end it there"),
+    ({"path": "stop forward"}, "its path goes on after a stop; end it there"),
     ({"path": "left forward stop"}, "move 2 of its path goes against a wall or a thing"),
     ({"path": "forward right forward"}, "move 3 of its path goes against a wall or a thing"),
     ({"map": ["####", "#.#", "####"]}, "row 2 of its map has 3 squares, and the first 4; mend it"),

@@ -161,9 +161,9 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     assert whys[2] == whys[3]
     assert "damaged or cut off" in whys[2]
     assert whys[4] == whys[5] == "'choices' needs two choices or more, each once; mend the row"
-    assert whys[6].startswith("'choices' is no list: ")
+    assert whys[6].startswith("'choices' is not a list: ")
     assert whys[7] == "'choices' is empty; fill it in or leave the row out"
-    assert whys[8] == "'choices' is no list of choices, nor texts with bars between them; mend the row"
+    assert whys[8] == "'choices' is not a list of choices, nor texts separated by bars; mend the row"
     assert whys[9] == "no row of metadata.jsonl names it; add a row, or remove the image"
     assert whys[10] == "the answer 'blue' is not among the choices; mend the row"
 
@@ -195,7 +195,7 @@ def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
     assert not hidden.processor.source.history
     bare = write_asked(tmp_path / "b", asked(6), 6)
     assert not prepared(ANSWERS, bare, valid=bare).processor.source.history
-    with pytest.raises(UserError, match=r"no column of what was said before, which the model reads"):
+    with pytest.raises(UserError, match=r"no column with the history, which the model reads"):
         prepare_examples.prepare_eval_examples(ANSWERS, bare, CONFIG, found.processor, print)
 
 
@@ -254,7 +254,5 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"9 answers to 9 questions, too many to choose among"):
         prepared(ANSWERS, write_asked(tmp_path / "b", rows, 9), valid=data)
     (tmp_path / "c").mkdir()
-    with pytest.raises(
-        UserError, match=r"no metadata\.csv or metadata\.jsonl in it, which say the questions"
-    ):
+    with pytest.raises(UserError, match=r"no metadata\.csv or metadata\.jsonl in it with the questions"):
         prepared(ANSWERS, str(tmp_path / "c"))
