@@ -199,9 +199,9 @@ def _check_processor_settings(base_run: Run, config: Config, overrides: tuple[st
         if config.model.encoder.kind == "text"
         else ()
     )
-    given = parse_overrides(overrides).get("data", {})
+    data_overrides = parse_overrides(overrides).get("data", {})
     for name in fixed_settings:
-        if name in given and getattr(config.data, name) != getattr(base_run.config.data, name):
+        if name in data_overrides and getattr(config.data, name) != getattr(base_run.config.data, name):
             raise UserError(
                 f"{base_run.path}: data.{name} belongs to the weights and can't change: leave it out"
             )

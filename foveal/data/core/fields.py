@@ -58,10 +58,10 @@ def _number_as_json(value: object) -> object:
 
 
 def _first_error(texts: Iterable[tuple[str, object]]) -> str:
-    """Say why the first of the named texts that can't be used is not usable; empty if all can be used."""
+    """Say what is wrong with the first of the named texts that can't be used; empty if all can be used."""
     for name, text in texts:
-        if why := text_error(name, text):
-            return why
+        if error := text_error(name, text):
+            return error
         if not str(text).strip():
             return f"'{name}' is empty; fill it in or leave the row out"
     return ""

@@ -16,10 +16,10 @@ def success(arrived: Sequence[bool]) -> MetricResult:
 
 def spl(arrived: Sequence[bool], shortest: Sequence[int], steps_taken: Sequence[int]) -> MetricResult:
     """Return the success weighted by path length, in moves without the stop (Anderson et al. 2018)."""
-    each = success_weighted_by_path_length(
+    values = success_weighted_by_path_length(
         torch.tensor(arrived), torch.tensor(shortest), torch.tensor(steps_taken)
     )
-    return _mean("spl", each.tolist())
+    return _mean("spl", values.tolist())
 
 
 def path_moves(steps_taken: Sequence[int]) -> MetricResult:

@@ -86,9 +86,9 @@ class NavigationAgent(nn.Module):
         lengths: Int[Tensor, " B"] | None = None,
     ) -> tuple[Float[Tensor, "B T M"], State]:
         """Return the logits of the moves at each step, and the state after them."""
-        seen = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
-        said, _ = self.said(seen, state["said"])
-        x = self.whole((seen + said).relu().reshape(*before.shape, -1)) + self.before(before)
+        squares = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
+        context, _ = self.said(squares, state["said"])
+        x = self.whole((squares + context).relu().reshape(*before.shape, -1)) + self.before(before)
         x, after, _ = self.stack(x, state["stack"], lengths=lengths)
         return self.projection(x), state | {"stack": after}
 

@@ -122,11 +122,11 @@ class NavigationObjective(StatelessObjective):
 
 
 class ReinforceNavigationObjective(NavigationObjective):
-    """REINFORCE (Williams 1992) on one's own walks: the gradient of the expected reward R, a walk's SPL.
+    """REINFORCE (Williams 1992) on the agent's own rollouts: the gradient of the expected reward R, the SPL.
 
-    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does
-    not depend on walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric
-    `loss` is the share of the reward that is missed, in evaluation by the likeliest moves.
+    Each row has K = `ROLLOUTS_PER_ROW` rollouts. The gradient is `1/K sum_k (R_k - b_k) grad log p(rollout
+    k)`, with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does not depend on rollout k (Kool et al. 2019). The
+    metric `loss` is the fraction of the reward that is missed. Evaluation uses the likeliest moves.
     """
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
@@ -135,35 +135,35 @@ class ReinforceNavigationObjective(NavigationObjective):
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         rows, memory = len(batch.rows), self.encode(batch)
-        times = ROLLOUTS_PER_ROW if self.model.training else 1
-        which = torch.arange(rows, device=memory.mask.device).repeat(times)
-        columns = {name: column[which] for name, column in batch.columns.items()}
-        lengths = {name: length[which] for name, length in batch.lengths.items()}
-        again = ExampleBatch(batch.rows.repeat(times), columns, lengths, times * batch.tokens)
-        walk = self.rollout(again, memory.select_rows(which), draw=self.model.training)
-        reward = rewards(again, walk).view(times, rows)
-        advantage = (reward - reward.mean(0)) * times / max(1, times - 1)
-        term = Term(-(advantage.flatten() * walk.log_prob).sum() / times, float(rows))
-        found = navigation_metrics(again, walk)
-        gained, walked = found["spl"]
-        told = {"loss": (walked - gained, walked), "reward": (gained, walked)}
-        return ObjectiveOutput({"walks": term}, told | found), None
+        count = ROLLOUTS_PER_ROW if self.model.training else 1
+        indices = torch.arange(rows, device=memory.mask.device).repeat(count)
+        columns = {name: column[indices] for name, column in batch.columns.items()}
+        lengths = {name: length[indices] for name, length in batch.lengths.items()}
+        repeated = ExampleBatch(batch.rows.repeat(count), columns, lengths, count * batch.tokens)
+        trajectory = self.rollout(repeated, memory.select_rows(indices), draw=self.model.training)
+        reward = rewards(repeated, trajectory).view(count, rows)
+        advantage = (reward - reward.mean(0)) * count / max(1, count - 1)
+        term = Term(-(advantage.flatten() * trajectory.log_prob).sum() / count, float(rows))
+        metrics = navigation_metrics(repeated, trajectory)
+        total_reward, rollouts = metrics["spl"]
+        loss_metrics = {"loss": (rollouts - total_reward, rollouts), "reward": (total_reward, rollouts)}
+        return ObjectiveOutput({"walks": term}, loss_metrics | metrics), None
 
 
 def reached_goal(batch: ExampleBatch, rollout: Trajectory) -> Bool[Tensor, " B"]:
-    """Who stopped at the goal."""
+    """Return which rollouts stopped at the goal."""
     return rollout.stopped & (rollout.end_position == batch.columns["goal"]).all(1)
 
 
 def rewards(batch: ExampleBatch, rollout: Trajectory) -> Float[Tensor, " B"]:
-    """Success weighted by path length."""
+    """Return the success weighted by path length of each rollout."""
     return success_weighted_by_path_length(
         reached_goal(batch, rollout), batch.columns["shortest"], rollout.steps_taken
     )
 
 
 def navigation_metrics(batch: ExampleBatch, rollout: Trajectory) -> dict[str, tuple[float, float]]:
-    """Sums over the rows, and how many they are."""
+    """Return the sums of the metrics over the rows, and the number of rows."""
     rows = float(len(rollout.steps_taken))
-    found = {"success": reached_goal(batch, rollout).sum(), "spl": rewards(batch, rollout).sum()}
-    return {name: (float(total), rows) for name, total in found.items()}
+    sums = {"success": reached_goal(batch, rollout).sum(), "spl": rewards(batch, rollout).sum()}
+    return {name: (float(total), rows) for name, total in sums.items()}
