@@ -77,15 +77,15 @@ def predict(
 def _to_json(predictions: Predictions) -> dict[str, Any]:
     """Return the predictions with the columns that the task has, and the skipped rows."""
     all_columns = {
-        "place": predictions.locations,
+        "location": predictions.locations,
         "source": predictions.sources,
         "output": predictions.outputs,
         "probability": predictions.probabilities,
     }
     columns = {name: column for name, column in all_columns.items() if column is not None}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    skipped = [{"place": row.location, "why": row.reason} for row in predictions.skipped]
-    return {"predictions": rows, "set_aside": skipped}
+    skipped = [{"location": row.location, "reason": row.reason} for row in predictions.skipped]
+    return {"predictions": rows, "skipped": skipped}
 
 
 def _label_counts(predictions: Predictions) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: Pre
 def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
     """Return the number of skipped rows, the file that lists them, and the first."""
     first, count = prepared.skipped[0], len(prepared.skipped)
-    return f"{count:,} rows, all in {folder / 'set_aside.jsonl'}; the first: {first.location}: {first.reason}"
+    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {first.location}: {first.reason}"
 
 
 def _model_summary(task: Task) -> str:

@@ -89,9 +89,9 @@ class DataConfig(StrictModel):
     mel_bins: Annotated[int, Field(ge=1, le=512)] = 80
     """Mel bands of a frame."""
     max_seconds: PositiveFloat = 60.0
-    """Of the longest recording; longer ones are set aside."""
+    """Of the longest recording; longer ones are skipped."""
     max_length: Size = 256
-    """Tokens of a source or target, steps of a series, frames of a clip: longer ones are set aside, longer
+    """Tokens of a source or target, steps of a series, frames of a clip: longer ones are skipped, longer
     texts to classify are cut."""
     context_length: Size = 128
     """Tokens in a window, or in a chunk of truncated backpropagation."""

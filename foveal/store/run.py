@@ -122,7 +122,7 @@ def create_run(
 
     `processor_files` maps names below `inputs/` (`text/tokenizer.json`) to contents. `data` has facts about
     the data, for users and for `Run.manifest["data"]`. `weights` are the sealed weights of a trained model.
-    `extra_files` (`set_aside.jsonl`) are for users only.
+    `extra_files` (`skipped.jsonl`) are for users only.
 
     Raises: UserError: `path` exists or can't be written.
     """

@@ -19,8 +19,9 @@ def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
 def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
     """Merge nested tables, later ones win, and check the whole.
 
-    Settings of `base` that only its task reads are dropped where a later table names another task. So are its
-    settings of mixers that no stack names; those of later tables are refused.
+    Settings of `base` that only its task reads are dropped if a later table names another task. So are
+    settings of mixers in `base` that no stack names. Such settings in later tables are refused.
+
     Raises: ConfigError: a setting is unknown or does not fit.
     """
     later = merge_tables(*over)

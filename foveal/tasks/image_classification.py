@@ -66,5 +66,5 @@ class ImageClassificationTask(ImageLabelTask):
         return match_proxy(self.model, tensors)
 
     def reset_head(self) -> None:
-        """Start with a loss of `ln C`, whatever the size of the features (Dosovitskiy et al. 2021, 3.1)."""
+        """Set the projection to zero, so that the first loss is `ln C` (Dosovitskiy et al. 2021, 3.1)."""
         nn.init.zeros_(self.model.get_parameter("head.projection.weight"))

@@ -42,12 +42,12 @@ def test_a_folder_for_each_label() -> None:
     assert {"macro_f1", "macro_f1_interval", "loss"} <= result.keys()
     config = foveal.load("run").config
     assert (config.task.name, config.model.encoder.kind) == ("audio-classification", "convolution")
-    aside = [json.loads(line)["place"] for line in Path("run/set_aside.jsonl").read_text().splitlines()]
-    assert sorted(Path(place).name for place in aside) == ["silent.wav", "text.wav"]
+    skipped = [json.loads(line)["location"] for line in Path("run/skipped.jsonl").read_text().splitlines()]
+    assert sorted(Path(place).name for place in skipped) == ["silent.wav", "text.wav"]
     (one,) = predictions("run", "sounds/high/1.wav")
     assert one["output"] == "high"
     told = succeed("predict", "run", "sounds")
-    assert "set aside" in told.err
+    assert "skipped" in told.err
     assert sorted(told.out.split()) == ["high"] * 12 + ["low"] * 12
     assert "high" in succeed("inspect", "run", "confusion").out
     assert json.loads(succeed("evaluate", "run", "sounds", "--json").out)["accuracy"] == 1

@@ -119,9 +119,9 @@ def test_texts_are_written_for_pictures(attending: Path) -> None:
     assert succeed(*drawing).out == succeed(*drawing).out
     assert succeed(*drawing).out.count("\n") == 3
     for wrong in (("--prompt", "a"), ()):
-        assert "reads pictures: give --input PATH" in refuse("generate", "run", *wrong)
+        assert "reads images: give --input PATH" in refuse("generate", "run", *wrong)
     assert "leave out --stop" in refuse("generate", "run", "--input", "shapes/0.png", "--stop", "a")
-    assert "metadata.csv: no picture" in refuse("generate", "run", "--input", "shapes/metadata.csv")
+    assert "metadata.csv: not an image" in refuse("generate", "run", "--input", "shapes/metadata.csv")
     assert "for runs of images" in refuse("evaluate", "run", "--tta", "ten-crop")
 
 

@@ -100,7 +100,7 @@ def test_what_is_no_image_is_listed_and_the_rest_is_used() -> None:
         "train", "squares", *SMALL, "--task", "text-classification", "--budget", "2steps", "--run", "run"
     )
     assert "skipped     3 rows" in told.err
-    listed = Path("run/set_aside.jsonl").read_text()
+    listed = Path("run/skipped.jsonl").read_text()
     assert all(name in listed for name in ("cut.png", "empty.jpg", "text.png"))
 
 

@@ -82,7 +82,7 @@ def test_a_file_of_texts(filler: Path) -> None:
 
 
 REFUSED = {
-    "--prompt the": "text 1 has no gap: write [MASK] where a token is to be guessed",
+    "--prompt the": "text 1 has no gap: write [MASK] where a token is to be predicted",
     "--prompt [MASK]t --tokens 5": "leave out all but --prompt, --input, --best",
     "--prompt [MASK]t --temperature 0.5": "leave out all but --prompt, --input, --best",
     "--prompt [MASK]t --beam 2": "leave out all but --prompt, --input, --best",

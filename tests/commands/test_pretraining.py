@@ -77,7 +77,7 @@ def test_refusals() -> None:
     changed = refuse(
         "train", data, "--from", "first", "--task", "text-classification", "model.encoder.width=32"
     )
-    assert "first: its encoder is not the one asked for" in changed
+    assert "first: its encoder does not fit" in changed
     assert "training.freeze=encoder" in refuse("train", "text.txt", "training.freeze=encoder")
 
 
@@ -148,7 +148,7 @@ def test_what_a_language_model_can_not_be() -> None:
     assert "first: its tokens are one-hot" in refuse(*classify)
     Path("first").rename("letters")
     written("gru")
-    assert "its encoder is not the one asked for" in refuse(*classify, "model.encoder.width=32")
+    assert "its encoder does not fit" in refuse(*classify, "model.encoder.width=32")
     assert "data.tokenizer" in refuse(*classify, "data.tokenizer=byte")
     assert "set model.encoder.bidirectional=false" in refuse(*classify, "model.encoder.bidirectional=true")
 

@@ -33,7 +33,7 @@ def test_a_label_for_each_series() -> None:
     Path("bare.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in bare))
     found = predictions("run", "bare.jsonl")
     assert [row["output"] for row in found] == 3 * ["up", "down"]
-    assert [row["place"] for row in found] == [f"bare.jsonl, line {number}" for number in range(1, 7)]
+    assert [row["location"] for row in found] == [f"bare.jsonl, line {number}" for number in range(1, 7)]
 
 
 def test_a_label_for_each_step() -> None:
@@ -82,8 +82,8 @@ def test_bad_input() -> None:
     assert "no rows for the test set (9 can't be used, the first: wide.ts, line 5: 3 channels, and" in line
     Path("holes.ts").write_text(text + "?,2:1,2:up\n1,2:1,2:left\n")
     told = succeed("train", "holes.ts", *small)
-    assert "2 rows, all in run/set_aside.jsonl" in told.err
-    why = [json.loads(line)["why"] for line in Path("run/set_aside.jsonl").read_text().splitlines()]
+    assert "2 rows, all in run/skipped.jsonl" in told.err
+    why = [json.loads(line)["reason"] for line in Path("run/skipped.jsonl").read_text().splitlines()]
     assert [reason.split(";")[0] for reason in why] == [
         "a value is missing or not finite",
         "its label 'left' is not among the header's",

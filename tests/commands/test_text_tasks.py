@@ -137,7 +137,7 @@ def test_classify() -> None:
     Path("more.txt").write_text("the red cat\n\nthe dog\n")
     told = succeed("predict", "run", "more.txt")
     assert told.out.count("\n") == 2
-    assert "set aside: more.txt, line 2: empty" in told.err
+    assert "skipped: more.txt, line 2: empty" in told.err
     told = succeed("predict", "run", "labels.csv")
     assert set(told.out.split()) <= {"cat", "none"}
     assert told.out.count("\n") == 60
@@ -188,14 +188,14 @@ def test_tag() -> None:
         assert len(row["source"].split()) == len(row["output"].split())
     Path("words.jsonl").write_text('{"tokens": ["the", "cat"]}\n{"tokens": []}\n{"tokens": ["a", "dog"]}\n')
     told = json.loads(succeed("predict", "run", "words.jsonl", "--json").out)
-    assert [row["place"] for row in told["predictions"]] == ["words.jsonl, line 1", "words.jsonl, line 3"]
-    (aside,) = told["set_aside"]
-    assert aside["place"] == "words.jsonl, line 2"
-    assert aside["why"].startswith("no words")
+    assert [row["location"] for row in told["predictions"]] == ["words.jsonl, line 1", "words.jsonl, line 3"]
+    (skipped,) = told["skipped"]
+    assert skipped["location"] == "words.jsonl, line 2"
+    assert skipped["reason"].startswith("no words")
 
 
 def test_transcribe() -> None:
-    """Two tones with a name each; what is no recording, or silent, is set aside."""
+    """Two tones with a name each; what is no recording, or silent, is skipped."""
     write_tones("tones")
     soundfile.write("tones/silent.wav", np.zeros(800), 8000)
     Path("tones/text.wav").write_text("no sound")
@@ -209,8 +209,8 @@ def test_transcribe() -> None:
     )
     result = train("tones", *settings, steps=4)
     assert {"exact", "wer", "cer", "by_length"} <= result.keys()
-    aside = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
-    assert {why for row in aside for why in ("silent", "not readable", "missing") if why in str(row)} == {
+    skipped = [json.loads(line) for line in Path("run/skipped.jsonl").read_text().splitlines()]
+    assert {why for row in skipped for why in ("silent", "not readable", "missing") if why in str(row)} == {
         "silent",
         "not readable",
         "missing",
@@ -258,9 +258,9 @@ def test_rows_that_cannot_be_used_are_listed() -> None:
         "train", "pairs.tsv", *SMALL, "--budget", "2steps", "--run", "run", "--model", "translation"
     )
     assert "skipped" in told.err
-    rows = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in Path("run/skipped.jsonl").read_text().splitlines()]
     assert len(rows) == 3
-    assert all(row["place"].startswith("pairs.tsv, line ") and row["why"] for row in rows)
+    assert all(row["location"].startswith("pairs.tsv, line ") and row["reason"] for row in rows)
 
 
 def test_bad_input() -> None:
@@ -299,4 +299,4 @@ def test_a_test_set_that_was_trained_on_is_said() -> None:
         "--test",
         "pairs.tsv",
     )
-    assert "are in the training part too" in told.err
+    assert "are in the training split too" in told.err

@@ -89,7 +89,7 @@ def test_a_stop_and_a_resume_with_another_head(seen: dict[str, torch.Tensor]) ->
 
 def test_images_that_the_encoder_does_not_see(seen: dict[str, torch.Tensor]) -> None:
     why = refuse("train", "others", "--from", "run", "data.image.channels=1")
-    assert "run: its encoder sees other images" in why
+    assert "run: its encoder reads other images" in why
 
 
 def test_images_of_another_size_have_positions_between_those_of_the_patches(here: Path) -> None:

@@ -42,10 +42,10 @@ def test_what_is_missing_is_listed() -> None:
     told = succeed("train", "shapes", *SMALL, "--budget", "1steps", "--run", "run")
     assert "task        captioning: 12 x 12 pixels to " in told.err
     assert "skipped     3 rows" in told.err
-    aside = [json.loads(line) for line in Path("run/set_aside.jsonl").read_text().splitlines()]
-    assert [row["why"].split(";")[0].split(" (")[0] for row in aside] == [
+    skipped = [json.loads(line) for line in Path("run/skipped.jsonl").read_text().splitlines()]
+    assert [row["reason"].split(";")[0].split(" (")[0] for row in skipped] == [
         "'text' is empty",
-        "no picture that can be read",
+        "not an image that can be read",
         "no row of metadata.csv names it",
     ]
-    assert aside[2]["place"] == "shapes/7.png"
+    assert skipped[2]["location"] == "shapes/7.png"

@@ -96,10 +96,10 @@ UNLEARNT: dict[Callable[[], None], str] = {
     classes_of_nothing: "no row that can be used, the first is a: a folder of a label without files; fill it",
     one_class: "have the label 'red': at least two classes are needed",
     rows_without_images: "the first is line 2: no such file: 0.png; mend the name or leave the row out",
-    texts: "3 can't be used, the first: data, a/1.jpg: no picture that can be read",
+    texts: "3 can't be used, the first: data, a/1.jpg: not an image that can be read",
     folders_called_pictures: "a folder of a label without files",
     a_line_end_in_a_label: "have the label 'blue'",
-    nulls: "the first is row 1: 'image' holds no bytes of a picture, nor its file; save",
+    nulls: "the first is row 1: 'image' has neither the bytes nor the file of an image; save",
     a_zip_in_a_zip: "data.zip: no metadata.csv or metadata.jsonl in it",
     an_empty_zip: "data.zip: no metadata.csv or metadata.jsonl in it",
 }
@@ -114,13 +114,13 @@ def test_nothing_to_learn_from(made: Callable[[], None]) -> None:
 
 
 UNANSWERED: dict[Callable[[], None], str] = {
-    nothing: f"data: no pictures in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them",
-    classes_of_nothing: "no pictures in it",
-    texts: "a/1.jpg: no picture that can be read (JPEG, PNG, GIF, BMP, WEBP, TIFF, PPM); convert it",
-    folders_called_pictures: "no pictures in it",
-    nulls: "'image' holds no bytes of a picture",
-    a_zip_in_a_zip: "no pictures in it",
-    an_empty_zip: "no pictures in it",
+    nothing: f"data: no images in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them",
+    classes_of_nothing: "no images in it",
+    texts: "a/1.jpg: not an image that can be read (JPEG, PNG, GIF, BMP, WEBP, TIFF, PPM); convert it",
+    folders_called_pictures: "no images in it",
+    nulls: "'image' has neither the bytes nor the file of an image",
+    a_zip_in_a_zip: "no images in it",
+    an_empty_zip: "no images in it",
 }
 
 
@@ -135,16 +135,16 @@ def test_nothing_to_answer(made: Callable[[], None], learnt: Path) -> None:
 
 def test_one_picture_that_is_none(learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("text.jpg").write_text("a photo of a cat")
-    assert "text.jpg: no picture that can be read" in refuse("predict", learnt, "text.jpg")
+    assert "text.jpg: not an image that can be read" in refuse("predict", learnt, "text.jpg")
     classes("folder.jpg")
-    assert "folder.jpg: no pictures in it" in refuse("predict", learnt, "folder.jpg")
+    assert "folder.jpg: no images in it" in refuse("predict", learnt, "folder.jpg")
     assert "none.jpg: can't read: No such file" in refuse("predict", learnt, "none.jpg")
     Path("loop.jpg").symlink_to("loop.jpg")
     assert "loop.jpg: can't read: " in refuse("predict", learnt, "loop.jpg")
     os.mkfifo("pipe.jpg")
     assert "pipe.jpg: can't read: " in refuse("predict", learnt, "pipe.jpg")
     os.mkfifo(classes("pipes") / "1.jpg")
-    assert "pipes/1.jpg: neither a file nor a folder; take it away" in refuse("predict", learnt, "pipes")
+    assert "pipes/1.jpg: neither a file nor a folder; remove it" in refuse("predict", learnt, "pipes")
     Path("secret.jpg").write_bytes(b"a secret")
     usual = Path.open
 
@@ -191,14 +191,14 @@ def test_labels_that_differ_in_case_are_told() -> None:
     Path("data/blue").rename("data/RED")
     told = call("train", "data", *TWO, "--run", "elsewhere")
     assert told.code == 0
-    assert "the labels 'RED' and 'red' differ in case alone, and are learnt as 2 classes" in told.err
+    assert "the labels 'RED' and 'red' differ only in case, and are learned as 2 classes" in told.err
 
 
-def test_a_class_without_images_is_set_aside() -> None:
+def test_a_class_without_images_is_skipped() -> None:
     write_images("data", 40)
     classes("data", "green")
     succeed("train", "data", *TWO, "--run", "elsewhere")
-    assert "data, green" in Path("elsewhere/set_aside.jsonl").read_text()
+    assert "data, green" in Path("elsewhere/skipped.jsonl").read_text()
 
 
 def test_more_pictures_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,10 +207,7 @@ def test_more_pictures_than_memory_holds(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(image_rows, "MEMORY_CHECK_BYTES", 12 * 12 * 3 * 10)
     monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.MIN_FREE_BYTES - 1)
     told = refuse("train", data, *TWO)
-    assert (
-        "pictures up to it, which take 0.0 GB, memory is full; lower data.image.size=12, or give fewer"
-        in told
-    )
+    assert "images, which take 0.0 GB; lower data.image.size=12, or give fewer images" in told
     monkeypatch.setattr(image_rows, "free_memory", lambda: image_rows.MIN_FREE_BYTES)
     succeed("train", data, *TWO)
     shutil.rmtree("runs")

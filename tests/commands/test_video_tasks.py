@@ -43,7 +43,7 @@ def test_a_label_for_each_frame() -> None:
     told = succeed("train", write_films(), *SMALL, *FRAMES, "--budget", "80steps", "--run", "run", "--json")
     result = json.loads(told.out)
     assert "frame-tagging: 3 (across, down, still) for each frame, from 16 x 16 pixels" in told.err
-    assert "labelled clips: train " in told.err
+    assert "labeled clips: train " in told.err
     assert "encoder lenet-5, then 1 x gru, width 16; " in told.err
     assert result["accuracy"] > 0.7  # of three labels, each at about a third of the frames
     again = json.loads(succeed("evaluate", "run", "--json").out)
@@ -81,7 +81,7 @@ def test_one_label_by_3d_convolutions() -> None:
     assert "encoder 2 x 3D convolution, width 16; " in told.err
     assert json.loads(told.out)["accuracy"] > 0.9
     assert predictions("run", "films/down")[:2] == [
-        {"place": name, "source": name, "output": "down"}
+        {"location": name, "source": name, "output": "down"}
         for name in ("films/down/0.gif", "films/down/10.gif")
     ]
     shown = json.loads(succeed("inspect", "run", "filmstrip", "--query", "films", "--json").out)
@@ -96,7 +96,7 @@ def test_videos() -> None:
         place.write_bytes(video(film(number)[0][..., None].repeat(3, -1)))
     Path("films/down/none.mp4").write_bytes(b"")
     train("films", *VOLUME, "data.test_fraction=0.3", steps=2)
-    assert json.loads(Path("run/set_aside.jsonl").read_text())["place"] == "films, down/none.mp4"
+    assert json.loads(Path("run/skipped.jsonl").read_text())["location"] == "films, down/none.mp4"
     (found,) = predictions("run", "films/across/1.mp4")
     assert found["source"] == "films/across/1.mp4"
     assert found["output"] in ("down", "across")
@@ -113,7 +113,7 @@ def test_a_text() -> None:
     assert (found["source"], found["output"]) == ("one.gif", lines[0])
     assert "reads clips: give --input PATH, no --prompt" in refuse("generate", "run", "--prompt", "a")
     picture = ("--input", "one.gif", "--attention", "a.png")
-    assert "--attention: run reads clips, of which there is no such picture" in refuse(
+    assert "--attention: run reads clips, for which there is no such figure" in refuse(
         "generate", "run", *picture
     )
     assert "output  it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
@@ -165,7 +165,7 @@ def test_the_encoder_goes_on_with_another_head() -> None:
     more = ("--from", "run", "--task", "video-classification", "--budget", "2steps", "--run", "second")
     assert "the encoder of run; the head is new" in succeed("train", data, *SMALL, *FRAMES, *more).err
     larger = ("--from", "run", "--budget", "2steps", "--run", "third", "data.image.size=20")
-    assert "sees other images" in refuse("train", data, *larger)
+    assert "reads other images" in refuse("train", data, *larger)
 
 
 def test_bad_input() -> None:
@@ -196,7 +196,7 @@ def test_bad_input() -> None:
     assert "model.encoder.network=airbench is fitted to single images" in line
     Path("film.mp4").write_bytes(b"")
     train(data, *FRAMES, steps=2)
-    assert "film.mp4: empty; get the file anew" in refuse("predict", "run", "film.mp4")
+    assert "film.mp4: empty; get the file again" in refuse("predict", "run", "film.mp4")
     assert "this run reads no clips" in refuse("inspect", trained_text(), "filmstrip")
 
 

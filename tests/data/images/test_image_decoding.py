@@ -200,7 +200,7 @@ def test_large_ones_become_means(form):
 
 
 def test_other_bytes_give_a_reason():
-    assert refusal(b"") == "empty; get the file anew"
+    assert refusal(b"") == "empty; get the file again"
     draw = random.Random(0)
     whole = {form: written(Image.fromarray(scene(40, 40)), form) for form in IMAGE_FORMATS}
     for content in whole.values():
@@ -210,12 +210,12 @@ def test_other_bytes_give_a_reason():
             assert isinstance(found, str) or found.pixels.dtype == np.uint8
             refusal(content[:4] + draw.randbytes(200))
     for content in (b"hello\n", bytes(999), draw.randbytes(999), b"%PDF-1.7\n", b"<svg></svg>"):
-        assert "no picture that can be read" in refusal(content)
+        assert "not an image that can be read" in refusal(content)
 
 
 @pytest.mark.parametrize("form", ["ICO", "TGA", "PCX", "SGI", "JPEG2000"])
 def test_other_forms_are_not_opened(form):
-    assert "no picture that can be read" in refusal(written(Image.fromarray(scene(32, 32)), form))
+    assert "not an image that can be read" in refusal(written(Image.fromarray(scene(32, 32)), form))
 
 
 def test_a_tile_may_be_larger_than_the_picture():
@@ -291,4 +291,4 @@ def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_folder_is_no_picture(tmp_path: Path) -> None:
-    assert load_image(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"
+    assert load_image(tmp_path, SIDE, 3) == "a folder, not an image; name an image in it"

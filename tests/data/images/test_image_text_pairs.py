@@ -1,4 +1,4 @@
-"""Images with texts: what is read of them, what a batch holds, and what is told or set aside."""
+"""Images with texts: what is read of them, what a batch holds, and what is told or skipped."""
 
 import io
 import json
@@ -27,7 +27,7 @@ from tests.support.image_folders import PLACES, SIDE, png, scenes, write
 from tests.support.pair_formats import IMAGE_TEXT
 from tests.support.recorded_calls import record_calls
 
-FORM = IMAGE_TEXT
+DATA_FORMAT = IMAGE_TEXT
 CONFIG = DataConfig(
     image=ImageConfig(size=SIDE), tokenizer="word", max_length=6, valid_fraction=0.2, test_fraction=0.2
 )
@@ -48,7 +48,7 @@ def captioned(count: int, column: str = "text", *rows: str) -> dict[str, bytes]:
 
 def prepared(data: str, valid: str | None = None, **settings: Any) -> Any:
     return prepare_examples.prepare_examples(
-        FORM, data, valid, None, CONFIG.model_copy(update=settings), print
+        DATA_FORMAT, data, valid, None, CONFIG.model_copy(update=settings), print
     )
 
 
@@ -151,7 +151,7 @@ def test_all_texts_of_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
+def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     rows = [
         "images/31.png,",
         "none.png,two",
@@ -164,16 +164,16 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     data = write(tmp_path / location, files)
     config = CONFIG.model_copy(update={"tokenizer": "character", "max_length": 16})
     skipped: list[Any] = []
-    found = [*FORM.read(open_part(data), config, skipped)]
-    processor = FORM.make_processor(data, found, config)
-    train = FORM.encode(found, processor, config, skipped)
+    found = [*DATA_FORMAT.read(open_part(data), config, skipped)]
+    processor = DATA_FORMAT.make_processor(data, found, config)
+    train = DATA_FORMAT.encode(found, processor, config, skipped)
     assert len(train) == 30
     whys = [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
     assert [why for _, why in whys] == [
         "'text' is empty; fill it in or leave the row out",
         "no such file: none.png; mend the name or leave the row out",
         whys[2][1],
-        "no row of metadata.csv names it; write one, or take the picture away",
+        "no row of metadata.csv names it; add a row, or remove the image",
         "28 tokens, and data.max_length=16: raise it to use the row",
     ]
     assert "damaged or cut off" in whys[2][1]
@@ -184,12 +184,12 @@ def test_one_text_for_all_is_told(tmp_path: Path) -> None:
     files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
     table = "\n".join(["file_name,text", *(f"{name},a dog" for name in files)])
     data, said = write(tmp_path / "a", files | {"metadata.csv": table.encode()}), list[str]()
-    prepare_examples.prepare_examples(FORM, data, None, None, CONFIG, said.append)
+    prepare_examples.prepare_examples(DATA_FORMAT, data, None, None, CONFIG, said.append)
     (line,) = said
-    assert "rows to train on have the text 'a dog', so nothing else is learnt" in line
+    assert "rows to train on have the text 'a dog', so nothing else is learned" in line
     said.clear()
     prepare_examples.prepare_examples(
-        FORM, write(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append
+        DATA_FORMAT, write(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append
     )
     assert said == []
 
@@ -197,18 +197,18 @@ def test_one_text_for_all_is_told(tmp_path: Path) -> None:
 def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
     data = write(tmp_path / "a", captioned(20))
     found = prepared(data, valid=data)
-    for name, content in FORM.files(found.processor).items():
+    for name, content in DATA_FORMAT.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    opened = FORM.load_processor(tmp_path)
-    assert FORM.files(opened) == FORM.files(found.processor)
-    again, facts = prepare_examples.prepare_eval_examples(FORM, data, CONFIG, opened, print)
+    opened = DATA_FORMAT.load_processor(tmp_path)
+    assert DATA_FORMAT.files(opened) == DATA_FORMAT.files(found.processor)
+    again, facts = prepare_examples.prepare_eval_examples(DATA_FORMAT, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     batches = [
         ImageEvalBatches(one.examples, ImageConfig(batch_size=20)).batch(0, 0) for one in (found.train, again)
     ]
     assert all(torch.equal(column, batches[1].columns[name]) for name, column in batches[0].columns.items())
-    _, pictures, _ = prepare_examples.read_unlabeled(FORM, data, opened, CONFIG, print)
+    _, pictures, _ = prepare_examples.read_unlabeled(DATA_FORMAT, data, opened, CONFIG, print)
     asked = ImageEvalBatches(pictures, ImageConfig(batch_size=20)).batch(0, 0)
     assert asked.columns.keys() == {"source"}
     assert (asked.lengths, asked.tokens) == ({}, 20)
@@ -275,6 +275,6 @@ def test_emoji(outside_data: Path) -> None:
     """Every one of the 3,786 can be used, in any of its languages."""
     config = DataConfig(image=ImageConfig(size=16), text="text_de", tokenizer="byte")
     skipped: list[Any] = []
-    rows = [*FORM.read(open_part(str(outside_data / "emoji_captions.zip")), config, skipped)]
+    rows = [*DATA_FORMAT.read(open_part(str(outside_data / "emoji_captions.zip")), config, skipped)]
     assert (len(rows), skipped) == (3786, [])
     assert rows[0].fields["target"] == "Taste: #"

@@ -1,4 +1,4 @@
-"""Odd pictures, some 1,500: each is read, the same wherever it is used, or set aside by name."""
+"""Odd pictures, some 1,500: each is read, the same wherever it is used, or skipped by name."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.support.image_variants import SIDE, damaged, whole
 from tests.support.pair_formats import IMAGE_LABEL
 
 SIZE = 18
-FORM = IMAGE_LABEL
+DATA_FORMAT = IMAGE_LABEL
 WHOLE = {name: (content, shown) for name, content, shown in whole()}
 DAMAGED = {name: (content, before) for name, content, before in damaged()}
 LIBTIFF = re.compile(r"changed .*-.*\.tif")
@@ -80,10 +80,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) -> None:
-    """Bit for bit; and what can't be read is set aside by name, for one reason in one line."""
+    """Bit for bit; and what can't be read is skipped by name, for one reason in one line."""
     config = DataConfig(image=ImageConfig(size=SIZE, channels=channels))
     skipped: list[SkippedRow] = []
-    rows = list(FORM.read(open_part(str(folder)), config, skipped))
+    rows = list(DATA_FORMAT.read(open_part(str(folder)), config, skipped))
     files = len(WHOLE) + len(DAMAGED)
     assert len(rows) + len(skipped) == files
     assert len(rows) > len(WHOLE)
@@ -98,11 +98,13 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
     image = ImageInput(Statistics((0.0,) * channels, (1.0,) * channels), SIZE)
     inputs = PairProcessor(image, ClassLabels(("a", "b")))
     told: list[str] = []
-    part, facts = prepare_examples.prepare_eval_examples(FORM, str(folder), config, inputs, told.append)
-    asked, questions, unasked = prepare_examples.read_unlabeled(
-        FORM, str(folder), inputs, config, told.append
+    part, facts = prepare_examples.prepare_eval_examples(
+        DATA_FORMAT, str(folder), config, inputs, told.append
     )
-    assert facts["set_aside"] == len(skipped) == len(unasked)
+    asked, questions, unasked = prepare_examples.read_unlabeled(
+        DATA_FORMAT, str(folder), inputs, config, told.append
+    )
+    assert facts["skipped"] == len(skipped) == len(unasked)
     counts = [line.split(": ")[1].split(" rows")[0] for line in told if " rows" in line]
     assert counts == [f"{len(skipped):,}"] * 2
     assert [row.fields["source"] for row in asked] == part.sources == [row.fields["name"] for row in rows]
@@ -121,9 +123,9 @@ def check_shape(pixels: NDArray[np.uint8], channels: int) -> None:
 
 def test_one_by_one_as_all_together(folder: Path) -> None:
     config = DataConfig(image=ImageConfig(size=SIZE))
-    together = {row.location: row for row in FORM.read_unlabeled(open_part(str(folder)), config, [])}
+    together = {row.location: row for row in DATA_FORMAT.read_unlabeled(open_part(str(folder)), config, [])}
     for name in ("turn 6.jpg", "P-0.gif", "I;16-0.tif", "12 bits.tif"):
         (place,) = (place for place in together if place.endswith(f"/{name}"))
-        (row,) = FORM.read_unlabeled(open_part(place), config, [])
+        (row,) = DATA_FORMAT.read_unlabeled(open_part(place), config, [])
         assert isinstance(row, Row)
         assert np.array_equal(row.fields["picture"], together[place].fields["picture"])

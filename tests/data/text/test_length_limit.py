@@ -71,7 +71,7 @@ def test_of_many_texts_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 SIDE = 8
-FORMS: dict[str, Any] = {
+MAKERS: dict[str, Any] = {
     "pairs": TEXT_PAIRS.make_processor,
     "captions": IMAGE_TEXT.make_processor,
     "clips": CLIP_TEXT.make_processor,
@@ -80,8 +80,8 @@ FORMS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", MAKERS)
+def test_there_is_room_for_the_most_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LogMelSettings, "frames", lambda settings, path: np.eye(3, dtype=np.float32))
     picture = np.arange(3 * SIDE * SIDE, dtype=np.uint8).reshape(SIDE, SIDE, 3)
     fields = {
@@ -95,7 +95,7 @@ def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.Monkey
     rows = [
         Row(text, fields | {"target": text, "answer": text}) for text in ("congratulations", "on the table")
     ]
-    processor = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
+    processor = MAKERS[name]("data", rows, DataConfig(tokenizer="word"))
     assert processor.target.length_limit.limit == int(1.5 * 3) + 1
 
 

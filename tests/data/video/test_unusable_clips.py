@@ -16,7 +16,7 @@ from foveal.tasks.infer import infer_task
 from tests.support.clip_folders import CONFIG, arrays, by_class, clip, folder_of, moving, prepared, table
 from tests.support.image_folders import PLACES, SIDE, png, write
 from tests.support.pair_formats import CLIP_LABEL, CLIP_LABELS, CLIP_TEXT
-from tests.support.skipped_rows import asides
+from tests.support.skipped_rows import skipped_rows
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from tests.support.skipped_rows import asides
     [
         ({"lengths": np.full(8, 6)}, "don't fit clips"),
         ({"lengths": np.full(7, 2)}, "don't fit clips"),
-        ({"label": np.zeros(7)}, r"label is \(7,\), and clips \(8, 5, 8, 8\); give one a clip"),
+        ({"label": np.zeros(7)}, r"label is \(7,\), and clips \(8, 5, 8, 8\); give one for each clip"),
         ({"clips": np.zeros((8, 5))}, r"clips are \(8, 5\); needed"),
         ({"label": np.array([None] * 8)}, "not readable as .npz: Object arrays"),
     ],
@@ -113,19 +113,19 @@ def test_frames_of_different_sizes_are_brought_to_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
+def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     files = by_class(2) | folder_of("a/long", clip(0, 13)) | folder_of("a/one", clip(0, 1))
     files |= {"a/film.mp4": b"", "a/many.gif": moving(clip(0, 13), "GIF")} | folder_of("b", clip(0, 3))
     files |= {"still.png": png(clip(0)[0])}
-    found = dict(asides(CLIP_LABEL, write(tmp_path / location, files)))
-    alone = "stands in no folder of a label, or its frames in no folder of their own; move them"
+    found = dict(skipped_rows(CLIP_LABEL, write(tmp_path / location, files)))
+    alone = "not in a folder of a label, or its frames not in a folder of their own; move them"
     assert found == {
-        "a/film.mp4": "empty; get the file anew",
+        "a/film.mp4": "empty; get the file again",
         "a/long": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "a/one": "1 frame, and a clip needs 2; give all of its frames",
         "a/many.gif": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "b": alone,
-        "pictures beside the folders": alone,
+        "images beside the folders": alone,
     }
 
 
@@ -138,17 +138,19 @@ def test_folders_without_frames_are_clips_of_none(tmp_path: Path, location: str)
         (tmp_path / location / "b/nothing").mkdir()
     why = "0 frames, and a clip needs 2; give all of its frames"
     empty = ["a/more/none", "a/notes", "b/deep", *["b/nothing"][location != PLACES[0] :], "c"]
-    assert asides(CLIP_LABEL, data) == [(name, why) for name in empty]
+    assert skipped_rows(CLIP_LABEL, data) == [(name, why) for name in empty]
     assert infer_task(open_path(data), {}).name == "video-classification"
     skipped: list[Any] = []
     assert len([*CLIP_LABEL.read_unlabeled(open_part(data), CONFIG, skipped)]) == 5
     assert [(row.location, row.reason) for row in skipped] == [(f"{data}/{name}", why) for name in empty]
 
 
-@pytest.mark.parametrize("form", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
-def test_a_clip_of_no_length_is_set_aside(tmp_path: Path, form: Any) -> None:
+@pytest.mark.parametrize("data_format", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
+def test_a_clip_of_no_length_is_skipped(tmp_path: Path, data_format: Any) -> None:
     data = arrays(tmp_path / "a.npz", lengths=np.array([5, 0, 2, 2, 3, 4, 5, 5]))
-    assert asides(form, data) == [("clip 2", "0 frames, and a clip needs 2; give all of its frames")]
+    assert skipped_rows(data_format, data) == [
+        ("clip 2", "0 frames, and a clip needs 2; give all of its frames")
+    ]
 
 
 @pytest.mark.parametrize("location", PLACES)
@@ -163,7 +165,7 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> 
         {"file_name": name, "text": "" if number == 5 else "it moves"} for number, name in enumerate(names)
     ]
     files["metadata.jsonl"] = "\n".join(map(json.dumps, rows)).encode()
-    whys = [why.split(";")[0] for _, why in asides(CLIP_TEXT, write(tmp_path / location, files))]
+    whys = [why.split(";")[0] for _, why in skipped_rows(CLIP_TEXT, write(tmp_path / location, files))]
     assert whys[:5] == [
         "no such file or folder: none",
         "no frames in empty (.jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm, .pnm)",
@@ -178,12 +180,12 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> 
 def test_labels_are_one_for_each_frame(tmp_path: Path) -> None:
     files = folder_of("c", clip(0, 3))
     files["metadata.csv"] = table("labels", [("c", "x y"), ("c", "x y x")])
-    ((place, why),) = asides(CLIP_LABELS, write(tmp_path / "a", files))
-    assert (place, why) == ("metadata.csv, line 2", "2 labels, and 3 frames; give each frame one")
+    ((place, why),) = skipped_rows(CLIP_LABELS, write(tmp_path / "a", files))
+    assert (place, why) == ("metadata.csv, line 2", "2 labels for 3 frames; give each frame one label")
     files.pop("metadata.csv")
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": []}).encode()
-    assert [why for _, why in asides(CLIP_LABELS, write(tmp_path / "b", files))] == [
-        "0 labels, and 3 frames; give each frame one"
+    assert [why for _, why in skipped_rows(CLIP_LABELS, write(tmp_path / "b", files))] == [
+        "0 labels for 3 frames; give each frame one label"
     ]
 
 
