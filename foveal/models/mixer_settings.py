@@ -48,19 +48,19 @@ def resolve_mixer_settings(model: ModelConfig, user_tables: Mapping[str, Any] | 
 
     Raises: ConfigError: a setting does not fit, or the user set a mixer that the stack does not name.
     """
-    written = user_tables or {}
+    user_settings = user_tables or {}
     inner = {
-        name: _resolve_stack(stack, f"model.{name}", written.get(name, {}))
+        name: _resolve_stack(stack, f"model.{name}", user_settings.get(name, {}))
         for name, stack in model
         if isinstance(stack, StackConfig)
     }
-    return _resolve_stack(model.model_copy(update=inner), "model", written)
+    return _resolve_stack(model.model_copy(update=inner), "model", user_settings)
 
 
 def with_mixer_settings(config: Config, user_tables: Mapping[str, Any] | None = None) -> Config:
     """Return the config with its model resolved; `user_tables` holds all settings that the user wrote."""
-    written = (user_tables or {}).get("model", {})
-    return config.model_copy(update={"model": resolve_mixer_settings(config.model, written)})
+    model = resolve_mixer_settings(config.model, (user_tables or {}).get("model", {}))
+    return config.model_copy(update={"model": model})
 
 
 def settings_of(stack: StackConfig, spec_class: type[MixerSpec[Settings]]) -> Settings:
@@ -75,14 +75,14 @@ def settings_of(stack: StackConfig, spec_class: type[MixerSpec[Settings]]) -> Se
 
 
 def samples_positions(stack: StackConfig) -> bool:
-    """Return whether a mixer of the model's stack samples the positions where it looks (hard attention)."""
+    """Return whether a mixer of the model's stack samples the positions that it reads (hard attention)."""
     return any(spec.samples_positions(settings) for spec, settings in stack_mixers(stack).values())
 
 
-def _resolve_stack(stack: Stack, section: str, written: Mapping[str, Any]) -> Stack:
+def _resolve_stack(stack: Stack, section: str, user_settings: Mapping[str, Any]) -> Stack:
     mixers = stack_mixers(stack, section).values()
     tables = {spec.section: settings.model_dump() for spec, settings in mixers}
-    for key in stack.mixer_tables.keys() & written.keys() - tables.keys():
+    for key in stack.mixer_tables.keys() & user_settings.keys() - tables.keys():
         read = ", ".join(f"{section}.{name}" for name, table in tables.items() if table) or "none"
         raise ConfigError(
             f"{section}.{key} is not read by {section}.mixers={stack.mixers}; read here: {read}"

@@ -55,12 +55,12 @@ def import_run(folder: Path, path: Path, log: Log) -> tuple[Run, ImportedTextMod
     if isinstance(model_type, str) and model_type in IMAGE_MODEL_READERS:
         network = IMAGE_MODEL_READERS[model_type](folder)
         return _create_image_run(path, source, model_type, network, read_image_processor(folder, network))
-    found, tokenizer, tables = (
+    model, tokenizer, tables = (
         _read_encoder(folder) if model_type == BERT_MODEL_TYPE else _read_language_model(folder)
     )
     files = {f"text/{TOKENIZER_FILE}": tokenizer.to_json().encode()}
-    tables = {"model": found.config.model_dump(), "optimizer": {"lr": TEXT_LR}, **tables}
-    return _create_imported_run(path, source, found.model_type, found.tensors, files, tables), found
+    tables = {"model": model.config.model_dump(), "optimizer": {"lr": TEXT_LR}, **tables}
+    return _create_imported_run(path, source, model.model_type, model.tensors, files, tables), model
 
 
 def _create_imported_run(
@@ -123,11 +123,11 @@ def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, di
 
 def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:
     pieces = read_wordpiece(folder)
-    found = read_bert(folder, pieces)
+    model = read_bert(folder, pieces)
     data = {
         "tokenizer": pieces.tokenizer.kind,
-        "context_length": min(TEXT_CONTEXT, found.context),
-        "max_length": found.context,
+        "context_length": min(TEXT_CONTEXT, model.context),
+        "max_length": model.context,
         "batch_tokens": TEXT_BATCH_TOKENS,
     }
-    return found, pieces.tokenizer, {"data": data, "task": {"name": import_task("encoder").name}}
+    return model, pieces.tokenizer, {"data": data, "task": {"name": import_task("encoder").name}}

@@ -154,8 +154,8 @@ class LanguageModelTask(CorpusTask):
         self, request: GenerateRequest, prompts: list[str], tokens: int
     ) -> "Iterator[Chunk | _Finished]":
         beam, best, alpha = request.beam.beam, request.beam.best, request.beam.length_penalty or 0.0
-        found = beam_text(self.model, self.processor, prompts, tokens, beam=beam, best=best, alpha=alpha)
-        for row, (prompt, texts) in enumerate(zip(prompts, found, strict=True)):
+        results = beam_text(self.model, self.processor, prompts, tokens, beam=beam, best=best, alpha=alpha)
+        for row, (prompt, texts) in enumerate(zip(prompts, results, strict=True)):
             for number, text in enumerate(texts, 1):
                 yield row, prompt, number, text
 

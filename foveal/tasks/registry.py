@@ -1,4 +1,4 @@
-"""The tasks that there are: found by a walk over this package, so a new task is a new file or folder."""
+"""All tasks, found by a walk over this package, so a new task is a new file or folder."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from foveal.tasks.base import Task
 @cache
 def all_tasks() -> Mapping[str, type[Task]]:
     """Return the tasks by their names: those in a file of this package, or in `task.py` of a folder."""
-    found: dict[str, type[Task]] = {}
+    classes: dict[str, type[Task]] = {}
     for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
         name = f"{module.name}.task" if module.ispkg else module.name
         if module.ispkg and not any(sub.name == "task" for sub in _submodules(module.name)):
             continue
         for value in vars(import_module(name)).values():
             if _is_task(value) and value.__module__ == name:
-                found[value.name] = value
-    return found
+                classes[value.name] = value
+    return classes
 
 
 def task_class(name: str) -> type[Task]:

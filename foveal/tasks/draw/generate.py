@@ -1,4 +1,4 @@
-"""Drawings out of nothing, on a sheet or in a folder; and how the first of them came to be."""
+"""Generation of images, on one sheet or in a folder, and of the steps of the first images."""
 
 import time
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from foveal.tasks.draw.model import DrawModel
 from foveal.ui.console import check_png_path
 
 STEP_ROWS, BATCH_SIZE = 8, 250
-"""Drawings whose steps are shown, and drawings made at once."""
+"""Images whose steps are shown, and images generated together."""
 
 
 def check_drawing_paths(request: GenerateRequest) -> None:
-    """Check where drawings go.
+    """Check the paths to which images are written.
 
-    Raises: UserError: no place is given, or one that is taken or can't be a picture.
+    Raises: UserError: there is no path, or a path exists already or can't be an image.
     """
     out, steps = request.out, request.attention.attention
     if out is None and steps is None:
@@ -37,9 +37,9 @@ def check_drawing_paths(request: GenerateRequest) -> None:
 def generate_drawings(
     model: DrawModel, request: GenerateRequest, progress: ProgressCallback
 ) -> Iterator[GenerationEvent]:
-    """Yield `--out`, a .png of all drawings or of each, and `--attention`, the canvas after each step.
+    """Yield `--out`, a .png of all images or of each, and `--attention`, the canvas after each step.
 
-    A drawing is a function of (seed, its number), whatever others are drawn.
+    An image is a function of (seed, number), whatever other images are generated.
     """
     samples, seed, out = request.sampling.samples, request.sampling.seed, request.out
     began, json = time.perf_counter(), {}
@@ -63,7 +63,7 @@ def generate_drawings(
 def _draw(
     model: DrawModel, samples: int, seed: int, progress: ProgressCallback
 ) -> UInt8[np.ndarray, "N H W"]:
-    """Return finished drawings."""
+    """Return finished images."""
     parts = []
     for start in range(0, samples, BATCH_SIZE):
         progress(start, samples)
@@ -75,18 +75,18 @@ def _draw(
 def sample_canvases(
     model: DrawModel, numbers: range, seed: int
 ) -> tuple[Float[Tensor, "B T H W"], Float[Tensor, "B T 4"]]:
-    """The canvases and windows of the drawings of these `numbers`."""
+    """Return the canvases and windows of the images with these `numbers`."""
     shape = (model.steps, model.latent)
     noise = [
         np.random.default_rng(derived_seed(seed, "drawing", number)).standard_normal(shape, np.float32)
         for number in numbers
     ]
     with torch.inference_mode():
-        drawn = model.sample(torch.from_numpy(np.stack(noise)).to(model.canvas.device))
-    return drawn.canvases, drawn.write_windows
+        output = model.sample(torch.from_numpy(np.stack(noise)).to(model.canvas.device))
+    return output.canvases, output.write_windows
 
 
 def to_pixels(canvases: Float[Tensor, "*B H W"]) -> UInt8[np.ndarray, "*B H W"]:
-    """Log-odds to 0 .. 255."""
-    found: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
-    return found
+    """Return log-odds as pixels from 0 to 255."""
+    pixels: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
+    return pixels

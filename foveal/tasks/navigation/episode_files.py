@@ -1,4 +1,5 @@
-"""Walks from JSON lines: rows with a map, an instruction, a start and a path, checked against one another."""
+"""Navigation episodes from JSON lines: rows with a map, an instruction, a start and a path, checked
+together."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -24,15 +25,17 @@ from foveal.tasks.navigation.grid_world import (
 
 INPUT_COLUMNS, EPISODE_COLUMNS = ("map", "instruction", "start"), ("map", "instruction", "start", "path")
 MAX_MAP_SIDE = 64
-"""Squares of a map to a side."""
+"""Squares of a map's side at most."""
 ROW_HINT = "a row needs a map, an instruction, a start and a path"
 
 
 def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
-    """The walks of a file, with a path or as they are `INPUT_COLUMNS`.
+    """Read the episodes of a file, with a path if `columns` has one.
 
-    The fields are `map`, first, so that rows of one map fall on the same side of a split; `source`, the
-    instruction; `cells` and `start`, with the margin; and `path` (moves with their stop) and `goal`.
+    The fields are `map`, by which a row's split is decided; `source`, the instruction; `cells` and `start`,
+    with the margin; and `path` (moves with the stop) and `goal`.
+
+    Raises: UserError: the file is not JSON lines, or can't be read.
     """
     if part.suffix != ".jsonl":
         raise UserError(f"{part}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
@@ -40,7 +43,7 @@ def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | Skip
 
 
 def episode_fields(record: Fields) -> Fields | str:
-    """The fields of a row, or what is wrong with it."""
+    """Return the fields of a row, or what is wrong with the row."""
     rows, start = record["map"], record["start"]
     texts = as_texts({"instruction": record["instruction"]})
     if isinstance(texts, str):
@@ -56,7 +59,7 @@ def episode_fields(record: Fields) -> Fields | str:
 
 
 def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
-    """The moves and where they lead, or what is wrong with them."""
+    """Return the moves and the goal, or what is wrong with the moves."""
     if not isinstance(text, str) or not text.split():
         return "its path is no text of moves; write some, as in 'left forward forward stop'"
     if unknown := next((word for word in text.split() if word not in MOVES), None):
@@ -73,7 +76,7 @@ def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
 
 
 def _map_error(rows: object) -> str:
-    """What is wrong with a map; empty if nothing is."""
+    """Return what is wrong with a map; empty if nothing is."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, str) and row for row in rows):
         return "its map is no list of texts, one for each row of squares; write it so"
     for number, row in enumerate(rows, 1):
@@ -90,7 +93,7 @@ def _map_error(rows: object) -> str:
 
 
 def _start_error(rows: list[str], start: object) -> str:
-    """What is wrong with the start on a map; empty if nothing is."""
+    """Return what is wrong with the start on a map; empty if nothing is."""
     if not isinstance(start, list) or len(start) != 3 or start[2] not in HEADINGS:
         return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; mend it'
     row, column = start[:2]

@@ -1,6 +1,6 @@
-"""Errands in a world of squares, computed: a map, a pose to begin with, a sentence for the way, and the way.
+"""Generated navigation episodes: a map, a start, a sentence for the path, and the path.
 
-They are the same on every machine: of Python's generator only `random()` is used.
+The episodes are the same on every machine: of Python's generator only `random()` is used.
 """
 
 import json
@@ -31,50 +31,51 @@ from foveal.tasks.navigation.grid_world import (
 )
 
 INNER_SIDE, WALL_FRACTION, NUM_THINGS = 7, 0.2, 8
-"""Squares within the outer walls to a side, the share of walls among them, and things, no two alike."""
+"""Squares of the inner side, the probability of a wall on each, and the number of things, all different."""
 MIN_MOVES, MAX_MOVES = 4, 16
-"""Moves of a way, its stop aside."""
+"""Moves of a path, without the stop."""
 OMITTED_SIDE_PROBABILITY = 0.25
-"""The chance that a turn leaves out its side, where that can be found out by looking: if every such turn did,
-one end alone would fit what is said of 99.8 % of the errands, as a shortest way does not turn back."""
+"""The probability that a turn does not say its side, where the agent can see which side is meant. If every
+such turn omitted the side, only one end would fit the instruction in 99.8 % of the episodes, as a shortest
+path does not turn back."""
 EPISODE_COUNTS = {"train": 150_000, "valid": 500, "test": 1_000}
-"""Maps, with an errand each."""
+"""Maps of each split, with one episode each."""
 STEP_PHRASES = ("one step", "two steps", "three steps", "four steps", "five steps", "six steps")
 
 
 class StraightSegment(NamedTuple):
-    """A straight part of a way."""
+    """A straight part of a path."""
 
     turns: list[int]
-    """The moves before it."""
+    """The turns before the segment."""
     steps: int
     passed: list[str]
-    """What stands beside the squares between its ends."""
+    """Things beside the squares between the segment's ends."""
     end: str | None
-    """What stands in front of its last square, or beside it, if anything does."""
+    """The thing in front of the last square or beside it, if any."""
 
 
 def make_episodes(log: Log) -> Iterator[tuple[str, bytes]]:
-    """The files of the parts; no map is in two of them."""
+    """Yield the files of the splits. No map is in two of them."""
     rows = _distinct_episodes(Random(0))
     for part, count in EPISODE_COUNTS.items():
-        drawn = log_progress(islice(rows, count), count, f"maps ({part})", log)
-        yield f"{part}.jsonl", "".join(f"{json.dumps(row)}\n" for row in drawn).encode()
+        episodes = log_progress(islice(rows, count), count, f"maps ({part})", log)
+        yield f"{part}.jsonl", "".join(f"{json.dumps(row)}\n" for row in episodes).encode()
 
 
 def _distinct_episodes(rng: Random) -> Iterator[dict[str, Any]]:
-    """Errands without end, each on a map of its own."""
+    """Yield episodes without end, each on another map."""
     seen = set[str]()
     while True:
         row = random_episode(rng)
-        drawn = "".join(row["map"])
-        if drawn not in seen:
-            seen.add(drawn)
+        cells = "".join(row["map"])
+        if cells not in seen:
+            seen.add(cells)
             yield row
 
 
 def random_episode(rng: Random) -> dict[str, Any]:
-    """A row of the data: the way is a shortest one."""
+    """Return a row of the data with a shortest path."""
     while True:
         rows = random_map(rng)
         cells = parse_map(rows)
@@ -92,7 +93,7 @@ def random_episode(rng: Random) -> dict[str, Any]:
 
 
 def random_map(rng: Random) -> list[str]:
-    """Walls around, walls and things within."""
+    """Return a map: walls around it, and walls and things within."""
     squares = [WALL if rng.random() < WALL_FRACTION else FLOOR for _ in range(INNER_SIDE**2)]
     places = sorted(range(INNER_SIDE**2), key=lambda _: rng.random())
     things = sorted(THINGS, key=lambda _: rng.random())
@@ -104,7 +105,7 @@ def random_map(rng: Random) -> list[str]:
 
 
 def straight_segments(cells: MapArray, start: Pose, moves: Sequence[int]) -> list[StraightSegment]:
-    """The straight parts of a way that ends with a step forward."""
+    """Return the straight segments of a path that ends with a step forward."""
     row, column, heading = start
     parts: list[StraightSegment] = []
     turns: list[int] = []
@@ -126,21 +127,22 @@ def straight_segments(cells: MapArray, start: Pose, moves: Sequence[int]) -> lis
 
 
 def describe_path(parts: Sequence[StraightSegment], rng: Random) -> str:
-    """The way in words, such as `turn left, pass the red lamp, turn right at the wall, go two steps, stop`:
-    where each straight part ends, or how long it is, and by chance what is passed.
+    """Return the path in words, such as `turn left, pass the red lamp, turn right at the wall, go two steps,
+    stop`.
 
-    Some turns do not say to which side, if a thing stands at the end of the part behind them.
+    The words say where each straight segment ends, or how long it is, and at random what it passes. Some
+    turns do not say to which side, if a thing stands at the end of the segment behind them.
     """
-    said = [_turn_phrase(parts[0], rng)] if parts[0].turns else []
+    phrases = [_turn_phrase(parts[0], rng)] if parts[0].turns else []
     for part, after in zip(parts, [*parts[1:], None], strict=True):
         then = "stop" if after is None else _turn_phrase(after, rng)
         if part.end is None:
-            said += [f"go {STEP_PHRASES[part.steps - 1]}", then]
+            phrases += [f"go {STEP_PHRASES[part.steps - 1]}", then]
             continue
         if part.passed and rng.random() < 0.5:
-            said.append(f"pass the {part.passed[-1]}")
-        said.append(f"{then} at the {part.end}")
-    return ", ".join(said)
+            phrases.append(f"pass the {part.passed[-1]}")
+        phrases.append(f"{then} at the {part.end}")
+    return ", ".join(phrases)
 
 
 def _turn_phrase(part: StraightSegment, rng: Random) -> str:
@@ -150,7 +152,7 @@ def _turn_phrase(part: StraightSegment, rng: Random) -> str:
 
 
 def _adjacent_things(cells: MapArray, pose: Pose) -> list[str]:
-    """The things in front, to the left and to the right."""
+    """Return the things in front, to the left and to the right."""
     row, column, heading = pose
     sides = (HEADING_OFFSETS[(heading + turn) % len(HEADINGS)] for turn in (0, -1, 1))
     symbols = (SYMBOLS[cells[row + down, column + right]] for down, right in sides)

@@ -1,4 +1,4 @@
-"""The source and the target of walks on maps of squares: instructions and maps, and the moves of paths."""
+"""The source and the target of navigation: instructions and maps, and the moves of paths."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -69,11 +69,11 @@ class MapSource(Source[Tokenizer]):
         """
         maps = [row.fields["cells"] for row in rows]
         height, width = (max((cells.shape[axis] for cells in maps), default=0) for axis in (0, 1))
-        whole = np.full((len(rows), height, width), SYMBOLS.index(WALL), np.int8)
-        for place, cells in zip(whole, maps, strict=True):
-            place[: cells.shape[0], : cells.shape[1]] = cells
+        padded = np.full((len(rows), height, width), SYMBOLS.index(WALL), np.int8)
+        for target, cells in zip(padded, maps, strict=True):
+            target[: cells.shape[0], : cells.shape[1]] = cells
         start = np.array([row.fields["start"] for row in rows], np.int64).reshape(-1, 3)
-        return Examples({"source": RaggedArray.from_rows(values), "map": whole, "start": start, **columns})
+        return Examples({"source": RaggedArray.from_rows(values), "map": padded, "start": start, **columns})
 
     def names(self, rows: list[Row]) -> list[str]:
         return [row.fields["source"] for row in rows]

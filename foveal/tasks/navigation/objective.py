@@ -1,4 +1,4 @@
-"""Walks by an instruction: learnt from shortest paths, and then from where one's own walks end."""
+"""Navigation by instructions, learned from shortest paths, or by REINFORCE from the results of own paths."""
 
 from typing import NamedTuple
 
@@ -22,25 +22,25 @@ from foveal.tasks.navigation.model import NavigationAgent
 from foveal.tasks.navigation.path_length import success_weighted_by_path_length
 
 ROLLOUTS_PER_ROW = 4
-"""Walks of each row that REINFORCE compares."""
+"""Paths of each row that REINFORCE compares."""
 
 
 class Trajectory(NamedTuple):
-    """B walks of at most T moves."""
+    """B paths of at most T moves."""
 
     moves: Int[Tensor, "B T"]
-    """Behind the end of a walk they mean nothing."""
+    """Moves behind the end of a path have no meaning."""
     steps_taken: Int[Tensor, " B"]
-    """Moves of each, its stop aside."""
+    """Moves of each path, without the stop."""
     end_position: Int[Tensor, "B 2"]
-    """Where each ended."""
+    """The last position of each path."""
     stopped: Bool[Tensor, " B"]
-    """Whether it ended itself."""
+    """Whether the path ended with a stop."""
     log_prob: Float[Tensor, " B"]
-    """`sum_t log p(a_t)` of its moves."""
+    """`sum_t log p(a_t)` of the path's moves."""
 
     def rows(self) -> list[list[int]]:
-        """The moves of each, with its stop."""
+        """Return the moves of each path, with the stop."""
         lengths = (self.steps_taken + self.stopped).tolist()
         return [moves[:length] for moves, length in zip(self.moves.tolist(), lengths, strict=True)]
 
@@ -48,8 +48,8 @@ class Trajectory(NamedTuple):
 class NavigationObjective(StatelessObjective):
     """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
-    Columns of a batch: `source`, `map`, `start`; to train on and to be scored also `target`, `goal` and
-    `shortest`. Evaluated, the likeliest moves are also walked, at most `length_limit` of them:
+    Columns of a batch: `source`, `map`, `start`; for training and evaluation also `target`, `goal` and
+    `shortest`. Evaluation also follows the likeliest moves, at most `length_limit` of them, for the metrics
     `success` and `spl`.
     """
 
@@ -79,53 +79,55 @@ class NavigationObjective(StatelessObjective):
         return ObjectiveOutput({"loss": Term(nats, float(batch.tokens))}, metrics), None
 
     def encode(self, batch: ExampleBatch) -> Memory:
-        """What the encoder makes of the instructions."""
+        """Return the memory of the instructions."""
         memory, _ = self.model.encoder(batch.columns["source"], batch.lengths["source"])
         return memory
 
     def rollout(self, batch: ExampleBatch, memory: Memory, draw: bool) -> Trajectory:
-        """Go by one's own moves, drawn or the likeliest, until all stopped or may go no further."""
+        """Follow the model's own moves, sampled or the likeliest, until all rows stopped or reached the
+        length limit."""
         cells, pose = batch.columns["map"], batch.columns["start"]
         state, before = self.model.init_state(memory), pose.new_full((len(pose),), self.model.no_move)
-        going, taken = torch.ones_like(before, dtype=torch.bool), torch.zeros_like(before)
-        log_chance, moves = at_least_float32(memory.summary).new_zeros(len(pose)), []
+        going, steps_taken = torch.ones_like(before, dtype=torch.bool), torch.zeros_like(before)
+        log_prob, moves = at_least_float32(memory.summary).new_zeros(len(pose)), []
         allowed = torch.ones(len(pose), len(MOVES), dtype=torch.bool, device=pose.device)
         rows = torch.arange(len(pose), device=pose.device)
         for _ in range(self.length_limit.for_source(0)):
-            if 2 * int(going.sum()) <= len(rows):  # those that stopped are left behind, now and then
-                kept = going[rows].nonzero()[:, 0]
-                rows, state = rows[kept], select_rows(state, kept)
+            if 2 * int(going.sum()) <= len(rows):  # drop the rows that stopped, now and then
+                active = going[rows].nonzero()[:, 0]
+                rows, state = rows[active], select_rows(state, active)
             logits, state = self.model(render_views(cells[rows], pose[rows, None]), before[rows, None], state)
-            move, chance, _ = sample_position(logits[:, 0], allowed[rows], draw)
+            move, move_log_prob, _ = sample_position(logits[:, 0], allowed[rows], draw)
             before = torch.full_like(before, STOP).index_copy(0, rows, move)
             moves.append(before)
-            log_chance = log_chance.index_add(0, rows, torch.where(going[rows], chance, 0.0))
+            log_prob = log_prob.index_add(0, rows, torch.where(going[rows], move_log_prob, 0.0))
             going = going & (before != STOP)
             pose = torch.where(going[:, None], step_poses(cells, pose, before), pose)
-            taken = taken + going
+            steps_taken = steps_taken + going
             if not going.any():
                 break
-        return Trajectory(torch.stack(moves, 1), taken, pose[:, :2], ~going, log_chance)
+        return Trajectory(torch.stack(moves, 1), steps_taken, pose[:, :2], ~going, log_prob)
 
     def predict_batch(self, batch: ExampleBatch) -> Trajectory:
-        """The likeliest moves; the model is to be in evaluation mode."""
+        """Return the likeliest moves. The model must be in evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return self.rollout(batch, self.encode(batch), draw=False)
 
     def preview(self, step: int) -> str | None:
-        """A few held-out instructions, and where they lead now."""
+        """Return a few held-out instructions, each with the moves that the model generates now."""
         if self.preview_examples is None:
             return None
         return self.preview_examples.text(self.predict_batch(self.preview_examples.batch).rows())
 
 
 class ReinforceNavigationObjective(NavigationObjective):
-    """REINFORCE (Williams 1992) on one's own walks: the gradient of the expected reward R, a walk's SPL.
+    """REINFORCE (Williams 1992) on the model's own paths: the gradient of the expected reward R, a path's
+    SPL.
 
-    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does
-    not depend on walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric
-    `loss` is the share of the reward that is missed, in evaluation by the likeliest moves.
+    Every row is followed K = `ROLLOUTS_PER_ROW` times. With `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does
+    not depend on path k (Kool et al. 2019), the update follows `1/K sum_k (R_k - b_k) grad log p(path k)`.
+    The metric `loss` is the fraction of the reward that is missed, in evaluation by the likeliest moves.
     """
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
@@ -135,34 +137,34 @@ class ReinforceNavigationObjective(NavigationObjective):
         batch = batch.to(next(self.model.parameters()).device)
         rows, memory = len(batch.rows), self.encode(batch)
         times = ROLLOUTS_PER_ROW if self.model.training else 1
-        which = torch.arange(rows, device=memory.mask.device).repeat(times)
-        columns = {name: column[which] for name, column in batch.columns.items()}
-        lengths = {name: length[which] for name, length in batch.lengths.items()}
-        again = ExampleBatch(batch.rows.repeat(times), columns, lengths, times * batch.tokens)
-        walk = self.rollout(again, memory.select_rows(which), draw=self.model.training)
-        reward = rewards(again, walk).view(times, rows)
+        row_indices = torch.arange(rows, device=memory.mask.device).repeat(times)
+        columns = {name: column[row_indices] for name, column in batch.columns.items()}
+        lengths = {name: length[row_indices] for name, length in batch.lengths.items()}
+        repeated_batch = ExampleBatch(batch.rows.repeat(times), columns, lengths, times * batch.tokens)
+        trajectory = self.rollout(repeated_batch, memory.select_rows(row_indices), draw=self.model.training)
+        reward = rewards(repeated_batch, trajectory).view(times, rows)
         advantage = (reward - reward.mean(0)) * times / max(1, times - 1)
-        term = Term(-(advantage.flatten() * walk.log_prob).sum() / times, float(rows))
-        found = navigation_metrics(again, walk)
-        gained, walked = found["spl"]
-        told = {"loss": (walked - gained, walked), "reward": (gained, walked)}
-        return ObjectiveOutput({"walks": term}, told | found), None
+        term = Term(-(advantage.flatten() * trajectory.log_prob).sum() / times, float(rows))
+        navigated = navigation_metrics(repeated_batch, trajectory)
+        reward_sum, count = navigated["spl"]
+        metrics = {"loss": (count - reward_sum, count), "reward": (reward_sum, count)}
+        return ObjectiveOutput({"walks": term}, metrics | navigated), None
 
 
 def reached_goal(batch: ExampleBatch, rollout: Trajectory) -> Bool[Tensor, " B"]:
-    """Who stopped at the goal."""
+    """Return which rows stopped at the goal."""
     return rollout.stopped & (rollout.end_position == batch.columns["goal"]).all(1)
 
 
 def rewards(batch: ExampleBatch, rollout: Trajectory) -> Float[Tensor, " B"]:
-    """Success weighted by path length."""
+    """Return the success weighted by path length."""
     return success_weighted_by_path_length(
         reached_goal(batch, rollout), batch.columns["shortest"], rollout.steps_taken
     )
 
 
 def navigation_metrics(batch: ExampleBatch, rollout: Trajectory) -> dict[str, tuple[float, float]]:
-    """Sums over the rows, and how many they are."""
+    """Return the sums over the rows, and the number of rows."""
     rows = float(len(rollout.steps_taken))
-    found = {"success": reached_goal(batch, rollout).sum(), "spl": rewards(batch, rollout).sum()}
-    return {name: (float(total), rows) for name, total in found.items()}
+    totals = {"success": reached_goal(batch, rollout).sum(), "spl": rewards(batch, rollout).sum()}
+    return {name: (float(total), rows) for name, total in totals.items()}

@@ -88,5 +88,5 @@ def _plot_episode(axes: "Axes", episode: EpisodePath) -> None:
 def path_positions(cells: MapArray, start: Pose, moves: Sequence[int]) -> Float[np.ndarray, "T 2"]:
     """Return places down and across, in pixels of the map's image: at the start, and after each move."""
     poses = np.array(path_poses(cells, start, moves))
-    found: Float[np.ndarray, "T 2"] = (poses[:, :2] - MAP_MARGIN + 0.5) * TILE_PIXELS - 0.5
-    return found
+    positions: Float[np.ndarray, "T 2"] = (poses[:, :2] - MAP_MARGIN + 0.5) * TILE_PIXELS - 0.5
+    return positions

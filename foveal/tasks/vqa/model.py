@@ -25,7 +25,7 @@ class VQAModel(EncoderWithHead):
 
 
 class MultipleChoiceModel(VQAModel):
-    """The same, with an encoder of the choices that the head compares with it."""
+    """A `VQAModel` with an encoder of the choices, which are compared with the head's output."""
 
     choices: Any
 
@@ -46,8 +46,10 @@ def joint_encoder(
     max_length: int,
     history: bool,
 ) -> JointEncoder:
-    """An encoder of an image that becomes `image_positions` vectors, of what was said before if there is a
-    `history`, and of a question, the last. Texts are of `vocabulary` tokens, `max_length` at most."""
+    """Make an encoder of an image, of the history if there is one, and of a question.
+
+    The image has `image_positions` vectors. Texts have `vocabulary` tokens, `max_length` of them at most.
+    """
     names = ("history", "question") if history else ("question",)
     parts = {name: text_encoder(config.question, vocabulary, max_length, "model.question") for name in names}
     joint = config.fusion

@@ -20,7 +20,7 @@ Indices = NDArray[np.int64]
 
 
 class VQABatches:
-    """The batches of an order of the pictures, each with all questions about its pictures."""
+    """Batches of images, each image with all questions about it."""
 
     def __init__(self, examples: VQAExamples, images: ImageTrainBatches | ImageEvalBatches):
         self._examples, self._images = examples, images
@@ -37,7 +37,7 @@ class VQABatches:
 
 
 def collate_center_crops(examples: VQAExamples, rows: Indices) -> ExampleBatch:
-    """The questions `rows` (B,) about images as they are seen when they are not trained on."""
+    """Return a batch of the questions `rows` (B,), with images as in evaluation."""
     numbers = np.unique(np.asarray(examples.columns["image"])[rows])
     pictures = examples.images
     return collate_questions(
@@ -46,15 +46,15 @@ def collate_center_crops(examples: VQAExamples, rows: Indices) -> ExampleBatch:
 
 
 def collate_questions(examples: VQAExamples, rows: Indices, numbers: Indices, images: Tensor) -> ExampleBatch:
-    """The questions `rows` (B,) about `images`, which were made of the pictures `numbers` (I,).
+    """Return a batch of the questions `rows` (B,) about `images`, which have the `numbers` (I,).
 
-    Columns: `source` (I, C, H, W), the images; `source_of` (B,), which of them each question is about; and
-    those of the examples. Beside `choices` (B, K), numbers of choices, `choice` (U, T) has their tokens.
+    Columns: `source` (I, C, H, W), the images; `source_of` (B,), the image of each question; and those of the
+    examples. With `choices` (B, K), numbers of choices, comes `choice` (U, T), the tokens of the choices.
     """
     columns, lengths = collate_columns(examples.columns, rows)
     order = numbers.argsort()
-    places = order[np.searchsorted(numbers, columns.pop("image").numpy(), sorter=order)]
-    columns |= {"source": images, "source_of": torch.from_numpy(places)}
+    source_of = order[np.searchsorted(numbers, columns.pop("image").numpy(), sorter=order)]
+    columns |= {"source": images, "source_of": torch.from_numpy(source_of)}
     if examples.choice_table is not None:
         used, columns["choices"] = torch.unique(columns["choices"], return_inverse=True)
         tokens, counts = examples.choice_table.tokens.padded(used.numpy())

@@ -1,4 +1,4 @@
-"""Where questions about images are: folders and zips with a table, or tables. Each image is kept once."""
+"""Questions about images from folders and zips with a table, or from tables. Each image is stored once."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,11 +23,13 @@ FieldReader = Callable[[Fields], Fields | str]
 def read_question_rows(
     part: DataPart, requested: Sequence[str], config: DataConfig, skipped: list[SkippedRow]
 ) -> Iterator[Row]:
-    """The questions of a part with their images; those that can't be used are put into the list.
+    """Read the questions of a part with their images. Rows that can't be used are added to `skipped`.
 
-    Fields: `picture` (H, W, C), one and the same for equal images; its `content`, a sha256; the `name` of its
-    file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it.
-    What their columns are called, the config says. Errors: UserError for what concerns all of it.
+    Fields: `picture` (H, W, C), the same object for equal images; `content`, its sha256; `name`, that of its
+    file; those of `question`, `answer` and `choices` that are `requested`; `history`, if the table has it.
+    The config says the names of the columns.
+
+    Raises: UserError: there is no table, or the table lacks a column.
     """
     pictures = image_column(part)
     listing = part.listing if pictures is None else None
@@ -58,16 +60,15 @@ def _in_folder(part: DataPart, listing: Listing, columns: Mapping[str, str]) -> 
 def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
     read = _field_reader(columns)
 
-    def asked(row: Fields) -> Fields | str:
-        picture, found = image_fields(path, row, column, None, []), read(row)
-        return picture if isinstance(picture, str) else found if isinstance(found, str) else found | picture
+    def read_row(row: Fields) -> Fields | str:
+        image, fields = image_fields(path, row, column, None, []), read(row)
+        return image if isinstance(image, str) else fields if isinstance(fields, str) else fields | image
 
-    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), asked))
+    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), read_row))
 
 
 def _field_reader(columns: Mapping[str, str]) -> FieldReader:
-    """A function from a row of a table to its fields, by the names of their columns; or to why it can't be
-    used."""
+    """Return a function from a row of a table to its fields, or to the reason why the row can't be used."""
 
     def read(row: Fields) -> Fields | str:
         try:
@@ -79,7 +80,10 @@ def _field_reader(columns: Mapping[str, str]) -> FieldReader:
 
 
 def _text_field(column: str, value: object) -> str:
-    """In one line. Errors, of all three: ValueError says why it can't be used."""
+    """Return a text in one line.
+
+    Raises: ValueError: the value can't be used.
+    """
     texts = as_texts({column: value})
     if isinstance(texts, str):
         raise ValueError(texts)
@@ -87,14 +91,20 @@ def _text_field(column: str, value: object) -> str:
 
 
 def _history_field(column: str, value: object) -> str:
-    """What was said before, perhaps nothing."""
+    """Return the history in one line; it may be empty.
+
+    Raises: ValueError: the value can't be used.
+    """
     if why := text_error(column, value):
         raise ValueError(why)
     return " ".join(str(value).split())
 
 
 def _choices_field(column: str, value: object) -> list[str]:
-    """A list, one in JSON, or texts with bars between them."""
+    """Return a list of choices from a list, a list in JSON, or texts with bars between them.
+
+    Raises: ValueError: the value can't be used.
+    """
     listed = value
     if isinstance(value, str):
         try:

@@ -1,6 +1,6 @@
-"""Talks about drawn scenes: rounds of questions, most of which mean what was spoken of before.
+"""Generated dialogs about scenes of shapes: rounds of questions, most of which refer to earlier rounds.
 
-They are the same on every machine: of Python's generator only `random()` is used.
+The dialogs are the same on every machine: of Python's generator only `random()` is used.
 """
 
 import io
@@ -29,11 +29,11 @@ SHAPES = ("circle", "square", "triangle")
 CELL_NAMES = {(0, 0): "top left", (0, 1): "top right", (1, 0): "bottom left", (1, 1): "bottom right"}
 NEIGHBOR_DIRECTIONS = {"beside": (0, 1), "above or below": (1, 0)}
 GRID_SIDE, CELL_PIXELS = 2, 16
-"""To each side of a scene, and pixels to each side of a cell."""
+"""Cells of a scene's side, and pixels of a cell's side."""
 MIN_THINGS, MAX_THINGS, ROUNDS = 3, 4, 6
-"""Things in a scene, each of a colour of its own; questions about it."""
+"""Things in a scene, each with another color, and questions about the scene."""
 SCENE_COUNTS = {"train": 30_000, "valid": 500, "test": 1000}
-"""Scenes."""
+"""Scenes of each split."""
 GridCell = tuple[int, int]
 T = TypeVar("T")
 
@@ -45,39 +45,44 @@ class Thing:
 
 
 Scene = dict[GridCell, Thing]
-"""By its row and column."""
+"""Things by row and column."""
 
 
 def make_dialogs(log: Log) -> Iterator[tuple[str, bytes]]:
-    """The folders `train`, `valid` and `test`: pictures, and a table with a row for each question. Its
-    `history` are the rounds before, questions and answers."""
-    chance = Random(0)
+    """Yield the folders `train`, `valid` and `test`: images, and a table with a row for each question.
+
+    The column `history` has the rounds before, questions and answers.
+    """
+    rng = Random(0)
     for part, count in SCENE_COUNTS.items():
         rows: list[tuple[str, str, str, str]] = []
         for number in log_progress(range(count), count, f"scenes ({part})", log):
-            scene = random_scene(chance)
-            yield f"{part}/{number}.png", _png(render_scene(scene, chance))
-            said: list[str] = []
-            for question, answer in random_dialog(scene, chance):
-                rows.append((f"{number}.png", question, answer, " ".join(said)))
-                said += [question, f"{answer}."]
+            scene = random_scene(rng)
+            yield f"{part}/{number}.png", _png(render_scene(scene, rng))
+            history: list[str] = []
+            for question, answer in random_dialog(scene, rng):
+                rows.append((f"{number}.png", question, answer, " ".join(history)))
+                history += [question, f"{answer}."]
         yield f"{part}/metadata.csv", csv_table((*QUESTION_COLUMNS, "history"), rows)
 
 
 def random_scene(rng: Random) -> Scene:
-    """Some things in different cells."""
+    """Return some things in different cells."""
     places = _shuffled([(row, column) for row in range(GRID_SIDE) for column in range(GRID_SIDE)], rng)
-    colours = _shuffled([*SHAPE_COLORS], rng)
+    colors = _shuffled([*SHAPE_COLORS], rng)
     count = MIN_THINGS + int((MAX_THINGS - MIN_THINGS + 1) * rng.random())
     return {
-        place: Thing(colour, _random_choice(SHAPES, rng))
-        for place, colour in zip(places[:count], colours, strict=False)
+        place: Thing(color, _random_choice(SHAPES, rng))
+        for place, color in zip(places[:count], colors, strict=False)
     }
 
 
 def random_dialog(scene: Scene, rng: Random) -> list[tuple[str, str]]:
-    """Questions and their answers. `it` is the thing whose colour was named last; `and beside it?` asks what
-    the question before it asked, of another neighbour."""
+    """Return questions and their answers.
+
+    `it` is the thing whose color was named last. `and beside it?` repeats the question before for another
+    neighbor.
+    """
     place = _random_choice([*scene], rng)
     talk = [_standalone_question(scene, place, rng)]
     asked_beside = False
@@ -104,7 +109,10 @@ def random_dialog(scene: Scene, rng: Random) -> list[tuple[str, str]]:
 
 
 def _standalone_question(scene: Scene, place: GridCell, rng: Random) -> tuple[str, str]:
-    """A question that needs no history: of the thing's colour, place, or shape if no other thing has it."""
+    """Return a question without a reference to earlier ones.
+
+    The question asks about the shape, position or color of a thing.
+    """
     thing = scene[place]
     alone = sum(other.shape == thing.shape for other in scene.values()) == 1
     kind = int((4 if alone else 3) * rng.random())
@@ -117,7 +125,7 @@ def _standalone_question(scene: Scene, place: GridCell, rng: Random) -> tuple[st
 
 
 def _neighbor(scene: Scene, place: GridCell, rng: Random) -> tuple[str, GridCell]:
-    """A direction and the cell there, more often one with something in it."""
+    """Return a direction and the cell there, more often a cell with something in it."""
     beside = {
         move: ((place[0] + down) % GRID_SIDE, (place[1] + across) % GRID_SIDE)
         for move, (down, across) in NEIGHBOR_DIRECTIONS.items()
@@ -128,9 +136,10 @@ def _neighbor(scene: Scene, place: GridCell, rng: Random) -> tuple[str, GridCell
 
 
 def render_scene(scene: Scene, rng: Random) -> NDArray[np.uint8]:
-    """(H, W, 3): on a light ground, each thing of about its colour and somewhere in its cell."""
+    """Return an image (H, W, 3) of a scene: on a light ground, each thing in about its color and somewhere in
+    its cell."""
     side = GRID_SIDE * CELL_PIXELS
-    picture = np.full((side, side, 3), 240, np.uint8)
+    image = np.full((side, side, 3), 240, np.uint8)
     y, x = np.mgrid[:side, :side]
     for (row, column), thing in scene.items():
         radius = 5.0 + int(2 * rng.random())
@@ -144,8 +153,8 @@ def render_scene(scene: Scene, rng: Random) -> NDArray[np.uint8]:
             "triangle": (abs(down) <= 1) & (abs(across) <= (down + 1) / 2),
         }[thing.shape]
         shade = [level + int(30 * rng.random()) - 15 for level in SHAPE_COLORS[thing.color]]
-        picture[inside] = np.clip(shade, 0, 255)
-    return picture
+        image[inside] = np.clip(shade, 0, 255)
+    return image
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:
