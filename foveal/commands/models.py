@@ -7,12 +7,13 @@ import torch
 from cyclopts import Parameter
 from rich.table import Table
 
-from foveal.config import Config, preset_names, to_toml
+from foveal.config import Config, preset_names
 from foveal.core.errors import UserError
 from foveal.inspection.layers.view import describe_layers
 from foveal.models.image_networks import NETWORKS
 from foveal.tasks.config import load_config
 from foveal.tasks.configure import network_config
+from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.ui.console import STDOUT, print_facts, print_json
 
@@ -69,7 +70,7 @@ def describe(
     if json:
         print_json(_preset_summary(config) | {"config": config.model_dump(), "shapes": shapes})
         return
-    print(to_toml(config))
+    print(config_to_toml(config))
     print_facts([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], STDOUT)
 
 

@@ -21,6 +21,7 @@ from foveal.layers.initialization import initialize
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
@@ -167,7 +168,7 @@ def new_run(
     files = task.bound(prepared.processor).processor_files()
     if start is not None:
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
-    return create_run(path, task.config, files, about, extra_files=beside)
+    return create_run(path, task.config, config_to_toml(task.config), files, about, extra_files=beside)
 
 
 def _absolute_paths(data: str | OpenedData | None) -> str | None:

@@ -32,7 +32,13 @@ def encode_text(text: str, tokenizer: Tokenizer, max_length: int | None = None) 
 class TextSource(Source[Tokenizer]):
     """A text of a table's column. Of a longer text than the model reads, its beginning is read."""
 
-    settings: tuple[str, ...] = ("data.text", "data.tokenizer", "data.vocab_size", "data.max_length")
+    settings: tuple[str, ...] = (
+        "data.text",
+        "data.tokenizer",
+        "data.vocab_size",
+        "data.max_length",
+        "data.batch_tokens",
+    )
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
@@ -104,6 +110,7 @@ class PairedTextSource(TextSource):
         "data.target_tokenizer",
         "data.shared_vocabulary",
         "data.max_length",
+        "data.batch_tokens",
     )
 
     def column(self, config: DataConfig) -> str:

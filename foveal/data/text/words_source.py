@@ -32,7 +32,6 @@ class EncodedWords(NamedTuple):
 class WordsSource(TextSource):
     """A sentence, of CoNLL or a table: each word stands behind a space."""
 
-    settings = ("data.tokenizer", "data.vocab_size", "data.max_length")
     same_label = "all words have the tag"
     label_hint = " (data.tags=NAME)"
     place = "word"
