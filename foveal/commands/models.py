@@ -1,5 +1,6 @@
 """`foveal models`: the presets, what they are made of and how large they are."""
 
+import tomllib
 from typing import Annotated, Any, cast
 
 import cyclopts
@@ -47,7 +48,7 @@ def describe(
     classes: int | None = None,
     json: Json = False,
 ) -> None:
-    """Show preset NAME in full: every setting, and every parameter of the model with its shape.
+    """Show preset NAME in full: every setting that is read, and every parameter of the model with its shape.
 
     Of a network for images, by its preset or its own name such as resnet-50: each layer with its output,
     parameters, multiply-adds and what a place of it sees, for one image.
@@ -60,17 +61,20 @@ def describe(
         How many; if not given, as published, or 10.
     """
     config = load_config(name) if name in preset_names() else network_config(name)
-    if task_of(config).trains_networks:
+    reads_images = task_of(config).trains_networks
+    if not reads_images and (input_ is not None or classes is not None):
+        raise UserError(f"{name} reads no images to label: leave out --input and --classes")
+    settings = config_to_toml(config)
+    if not json:
+        print(settings)
+    if reads_images:
         describe_layers(cast(Any, task_of(config)), input_, classes, json)
         return
-    if input_ is not None or classes is not None:
-        raise UserError(f"{name} reads no images to label: leave out --input and --classes")
     model = _meta_model(config)
     shapes = {key: list(parameter.shape) for key, parameter in model.named_parameters()}
     if json:
-        print_json(_preset_summary(config) | {"config": config.model_dump(), "shapes": shapes})
+        print_json(_preset_summary(config) | {"config": tomllib.loads(settings), "shapes": shapes})
         return
-    print(config_to_toml(config))
     print_facts([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], STDOUT)
 
 

@@ -110,10 +110,11 @@ def _hint(key: str, reason: UnreadReason, read: set[str]) -> str:
     """Return how to have a setting read, or the nearest setting that is."""
     if reason.values_to_set is not None:
         return f"; set {reason.key}{'=' if reason.values_to_set else ''}{' or '.join(reason.values_to_set)}"
-    _, _, name = key.rpartition(".")
-    same_name = [other for other in sorted(read) if other.endswith(f".{name}")]
-    close = difflib.get_close_matches(key, same_name or sorted(read), n=1, cutoff=0.0 if same_name else 0.6)
-    return f"; did you mean '{close[0]}'?" if close else "; leave it out"
+    names = {other.rpartition(".")[2] for other in read}
+    alike = difflib.get_close_matches(key.rpartition(".")[2], names, n=1, cutoff=0.75)
+    candidates = [other for other in sorted(read) if other.rpartition(".")[2] in alike]
+    nearest = difflib.get_close_matches(key, candidates, n=1, cutoff=0.0)
+    return f"; did you mean '{nearest[0]}'?" if nearest else "; leave it out"
 
 
 def _remove(tables: dict[str, Any], path: list[str]) -> None:

@@ -97,11 +97,11 @@ class Mamba(TappedModule):
 
 class MambaSettings(StrictModel):
     expand: Size = 2
-    """Inner width over the model's."""
+    """Inner width over the width of the stack."""
     state_size: Size = 16
     """States of each inner channel."""
     conv_kernel: Size = 4
-    """Inputs that the short convolution sees."""
+    """Inputs that each output of the short convolution sees."""
 
 
 @register_mixer("mamba")

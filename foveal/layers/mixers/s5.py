@@ -120,9 +120,9 @@ def hippo_normal(size: int) -> tuple[Complex[Tensor, " N"], Complex[Tensor, "P N
 
 class S5Settings(StrictModel):
     state_size: Size = 64
-    """Complex states, half of as many conjugate pairs."""
+    """Number of complex states, half of as many conjugate pairs."""
     blocks: Size = 4
-    """Blocks of the first state matrix, each a HiPPO matrix of its own."""
+    """Blocks of the first state matrix, each a HiPPO matrix."""
 
 
 @register_mixer("s5")
