@@ -6,7 +6,7 @@ Both have hidden 100 and chunks of 25; ours reads 128 streams at once, the origi
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import interleave, options, ratio, report
 from foveal.tasks.config import load_config
-from tests.test_lectures import min_char_rnn, min_char_weights
+from tests.support.min_char_rnn import min_char_rnn, min_char_weights
 
 CHUNK = 25
 STREAMS = 128

@@ -17,7 +17,7 @@ from foveal.core.runtime import keep_freed_memory
 from foveal.ops.jit.dispatch import record_paths
 from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv, wkv_reference
 from foveal.ops.ssm.linear_scan import linear_scan, linear_scan_reference
-from foveal.ops.ssm.selective_scan import _SelectiveScan, backward, forward, selective_scan
+from foveal.ops.ssm.selective_scan import _SelectiveScan, chunked_backward, chunked_forward, selective_scan
 
 INNER, STATES = 256, 16
 CHANNELS = 256
@@ -117,7 +117,9 @@ def measure_selective(quick: bool) -> list[Figure]:
         inputs = selective(1, length)
         runs = {
             "ours": passes(lambda *given: selective_scan(*given)[0], inputs),
-            "torch": passes(lambda *given: _SelectiveScan.apply(forward, backward, *given)[0], inputs),
+            "torch": passes(
+                lambda *given: _SelectiveScan.apply(chunked_forward, chunked_backward, *given)[0], inputs
+            ),
         }
         path = same(runs | {"mamba.py": passes(mamba_py(), inputs)})
         every |= {f"{name} {length}": run for name, run in runs.items()}

@@ -5,7 +5,7 @@
 Stop it with Ctrl-C or `kill -9`, start it again with the same words, and it goes on where it was.
 `project` is the part of the equations that needs the input alone, `step` the rest. Everything else (ragged
 batches, truncated backpropagation, checkpoints, generation, beam search) is the same for every cell. Its
-tests are one row in `tests/layers/rows.py`.
+tests are one row in `tests/support/mixer_rows.py`.
 """
 
 import sys

@@ -59,9 +59,9 @@ def test_no_file_names_the_task_of_another() -> None:
     [
         'if config.task.name == "tagging": pass',
         'UNITS = {"masked-lm": "token"}',
-        "isinstance(task, NavigationTask)",
-        "from foveal.tasks.draw.task import ImageGenerationTask",
-        "task.ImageGenerationTask",
+        "isinstance(task, TranslationTask)",
+        "from foveal.tasks.translation import TranslationTask",
+        "task.MaskedLMTask",
     ],
 )
 def test_a_name_out_of_place_is_found(line: str) -> None:

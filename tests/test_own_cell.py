@@ -10,7 +10,7 @@ from benchmarks.kill import own_cache
 from examples.own_cell import MinimalGated, main
 from foveal.core.signals import Interrupted
 from foveal.training.trainer import Trainer
-from tests.layers.rows import ROWS
+from tests.support.mixer_rows import ROWS
 
 SETTINGS = ("model.width=48", "training.budget=60steps", "data.context_length=32", "data.batch_tokens=512")
 

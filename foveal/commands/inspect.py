@@ -1,4 +1,4 @@
-"""`foveal inspect WHAT [VIEW]`: look inside a run, or a model before its training."""
+"""`foveal inspect WHAT [VIEW]`: look inside a run, or inside a model before its training."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 
 from foveal import inspection, tasks
 from foveal.config import suggest
+from foveal.config.old_names import VIEWS as OLD_VIEWS
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
@@ -25,15 +26,15 @@ from foveal.ui.progress_bar import ProgressBar
 
 HELP_FLAGS = ("--help", "-h")
 HELP = (
-    "Look inside WHAT: a run folder; or, before any training, a preset, a TOML file, or a network for images "
-    "by its name. `foveal inspect WHAT VIEW --help` lists the options of a view."
+    "Look inside WHAT: a run folder; or, before any training, a preset, a TOML file, or the name of an image "
+    "network. `foveal inspect WHAT VIEW --help` lists the options of a view."
 )
 EXAMPLES = """Examples:
 
     foveal inspect runs/photos-image-classification-1 confusion --out confusion.png
     foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
 
-`--debug` with any command: the whole traceback of an error."""
+`--debug` with any command shows the whole traceback of an error."""
 AnyView = View[Any, Any]
 
 app = App(name="inspect", help_flags=(), version_flags=())
@@ -61,7 +62,7 @@ class Request(NamedTuple):
 
 @app.default
 def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
-    """Look inside a run, or a model before its training: the tokens are parsed by the view."""
+    """Look inside a run, or inside a model before its training; the view parses the tokens."""
     views = find_views(inspection, tasks)
     if not tokens or tokens[0] in HELP_FLAGS:
         _print_help(views)
@@ -77,13 +78,15 @@ def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> No
 
 
 def _choose_view(views: Mapping[str, AnyView], rest: list[str]) -> AnyView:
-    """Return the view that the first of the arguments names, and remove that argument; or the default view.
+    """Return the view that the first argument names, and remove this argument; else the default view.
 
     Raises: UserError: there is no such view.
     """
     if not rest or rest[0].startswith("-") or "=" in rest[0]:
         return next(view for view in views.values() if view.is_default)
     name = rest.pop(0)
+    if name in OLD_VIEWS:
+        raise UserError(f"the view {name} is now {OLD_VIEWS[name]}")
     if name not in views:
         raise UserError(f"there is no view {name}{suggest(name, views)}; there are {', '.join(views)}")
     return views[name]
@@ -98,7 +101,7 @@ def _view_app(view: AnyView, subject: str) -> App:
     hidden = not isinstance(view, ModelView)
     parse.__annotations__ = {
         "settings": Annotated[
-            str, Parameter(show=not hidden, help="Of a model without a run: key.sub=value.")
+            str, Parameter(show=not hidden, help="Settings of a model without a run: key.sub=value.")
         ],
         "options": Annotated[view.Options, Parameter(name="*")],
         "common": Annotated[CommonOptions, Parameter(name="*")],
@@ -110,7 +113,7 @@ def _view_app(view: AnyView, subject: str) -> App:
 
 
 def _parse(views: Mapping[str, AnyView], view: AnyView, subject: str, rest: Sequence[str]) -> Request | None:
-    """Return the request for a view; None where its help is asked for, and printed.
+    """Return the request for a view; None if the arguments ask for help, which is then printed.
 
     Raises: UserError: an option belongs to other views. CycloptsError: an option is wrong in another way.
     """
@@ -119,7 +122,7 @@ def _parse(views: Mapping[str, AnyView], view: AnyView, subject: str, rest: Sequ
     except cyclopts.UnknownOptionError as error:
         option = "" if error.token is None else error.token.value.split("=")[0]
         if any(option.removeprefix("--") in other.Options.__annotations__ for other in views.values()):
-            raise UserError(f"{option}: the view {view.name} has no use for it; leave it out") from None
+            raise UserError(f"{option}: the view {view.name} has no such option; leave it out") from None
         error.command_chain = ("inspect", subject, view.name)
         raise
     except cyclopts.CycloptsError as error:
@@ -135,7 +138,7 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
     check_png_path(out)
     if request.settings and (is_run or not isinstance(view, ModelView)):
         raise UserError(
-            f"{request.settings[0]}: the view {view.name} is of a run, with its settings; leave it out"
+            f"{request.settings[0]}: the view {view.name} shows a run with its own settings; leave this out"
         )
     device = resolve_device(request.common.device)
     with ProgressBar(view.progress) as progress:
@@ -152,6 +155,7 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
 def _compute(
     view: AnyView, subject: str, request: Request, device: torch.device, progress: ProgressCallback
 ) -> ViewResult:
+    """Return the result of a view of a run or of a model before its training."""
     if isinstance(view, ModelView) and not Path(subject).is_dir():
         model = untrained_model(subject, request.settings, device)
         return view.compute_untrained(model, request.options, log, progress)

@@ -1,4 +1,4 @@
-"""The one table of names that tasks, presets, settings, options and files had in run format 1.
+"""The one table of names that tasks, presets, settings, options, views and files had in run format 1.
 
 A run of that format is read under the new names. An old name on the command line or in a user's file is
 answered with the new one.
@@ -49,6 +49,7 @@ PRESETS = {
 }
 COMMANDS = {"transfer": "compare-finetuning"}
 OPTIONS = {"--views": "--tta", "--scales": "--tta-scales"}
+VIEWS = {"neighbours": "neighbors", "walks": "navigation"}
 
 STACK_SETTINGS = {
     "embedding": "embedding_width",
@@ -161,6 +162,7 @@ VALUES: dict[str, dict[Any, Any]] = {
     "model.initialization": {"own": "default"},
     "model.pooling": {"summary": "encoder"},
     "model.encoder.kind": {"vectors": "series", "volume": "conv3d"},
+    "model.encoder.network": {"colour-histogram": "color-histogram"},
     **{f"{old}.{name}": values for old in STACKS for name, values in (STACK_VALUES | MIXER_VALUES).items()},
 }
 """Values that have changed, by the old names of their settings."""

@@ -1,1 +1,1 @@
-"""X: what becomes a memory."""
+"""Encoders: each maps a source to a memory."""

@@ -1,4 +1,4 @@
-"""Frames of sound to a Memory with fewer vectors: two encoders that shorten time on the way."""
+"""Frames of sound to a Memory with fewer vectors, by two encoders that shorten time."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -16,8 +16,8 @@ from foveal.layers.blocks.stack import Stack
 class PyramidalLSTMEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: the listener of Chan et al. 2016, a pyramid of LSTM layers.
 
-    One vector of `width` for `2^(layers - 1)` frames of F numbers. The summary is the last states of the top
-    layer's two directions.
+    There is one vector of `width` for `2^(layers - 1)` frames of F numbers. The summary is the last states of
+    the two directions of the top layer.
     """
 
     def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):
@@ -40,11 +40,11 @@ class PyramidalLSTMEncoder(nn.Module):
 
 
 class ConvSubsamplingEncoder(nn.Module):
-    """`memory, aux = encoder(frames, lengths)`: strided convolutions, and any stack of mixers.
+    """`memory, aux = encoder(frames, lengths)`: strided convolutions, then any stack of mixers.
 
-    With sinusoidal positions and blocks of full attention it is the encoder of Radford et al. 2022, with
-    four frames a vector instead of two. One vector of `width` each, the last norm behind them; the stack is
-    for vectors of `width`.
+    There is one vector of `width` for four frames. The stack reads vectors of `width`, and the last norm
+    stands behind it. With sinusoidal positions and blocks of full attention this is the encoder of Radford et
+    al. 2022, with four frames for each vector instead of two.
     """
 
     def __init__(

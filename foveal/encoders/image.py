@@ -16,10 +16,11 @@ WINDOWED_LAYERS = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.Unfold)
 
 
 class ImageEncoder(nn.Module):
-    """`memory, aux = encoder(images)`: `blocks` one after the other, and each place of the map a vector.
+    """`memory, aux = encoder(images)`: `blocks` one after the other; the vectors are the positions of the
+    last map.
 
-    No padding and so no `lengths`: all images of a batch are of one size. `side` is that of the map, where it
-    is the same for all sizes.
+    All images of a batch have one size, so there is no padding and `lengths` is None. `side` is the side of
+    the last map if that is the same for all image sizes.
     """
 
     def __init__(self, blocks: Sequence[nn.Module], width: int, side: int | None = None):
@@ -34,9 +35,9 @@ class ImageEncoder(nn.Module):
         return stack_layer_groups(self, self.blocks)
 
     def forward(self, images: Float[Tensor, "B C H W"], lengths: None = None) -> tuple[Memory, AuxLosses]:
-        # Channels last, as the vectors need them: up to a fifth faster on a CPU. The weights keep their
-        # layout, for a hundredth or two: fused Adam takes weights and moments for arrays of one layout, and
-        # would pair wrong numbers after a resume, which gives the moments torch's usual one.
+        # Channels last is the layout of the vectors, and up to a fifth faster on a CPU. The weights keep
+        # their layout, which costs one or two percent. Fused Adam assumes the same layout of weights and
+        # moments, and a resume gives the moments torch's default layout, so it would pair wrong numbers.
         x = images.contiguous(memory_format=torch.channels_last)
         for block in self.blocks:
             x = block(x)
@@ -44,18 +45,20 @@ class ImageEncoder(nn.Module):
         return make_memory(x.flatten(2).mT, None, "grid", "mean", (h, w)), {}
 
     def grid(self, size: int) -> tuple[int, int]:
-        """Rows and columns of the map of images of `size` by `size` pixels, less than 1 if those are too few.
+        """Return rows and columns of the last map of images of `size` by `size` pixels, below 1 if they are
+        too small.
 
-        From the windows on the way: `(size + 2 padding - kernel) / stride + 1`, rounded down.
+        Each window on the way maps a size to `(size + 2 padding - kernel) / stride + 1`, rounded down.
         """
-        for name, part in self.blocks.named_modules():
-            if isinstance(part, WINDOWED_LAYERS) and "shortcut" not in name:  # those lead to the same
-                kernel, stride, padding = map(_single_size, (part.kernel_size, part.stride, part.padding))
+        for name, layer in self.blocks.named_modules():
+            # A shortcut ends at the same size as the layers beside it.
+            if isinstance(layer, WINDOWED_LAYERS) and "shortcut" not in name:
+                kernel, stride, padding = map(_single_size, (layer.kernel_size, layer.stride, layer.padding))
                 size = (size + 2 * padding - kernel) // stride + 1
         side = size if self.side is None or size < 1 else self.side
         return side, side
 
 
 def _single_size(sides: Any) -> int:
-    """torch keeps one number for pooling, and two, for us equal ones, for convolutions."""
+    """Return a window's side: torch stores one number for pooling, and two (equal here) for convolutions."""
     return sides[0] if isinstance(sides, tuple) else sides

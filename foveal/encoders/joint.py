@@ -16,12 +16,13 @@ from foveal.ops.padding import zero_padding
 
 
 class JointEncoder(nn.Module):
-    """`memory, aux = encoder(sources, lengths)`: each of the `parts` reads the source that has its name.
+    """`memory, aux = encoder(sources, lengths)`: each of `parts`, an encoder, reads the source with its name.
 
-    A linear map brings the vectors of each part to `width`; its bias says which part they are of. Then a
-    stack for vectors of `width` sees all of a row's, in the order of the parts, packed to the left, and the
-    last norm stands behind it. A source that several rows share is there once: `sources[name + "_of"]` (B,)
-    says which is each row's. The maps start normal with deviation 1/sqrt(D), their biases with 0.02.
+    A linear map brings the vectors of each encoder to `width`; its bias tells the encoders apart. Then a
+    stack of `width` reads all vectors of a row, in the order of `parts` and packed to the left. The last norm
+    stands behind the stack. A source that several rows share is encoded once: `sources[name + "_of"]` (B,)
+    holds the index of each row's source. The maps start normal with standard deviation 1/sqrt(D), their
+    biases with 0.02.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class JointEncoder(nn.Module):
         super().__init__()
         self.width, self.limit = width, stack.limit
         self.parts = nn.ModuleDict(parts)
-        self.maps = nn.ModuleDict({name: Linear(part.width, width) for name, part in parts.items()})  # type: ignore[arg-type]
+        self.maps = nn.ModuleDict({name: Linear(encoder.width, width) for name, encoder in parts.items()})  # type: ignore[arg-type]
         self.stack = stack
         self.aux_names = aux_names(self)
         self.norm = nn.Identity() if norm is None else norm
@@ -53,32 +54,33 @@ class JointEncoder(nn.Module):
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=self.parts.values())
 
     def lendable_encoder(self) -> nn.Module:
-        """Return the encoder of images, which another run can take over; those of texts are this task's."""
+        """Return the image encoder, which another run can take over. The text encoders fit this task only."""
         return self.parts["source"]
 
     def forward(
         self, sources: Mapping[str, Tensor], lengths: Mapping[str, Int[Tensor, " R"]]
     ) -> tuple[Memory, AuxLosses]:
         memories, total = [], dict[str, Tensor]()
-        for name, part in self.parts.items():
-            memory, aux = part(sources[name], lengths.get(name))
+        for name, encoder in self.parts.items():
+            memory, aux = encoder(sources[name], lengths.get(name))
             memory = _project_memory(memory, self.maps[name])
-            if (which := sources.get(f"{name}_of")) is not None:
-                memory, aux = memory.select_rows(which), {term: sums[which] for term, sums in aux.items()}
+            if (rows := sources.get(f"{name}_of")) is not None:
+                memory, aux = memory.select_rows(rows), {term: sums[rows] for term, sums in aux.items()}
             memories.append(memory)
             total = add_aux(total, aux)
         memory = concat_memories(memories)
-        x, back = _pack_valid(memory.vectors, memory.mask)
+        x, inverse = _pack_valid(memory.vectors, memory.mask)
         counts = memory.mask.sum(1)
         x, _, aux = self.stack(x, None, lengths=counts)
         x = zero_padding(self.norm(x), counts)
-        vectors = x.gather(1, back[:, :, None].expand_as(x))
+        vectors = x.gather(1, inverse[:, :, None].expand_as(x))
         joined = Memory(vectors, memory.mask, pool_vectors(x, counts, self.pooling), memory.segments)
         return joined, add_aux(total, aux)
 
 
 def _project_memory(memory: Memory, linear: nn.Module) -> Memory:
-    """The mean of what is mapped is what the mean is mapped to: so the summary goes the same way."""
+    """Return the memory with vectors and summary mapped: a linear map of a mean is the mean of mapped
+    vectors."""
     vectors = linear(memory.vectors).where(memory.mask[:, :, None], 0.0)
     return Memory(vectors, memory.mask, linear(memory.summary), memory.segments)
 
@@ -86,6 +88,6 @@ def _project_memory(memory: Memory, linear: nn.Module) -> Memory:
 def _pack_valid(
     vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]
 ) -> tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]:
-    """What is present in each row moved to its beginning, in its order; and where each vector went."""
+    """Return each row's valid vectors moved to its beginning, in order, and the new index of each vector."""
     order = (~mask).int().argsort(dim=1, stable=True)
     return vectors.gather(1, order[:, :, None].expand_as(vectors)), order.argsort(1)

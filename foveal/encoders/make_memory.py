@@ -1,4 +1,4 @@
-"""The Memory of the vectors that an encoder has made of a sequence."""
+"""The Memory of the vectors that an encoder makes of a sequence."""
 
 from typing import Literal
 
@@ -18,7 +18,10 @@ def make_memory(
     pooling: EncoderPooling,
     grid: tuple[int, int] | None = None,
 ) -> Memory:
-    """One segment with all `vectors`, a `grid` row by row; what lies past a row's length may be anything."""
+    """Return a memory with all `vectors` in one segment, of a `grid` row by row.
+
+    Vectors behind a row's length may have any value; the memory has zeros there.
+    """
     B, S, _ = vectors.shape
     vectors = zero_padding(vectors, lengths)
     if lengths is None:

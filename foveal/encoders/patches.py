@@ -19,15 +19,15 @@ from foveal.layers.linear import Linear
 
 
 class PatchEncoder(nn.Module):
-    """`memory, aux = encoder(images)`: a linear map of each square of `patch` pixels, and any stack.
+    """`memory, aux = encoder(images)`: a linear map of each square of `patch` pixels, then any stack.
 
-    A grid of vectors of `width`, the last norm behind them; the stack is for vectors of `width`. The map
-    starts normal with deviation 1/sqrt(patch^2 C), the bias at zero, so that standardised pixels become
-    vectors of variance about 1.
+    The memory is a grid of vectors of `width`. The stack reads vectors of `width`, and the last norm stands
+    behind it. The map starts normal with standard deviation 1/sqrt(patch^2 C) and the bias at zero, so
+    standardized pixels become vectors with variance about 1.
 
     With the pooling `cls` a learned vector goes through the stack before the patches, at a position of its
-    own: what becomes of it is the summary, and no part of the grid (3.1, equations 1 and 4). It starts normal
-    with deviation 0.02.
+    own. The output for it is the summary, and not part of the grid (3.1, equations 1 and 4). The vector
+    starts normal with standard deviation 0.02.
     """
 
     not_hidden = ("projection",)
@@ -64,7 +64,10 @@ class PatchEncoder(nn.Module):
     def forward(
         self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
-        """Raises ValueError for images that patches do not fill. They are whole: `lengths` is None."""
+        """Return the memory and `aux`. Images are whole, so `lengths` is None.
+
+        Raises: ValueError: patches do not fill the images.
+        """
         x = self.projection(extract_patches(images, self.patch))
         if self.token is not None:
             x = torch.cat([self.token.to(x.dtype).expand(len(x), 1, -1), x], 1)
@@ -76,12 +79,15 @@ class PatchEncoder(nn.Module):
         return replace(make_memory(x[:, 1:], None, "grid", self.pooling, grid), summary=x[:, 0]), aux
 
     def grid(self, size: int) -> tuple[int, int]:
-        """Rows and columns of the patches of images of `size` by `size` pixels."""
+        """Return rows and columns of the patches of images of `size` by `size` pixels."""
         return size // self.patch, size // self.patch
 
 
 def extract_patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P"]:
-    """The squares of `side` pixels row by row, each as one vector: channel by channel, row by row."""
+    """Return the squares of `side` pixels row by row, each as a vector: channel by channel, row by row.
+
+    Raises: ValueError: the squares do not fill the images.
+    """
     B, C, H, W = images.shape
     if H % side or W % side:
         raise ValueError(f"patches of {side} pixels don't fill an image of {H} x {W}")
@@ -90,11 +96,14 @@ def extract_patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor
 
 
 def interpolate_positions(table: Float[Tensor, "S D"], num_patches: int, tokens: int) -> Float[Tensor, "R D"]:
-    """Positions learned for a square grid, for one of so many `num_patches` in all: bicubic between them
-    (Dosovitskiy et al. 2021, 3.2). The first `tokens` are no part of the grid and stay."""
-    before, after = (math.isqrt(count - tokens) for count in (len(table), num_patches))
-    if before == after:
+    """Return positions learned for a square grid, for another square grid with `num_patches` vectors in all.
+
+    The interpolation is bicubic (Dosovitskiy et al. 2021, 3.2). The first `tokens` vectors are not part of
+    the grid, and stay.
+    """
+    old_side, new_side = (math.isqrt(count - tokens) for count in (len(table), num_patches))
+    if old_side == new_side:
         return table
-    grid = torch.unflatten(table[tokens:].T, 1, (before, before))[None]
-    grid = F.interpolate(grid, (after, after), mode="bicubic", align_corners=False)
+    grid = torch.unflatten(table[tokens:].T, 1, (old_side, old_side))[None]
+    grid = F.interpolate(grid, (new_side, new_side), mode="bicubic", align_corners=False)
     return torch.cat([table[:tokens], grid[0].flatten(1).T])

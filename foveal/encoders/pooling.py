@@ -1,4 +1,4 @@
-"""The one vector of a memory, made without parameters: the head projects it."""
+"""The summary of a memory, pooled without parameters: the head projects it."""
 
 from typing import Literal
 
@@ -12,10 +12,11 @@ EncoderPooling = Literal["mean", "last", "final-states"]
 def pool_vectors(
     vectors: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"] | None, pooling: EncoderPooling
 ) -> Float[Tensor, "B D"]:
-    """Of each row's vectors, which are zero from its length on: `mean`; the `last`; or the `final-states`.
+    """Return the `mean` of each row's vectors, the `last` vector, or the `final-states`.
 
-    `final-states` is where a bidirectional mixer's two directions end: the first half of the last vector
-    beside the second half of the first. A row of length 0 has zeros.
+    Vectors behind a row's length must be zero. `final-states` are those of the two directions of a
+    bidirectional mixer: the first half of the last vector beside the second half of the first vector. A row
+    of length 0 has zeros.
     """
     if pooling == "mean":
         if lengths is None:
@@ -24,8 +25,8 @@ def pool_vectors(
     if lengths is None:
         last = vectors[:, -1]
     else:
-        place = (lengths - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, vectors.shape[2])
-        last = vectors.gather(1, place).squeeze(1)
+        index = (lengths - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, vectors.shape[2])
+        last = vectors.gather(1, index).squeeze(1)
     if pooling == "last":
         return last
     half = vectors.shape[2] // 2

@@ -1,4 +1,4 @@
-"""Sequences of vectors (channels of sensors, features) to a Memory."""
+"""Series of vectors (channels of sensors, features) to a Memory."""
 
 import math
 
@@ -16,11 +16,11 @@ from foveal.ops.padding import zero_padding
 
 
 class SeriesEncoder(nn.Module):
-    """`memory, aux = encoder(values, lengths)`: a linear map of each step's C channels, and any stack.
+    """`memory, aux = encoder(values, lengths)`: a linear map of each step's C channels, then any stack.
 
-    One vector of `width` a step, the last norm behind them; the stack is for vectors of `width`. The map
-    starts normal with deviation 1/sqrt(C), the bias at zero, so that standardised channels become vectors of
-    variance 1 (LeCun et al. 1998, 4.6).
+    There is one vector of `width` for each step. The stack reads vectors of `width`, and the last norm stands
+    behind it. The map starts normal with standard deviation 1/sqrt(C) and the bias at zero, so standardized
+    channels become vectors with variance 1 (LeCun et al. 1998, 4.6).
     """
 
     not_hidden = ("projection",)

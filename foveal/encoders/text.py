@@ -1,4 +1,4 @@
-"""Tokens to a Memory: an embedding, and any stack of mixers."""
+"""Tokens to a Memory: an embedding, then any stack of mixers."""
 
 from jaxtyping import Int
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from foveal.layers.embedding import Embedding, OneHot
 
 
 class TextEncoder(nn.Module):
-    """`memory, aux = encoder(tokens, lengths)`: one vector of `width` a token, the last norm behind them."""
+    """`memory, aux = encoder(tokens, lengths)`: a vector of `width` for each token, with the last norm."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TextEncoder(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
-        """Tokens in the padding may be anything in the vocabulary."""
+        """Return the memory and `aux`. Tokens in the padding may be any of the vocabulary."""
         x = self.embedding_norm(self.embedding(tokens))
         x, _, aux = self.stack(x, None, lengths=lengths)
         return make_memory(self.norm(x), lengths, "tokens", self.pooling), aux

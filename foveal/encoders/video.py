@@ -1,4 +1,4 @@
-"""Frames of a clip to a Memory, one vector each: a network for images and any stack, or 3D convolutions."""
+"""Frames of a clip to a Memory with a vector each, by an image network and a stack or by 3D convolutions."""
 
 import math
 
@@ -21,11 +21,12 @@ from foveal.ops.padding import sequence_mask
 
 
 class FrameEncoder(nn.Module):
-    """`memory, aux = encoder(frames, lengths)`: each frame by a network for images, then any stack over time.
+    """`memory, aux = encoder(frames, lengths)`: an image network for each frame, then any stack over time.
 
-    What the network makes of a frame, all places of its map in one vector of `features` numbers, is mapped to
-    `width`: where something is in the frame is kept, which motion is made of. The last norm stands behind the
-    stack, which is for vectors of `width`. The map starts normal with deviation 1/sqrt(features).
+    All positions of the network's last map are one vector of `features` numbers for each frame, so the vector
+    tells where in the frame something is; motion is made of that. A linear map brings the vector to `width`,
+    the width of the stack. The last norm stands behind the stack. The map starts normal with standard
+    deviation 1/sqrt(features).
     """
 
     not_hidden = ("projection",)
@@ -58,8 +59,8 @@ class FrameEncoder(nn.Module):
     def forward(
         self, frames: Float[Tensor, "B T C H W"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
-        seen, _ = self.network(unpad_rows(frames, lengths))
-        x = pad_rows(self.projection(seen.vectors.flatten(1)), lengths, frames.shape[1])
+        features, _ = self.network(unpad_rows(frames, lengths))
+        x = pad_rows(self.projection(features.vectors.flatten(1)), lengths, frames.shape[1])
         x, _, aux = self.stack(x, None, lengths=lengths)
         return make_memory(self.norm(x), lengths, "times", self.pooling), aux
 
@@ -67,9 +68,9 @@ class FrameEncoder(nn.Module):
 class Conv3dEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: convolutions over time, rows and columns (Tran et al. 2015).
 
-    `layers` times a `Conv3dBlock`, each with twice the maps of the one before, the last with `width`; then a
-    linear map of all places of a frame. A vector sees `layers` frames to each side. The frames are squares of
-    `size` pixels, halved by each layer.
+    There are `layers` blocks (`Conv3dBlock`). Each has twice the maps of the one before, and the last has
+    `width`. Then a linear map reads all positions of a frame. A vector depends on `layers` frames to each
+    side. The frames are squares of `size` pixels, and each layer halves them.
     """
 
     not_hidden = ("projection",)
@@ -100,10 +101,10 @@ class Conv3dEncoder(nn.Module):
 
 
 class Conv3dBlock(nn.Module):
-    """`pool(relu(norm(W * x)))`: 3 x 3 x 3 with zeros around, time kept, rows and columns halved.
+    """`pool(relu(norm(W * x)))`: a 3 x 3 x 3 convolution that keeps time, and halves rows and columns.
 
-    The norm and the pooling are of single frames, so that the frames that there are pass through them, and
-    padding counts in no statistic. Weights start as those of `grid_convolution.Conv2d`.
+    The convolution is padded with zeros. Norm and pooling work on single frames: only valid frames pass
+    through them, and padding counts in no statistic. Weights start as those of `layers.vision.conv2d.Conv2d`.
     """
 
     def __init__(self, d_in: int, d_out: int):
@@ -118,20 +119,20 @@ class Conv3dBlock(nn.Module):
     def forward(
         self, frames: Float[Tensor, "N C H W"], lengths: Int[Tensor, " B"] | None, steps: int
     ) -> Float[Tensor, "N D h w"]:
-        """`frames` are those of all rows, one behind the other, as `unpad_rows` gives them."""
+        """Return the maps of the frames of all rows, one row behind the other, as from `unpad_rows`."""
         x = self.convolution(pad_rows(frames, lengths, steps).transpose(1, 2)).transpose(1, 2)
         return F.max_pool2d(F.relu(self.norm(unpad_rows(x, lengths))), 2)
 
 
 def unpad_rows(x: Float[Tensor, "B T *D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "N *D"]:
-    """What there is of each row, one behind the other, without the padding."""
+    """Return the valid steps of all rows, one row behind the other, without the padding."""
     return x.flatten(0, 1) if lengths is None else x[sequence_mask(lengths, x.shape[1])]
 
 
 def pad_rows(
     x: Float[Tensor, "N *D"], lengths: Int[Tensor, " B"] | None, steps: int
 ) -> Float[Tensor, "B T *D"]:
-    """The rows of what `unpad_rows` gave, of `steps` places, with zeros in the padding."""
+    """Undo `unpad_rows`: return rows of `steps` steps, with zeros in the padding."""
     if lengths is None:
         return torch.unflatten(x, 0, (-1, steps))
     rows = x.new_zeros(len(lengths), steps, *x.shape[1:])

@@ -1,1 +1,1 @@
-"""Memory to features and logits."""
+"""Heads: each maps a memory to features and logits."""

@@ -1,4 +1,4 @@
-"""The classifying head: a Memory to one label."""
+"""The classification head: a Memory to one label."""
 
 from typing import Literal
 
@@ -15,13 +15,12 @@ HeadPooling = Literal["mean", "last", "max", "attention", "encoder"]
 
 
 class ClassificationHead(TappedModule):
-    """One vector of the memory's, a dropout, and a projection to the classes.
+    """One vector made of the memory, dropout, and a projection to the classes.
 
-    `mean`, `last` (in the order of the memory) and `max` over what is present; `attention` weighs each vector
-    by `softmax_i(u . h_i)`, with a learned query `u` that starts at zero, as the mean (Yang et al. 2016);
-    `encoder` is the one that the encoder made.
-    A row with nothing present has zeros. The projection starts normal with deviation 0.02, so that the first
-    loss is near `ln C`.
+    The poolings `mean`, `last` (in the order of the memory) and `max` read the valid vectors. `attention`
+    weights each vector by `softmax_i(u . h_i)`, with a learned query `u` that starts at zero, which is the
+    mean (Yang et al. 2016). `encoder` takes the summary that the encoder made. A row without valid vectors
+    has zeros. The projection starts normal with standard deviation 0.02, so the first loss is near `ln C`.
     """
 
     not_hidden = ("projection",)
@@ -45,7 +44,7 @@ class ClassificationHead(TappedModule):
         return self.dropout(self._pool(memory)), {}
 
     def project(self, features: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
-        """Logits of the classes."""
+        """Return the logits of the classes."""
         return self.projection(features)
 
     def _pool(self, memory: Memory) -> Float[Tensor, "B D"]:
@@ -56,8 +55,8 @@ class ClassificationHead(TappedModule):
         if self.pooling == "mean":
             return vectors.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
         if self.pooling == "last":
-            places = torch.arange(1, mask.shape[1] + 1, device=mask.device)
-            last = (mask * places).argmax(1)
+            positions = torch.arange(1, mask.shape[1] + 1, device=mask.device)
+            last = (mask * positions).argmax(1)
             return vectors.gather(1, last.view(-1, 1, 1).expand(-1, 1, self.width)).squeeze(1)
         if self.pooling == "max":
             lowest = torch.finfo(vectors.dtype).min

@@ -1,4 +1,4 @@
-"""The generating head: tokens so far to logits of the next, from a Memory or from nothing."""
+"""The decoder head: tokens so far to logits of the next token, with a Memory or without."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,13 +14,13 @@ from foveal.ops.cross_entropy import CrossEntropySums, linear_cross_entropy
 
 
 class DecoderLM(nn.Module):
-    """Embedding, a norm of it if given, a stack of blocks, a norm, and the projection to the vocabulary.
+    """An embedding with an optional norm, a stack of blocks, a norm, and the projection to the vocabulary.
 
-    `state = head.init_state(memory, B)`, then `features, state, aux = head(tokens, state)`, and
-    `head.project(features)` gives logits where they are needed. `init_state` is not called again when a state
-    is carried on. A `tied` projection shares the embedding's table (Press and Wolf 2017).
+    `state = head.init_state(memory, B)` starts, then `features, state, aux = head(tokens, state)` reads
+    tokens, and `head.project(features)` returns logits where they are needed. A state that is carried on
+    needs no new `init_state`. A `tied` projection shares the embedding's table (Press and Wolf 2017).
 
-    The projection (and with it a tied table) starts normal with deviation 0.02, so that the first loss is
+    The projection (and with it a tied table) starts normal with standard deviation 0.02, so the first loss is
     near `ln V`.
     """
 
@@ -56,7 +56,7 @@ class DecoderLM(nn.Module):
             nn.init.zeros_(self.projection.bias)
 
     def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
-        """The first state of `batch` rows; `capacity` tokens are to come, if known."""
+        """Return the initial state of `batch` rows. `capacity` is the number of tokens to come, if known."""
         return self.stack.init_state(batch, capacity, memory)
 
     def layer_groups(self) -> LayerGroups:
@@ -68,18 +68,21 @@ class DecoderLM(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
-        """Features of each position; tokens in the padding may be anything in the vocabulary."""
+        """Return the features of each position, the state and `aux`.
+
+        Tokens in the padding may be any of the vocabulary.
+        """
         x = self.embedding_norm(self.embedding(tokens))
         x, state, aux = self.stack(x, state, lengths=lengths)
         return self.norm(x), state, aux
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
-        """Logits of the next token."""
+        """Return the logits of the next token."""
         return self.projection(features)
 
     def losses(
         self, features: Float[Tensor, "N D"], targets: Int[Tensor, " N"], label_smoothing: float = 0.0
     ) -> CrossEntropySums:
-        """Of `targets` as the next tokens, without all logits of `project` at once."""
+        """Return the loss of `targets` as next tokens, without all logits of `project` at once."""
         weight, bias = self.projection.weight, self.projection.bias
         return linear_cross_entropy(features, weight, bias, targets, label_smoothing)

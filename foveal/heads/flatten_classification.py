@@ -1,4 +1,4 @@
-"""The classifying head of the first convolutional networks: all places of a grid at once."""
+"""The classification head of the first convolutional networks, which reads all positions of a grid."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -15,10 +15,10 @@ from foveal.layers.dropout import Dropout
 class FlattenClassificationHead(nn.Module):
     """The vectors of a grid side by side, hidden layers with dropout behind each, and a projection.
 
-    It is made for one `grid`, rows and columns; a larger one is averaged down to it, over windows that
-    overlap where sides don't divide. The vectors stand one after the other, where torchvision has all places
-    of channel 0, then of channel 1 ... Hidden weights start as those of convolutions with a bias, the
-    projection normal with deviation 0.01 (Krizhevsky et al. 2012).
+    The head is made for one `grid` of rows and columns. A larger grid is averaged to this size, over windows
+    that overlap where the sides do not divide. The vectors stand one after the other; torchvision has all
+    positions of channel 0 first, then of channel 1, and so on. Hidden weights start as those of convolutions
+    with a bias, the projection normal with standard deviation 0.01 (Krizhevsky et al. 2012).
     """
 
     not_hidden = ("projection",)
@@ -50,21 +50,24 @@ class FlattenClassificationHead(nn.Module):
         nn.init.zeros_(self.projection.bias)
 
     def forward(self, memory: Memory) -> tuple[Float[Tensor, "B E"], AuxLosses]:
-        """What the projection needs; ValueError for a memory without such a grid."""
+        """Return the input of the projection, and empty `aux`.
+
+        Raises: ValueError: the memory has no grid, or a smaller grid than the head's.
+        """
         x = self._flatten(memory)
         for layer in self.hidden:
             x = self.dropout(self.activation(layer(x)))
         return x, {}
 
     def project(self, features: Float[Tensor, "B E"]) -> Float[Tensor, "B C"]:
-        """Logits of the classes."""
+        """Return the logits of the classes."""
         return self.projection(features)
 
     def _flatten(self, memory: Memory) -> Float[Tensor, "B F"]:
         grid = memory.segments[0].grid if len(memory.segments) == 1 else None
         if grid is None or grid[0] < self.grid[0] or grid[1] < self.grid[1]:
-            found = "a memory of no grid" if grid is None else f"a grid of {grid[0]}x{grid[1]}"
-            raise ValueError(f"{found}, but this head was made for one of {self.grid[0]}x{self.grid[1]}")
+            actual = "a memory of no grid" if grid is None else f"a grid of {grid[0]}x{grid[1]}"
+            raise ValueError(f"{actual}, but this head was made for one of {self.grid[0]}x{self.grid[1]}")
         if grid == self.grid:
             return memory.vectors.flatten(1)
         B, _, D = memory.vectors.shape

@@ -1,4 +1,4 @@
-"""The guessing head: a Memory to the token that stands behind each mask."""
+"""The masked language modeling head: a Memory to the token behind each mask."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -11,11 +11,12 @@ from foveal.ops.activation import ACTIVATIONS, Activation
 
 
 class MaskedLMHead(nn.Module):
-    """`norm(activation(W h + b))` of the memory's vectors at some places, and a projection to the vocabulary.
+    """`norm(activation(W h + b))` of the memory's vectors at some positions, and the projection to the
+    vocabulary.
 
     (Devlin et al. 2019; the layer before the projection is in their code.) The projection may share the
-    `table` of the encoder's embedding. Matrices, and with them a shared table, start normal with deviation
-    0.02, so that the first loss is near `ln V`.
+    `table` of the encoder's embedding. Matrices, and with them a shared table, start normal with standard
+    deviation 0.02, so the first loss is near `ln V`.
     """
 
     not_hidden = ("projection",)
@@ -46,9 +47,9 @@ class MaskedLMHead(nn.Module):
     def forward(
         self, memory: Memory, positions: Bool[Tensor, "B S"]
     ) -> tuple[Float[Tensor, "N D"], AuxLosses]:
-        """Features of the places that are True, row by row: all others cost nothing."""
+        """Return the features of the positions that are True, row by row; other positions cost nothing."""
         return self.norm(self.activate(self.transform(memory.vectors[positions]))), {}
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
-        """Logits of the tokens."""
+        """Return the logits of the tokens."""
         return self.projection(features)

@@ -1,4 +1,4 @@
-"""The classifying head of ConvNeXt: a norm between the mean and the projection."""
+"""The classification head of ConvNeXt: a norm between the mean and the projection."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -10,7 +10,7 @@ from foveal.layers.norm import LayerNorm
 
 
 class NormClassificationHead(ClassificationHead):
-    """`ClassificationHead` of the mean, with its layer norm (Liu et al. 2022)."""
+    """`ClassificationHead` with the mean, followed by a layer norm (Liu et al. 2022)."""
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0):
         super().__init__(width, classes, "mean", dropout)

@@ -1,4 +1,4 @@
-"""The tagging head: a Memory to a label for each position that is asked for."""
+"""The tagging head: a Memory to a label for each of some positions."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -9,9 +9,9 @@ from foveal.layers.dropout import Dropout
 
 
 class TaggingHead(nn.Module):
-    """The memory's vectors at given positions (the first subword of each word), and a projection to the tags.
+    """The memory's vectors at some positions (the first subword of each word), and a projection to the tags.
 
-    The projection starts normal with deviation 0.02.
+    The projection starts normal with standard deviation 0.02.
     """
 
     not_hidden = ("projection",)
@@ -30,12 +30,13 @@ class TaggingHead(nn.Module):
     def forward(
         self, memory: Memory, positions: Int[Tensor, "B T"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], AuxLosses]:
-        """The vectors at `positions`, or all of them; places in the padding may be any that exist."""
+        """Return the vectors at `positions`, or all vectors. Positions in the padding may be any that
+        exist."""
         vectors = memory.vectors
         if positions is not None:
             vectors = vectors.gather(1, positions[:, :, None].expand(-1, -1, vectors.shape[2]))
         return self.dropout(vectors), {}
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B C"]:
-        """Logits of the tags."""
+        """Return the logits of the tags."""
         return self.projection(features)

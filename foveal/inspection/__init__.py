@@ -1,1 +1,1 @@
-"""Pictures of what goes on inside."""
+"""Views of the inside of models and runs: numbers and pictures."""

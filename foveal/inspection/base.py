@@ -1,4 +1,7 @@
-"""Views of a run or a model, and the protocols by which views know it: they import no task and no command."""
+"""Views of a run or a model, and the protocols by which views know them.
+
+Views import no task and no command.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -90,18 +93,18 @@ class InspectedRun(Protocol):
     def processor(self) -> Any: ...
 
     def held_out(self, data: str | None, option_hint: str, log: Log) -> Any:
-        """Return a held-out part, its name and its facts: all of `data`, or the run's own part."""
+        """Return a held-out part, its name and its facts: all of `data`, or the run's own held-out part."""
 
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
 
     def training_data(self, log: Log) -> PreparedData[Any, Any]:
-        """Return the run's own data as they were."""
+        """Return the run's own data, prepared as they were for training."""
 
     def prepare_other(
         self, data: str, log: Log, reused: ReusedProcessors, split: bool
     ) -> PreparedData[Any, Any]:
-        """Return other data, prepared as for training; without `split` all of them are the training part."""
+        """Return other data, prepared as for training; without `split` all rows are in the training part."""
 
 
 @runtime_checkable

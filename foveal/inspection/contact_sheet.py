@@ -12,7 +12,7 @@ from foveal.inspection.style import draw_text, image_png, new_sheet, resize_to_s
 from foveal.training.protocols import Batches
 
 MAX_SHEET_IMAGES, SHEET_WIDTH, TILE_SIZE = 24, 1200, 96
-"""Images on a sheet, pixels of its width, and of a small image's side, enlarged."""
+"""Most images on a sheet; pixels of the sheet's width, and of the side of a small image, enlarged."""
 GAP, LINE_HEIGHT = 8, 14
 """Pixels between pairs, and of a line of text."""
 
@@ -20,10 +20,10 @@ GAP, LINE_HEIGHT = 8, 14
 def contact_sheet(
     images: ImageExamples, batches: Batches, caption: Callable[[Mapping[str, Tensor]], str]
 ) -> bytes:
-    """Return the PNG of the first images of the first training batch: above each image as it was read, below
-    as the model gets it, and its label or text.
+    """Return the PNG of the first images of the first training batch.
 
-    The inputs are brought back from standardized values to levels; levels outside 0 to 255 are cut.
+    Each image is drawn as it was read, and below as the model gets it, with its label or text. Inputs are
+    turned back from standardized values into levels; levels outside 0 to 255 are clipped.
     """
     batch = batches.batch(0, 0)
     levels = images.processor.statistics.to_pixels(batch.columns["source"][:MAX_SHEET_IMAGES])

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 """A line of a metrics log."""
 SMOOTHING_DIVISOR = 40
-"""The smoothed curve looks back over about this part of the run: 1/40."""
+"""The smoothed curve averages over about 1/40 of the run."""
 IGNORED_START_DIVISOR = 20
-"""The first 1/20 may fall from far above the rest."""
+"""The first 1/20 of the run does not set the limits of the axis, because it may be far above the rest."""
 
 
 def read_metrics_log(path: Path, kind: str) -> list[Record]:
@@ -38,7 +38,7 @@ def smooth(values: list[float]) -> list[float]:
 def plot_curves(metrics: Path, title: str, unit: str, loss_unit: str) -> bytes:
     """Return the PNG of the log at `metrics`.
 
-    A step reads a number of the `unit` (`characters`); the loss is in nats for each `loss_unit` (`token`).
+    A step's inputs are counted in `unit` (`characters`). The loss is in nats per `loss_unit` (`token`).
     """
     steps = [record for record in read_metrics_log(metrics, "step") if record["loss"] is not None]
     held_out = [record for record in read_metrics_log(metrics, "evaluation") if record["loss"] is not None]
@@ -92,7 +92,7 @@ def _plot_rates(axes: "Axes", steps: list[Record], unit: str) -> None:
 
 
 def _y_limits(x: list[int], y: list[float], held_out: list[Record]) -> tuple[float, float]:
-    """Return limits that show held-out losses and the smoothed curve, but for the start of the training."""
+    """Return limits that show held-out losses and the smoothed curve, without the start of the training."""
     start = len(y) // IGNORED_START_DIVISOR
     evaluated = [record["loss"] for record in held_out if record["step"] >= x[start]]
     high, low = max(smooth(y)[start:] + evaluated), min(y + evaluated)

@@ -1,4 +1,4 @@
-"""The images that a view is asked about: files that the user names, or held-out images."""
+"""Images for a view to look up: files that the user names, or held-out images."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,6 +13,8 @@ from foveal.inspection.base import InspectedExampleTask, InspectedRun
 
 
 class ImageQueries(NamedTuple):
+    """Images, with the names of their files and their labels."""
+
     images: ImageExamples
     sources: Sequence[str]
     labels: Sequence[str]
@@ -25,7 +27,7 @@ def load_image_queries(
     query: str | None,
     log: Log,
 ) -> ImageQueries:
-    """Return the images at `query`; without a query those held out of the `prepared` data.
+    """Return the images at `query`; without a query the held-out images of the `prepared` data.
 
     Raises: UserError: there is neither a query nor a held-out image.
     """
@@ -36,12 +38,12 @@ def load_image_queries(
         return ImageQueries(images, [row.fields["source"] for row in rows], [""] * len(rows))
     held_out = None if prepared is None else prepared.held_out
     if held_out is None:
-        raise UserError("no held-out images to look for: name an image with --query")
+        raise UserError("there are no held-out images: name an image with --query")
     return ImageQueries(held_out.examples, held_out.sources, held_out.references)
 
 
 def with_center_crop(task: InspectedExampleTask) -> InspectedExampleTask:
-    """Return the task with a single view of each image."""
+    """Return the task with the center of each image alone, without test-time augmentation."""
     image = task.config.data.image.model_copy(update={"tta": "none", "tta_scales": "1"})
     data = task.config.data.model_copy(update={"image": image})
     return task.with_config(task.config.model_copy(update={"data": data}))

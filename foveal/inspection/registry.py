@@ -1,4 +1,4 @@
-"""The views that there are: each registers itself, and a walk over packages finds them."""
+"""The registry of views: each view registers itself, and a walk over packages finds them."""
 
 import pkgutil
 from collections.abc import Mapping

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 SERIES_COLORS = ("#1f4e8c", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#a16207")
 """The colors of lines and bars side by side, in this order."""
 FAINT_COLOR, MUTED_COLOR, EDGE_COLOR, GRID_COLOR = "#b8c4d6", "#52606d", "#9aa5b1", "#dfe4ea"
-"""Of a noisy line, of captions and units, of a frame, and of lines between cells."""
+"""The colors of a noisy line, of captions and units, of a frame, and of lines between cells."""
 CORRECT_COLOR, INCORRECT_COLOR = "#15803d", "#b45309"
 HIGHLIGHT_COLOR = "#e11d48"
-"""Of marks over an image or a map: a path, a window."""
+"""The color of marks over an image or a map: a path, a window."""
 SHADES = ("#ffffff", "#7aa7d9", "#0b2a5b")
 """The scale of weights, from 0 to the largest."""
 DPI, THUMBNAIL_DPI = 130, 110
@@ -50,7 +50,7 @@ FONTS = (
     "Noto Sans Thai",
     "Arial Unicode MS",
 )
-"""Fonts that are searched for a letter, in this order; a letter that none of them has is drawn as a box."""
+"""Fonts that are searched for a letter, in this order; a letter in none of them is drawn as a box."""
 
 
 def series_color(number: int) -> str:

@@ -1,1 +1,1 @@
-"""Weights in and out: torch.nn and model folders of Hugging Face."""
+"""Import and export of weights: Hugging Face model folders, published weights and torch.nn modules."""

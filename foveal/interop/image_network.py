@@ -1,4 +1,4 @@
-"""A published network for images in our terms: its name, its labels, its weights under our names."""
+"""Published image networks in Foveal's terms: name, labels, and weights under Foveal's names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,24 +16,26 @@ from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.sealed import unique_state_dict
 
 BATCHES_TRACKED = "num_batches_tracked"
-"""Of a batch norm's updates: an integer, and used by nobody."""
+"""The counter of a batch norm's updates: an integer that nothing reads."""
 BATCH_NORM_STATISTICS = (BATCHES_TRACKED, "running_mean", "running_var")
-"""Of a batch norm, what is counted in training, and no parameter."""
+"""The buffers of a batch norm, which are no parameters."""
 
 
 class ImportedImageNetwork(NamedTuple):
+    """An image network from a file, with its labels."""
+
     name: str
     model: ModelConfig
     channels: int
     labels: tuple[str, ...]
     tensors: dict[str, Tensor]
-    """Under the names of an `EncoderWithHead`, in float32."""
+    """The weights under the names of an `EncoderWithHead`, in float32."""
     size: int | None = None
-    """Pixels to a side of the images that it reads, if it reads no others."""
+    """Pixels to a side of the images that the network reads; None if it reads all sizes."""
 
 
 def network_model_config(network: str) -> ModelConfig:
-    """The model whose encoder is a network of ours by its name."""
+    """Return the config of a model whose encoder is the named network."""
     return ModelConfig(encoder=EncoderConfig(kind="image", network=network))
 
 
@@ -42,11 +44,12 @@ def read_network(
     match_network: Callable[[HFConfig], tuple[str, Sequence[int]]],
     published_name: Callable[[str, Sequence[int]], str],
 ) -> ImportedImageNetwork:
-    """Read a model folder of Hugging Face's that is a network of ours by its name.
+    """Read a Hugging Face model folder with one of Foveal's named networks.
 
-    `match_network` says the name and the blocks in each stage, `published_name` their name of one of our
-    weights in a network of such stages. UserError names the file and what in it is missing, damaged or not
-    ours.
+    `match_network` returns the network's name and the number of blocks in each stage. `published_name` maps
+    Foveal's name of a weight, and these numbers, to the name in the folder.
+
+    Raises: UserError: a file is missing or damaged, or the network is none of Foveal's.
     """
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
@@ -58,7 +61,7 @@ def read_network(
 
 
 def network_weight_shapes(network: str, channels: int, classes: int) -> dict[str, Tensor]:
-    """Our network's weights on no device."""
+    """Return the weights of Foveal's network as tensors without numbers, on the meta device."""
     with torch.device("meta"):
         encoder = image_encoder(network, channels, "published")
         return unique_state_dict(EncoderWithHead(encoder, image_head(network, encoder, 224, classes, 0.0)))
@@ -70,9 +73,11 @@ def rename_tensors(
     published_tensors: Mapping[str, Tensor],
     path: Path,
 ) -> dict[str, Tensor]:
-    """The `published_tensors` of `path` under our names; `published_name` says the name there of one of ours.
+    """Return the `published_tensors` of the file `path` under Foveal's names.
 
-    UserError if names, shapes or kinds are others.
+    `published_name` maps Foveal's name of a weight to the published one.
+
+    Raises: UserError: names, shapes or dtypes are not those of `shapes`.
     """
     names = {ours: published_name(ours) for ours in shapes if not ours.endswith(BATCHES_TRACKED)}
     published_tensors = {
@@ -86,7 +91,7 @@ def rename_tensors(
 
 
 def read_labels(settings: HFConfig) -> tuple[str, ...]:
-    """By number, as Hugging Face's config.json has them."""
+    """Return the labels in the order of their numbers in a Hugging Face config.json."""
     names = settings.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
     numbers = list(map(str, range(len(names)))) if isinstance(names, dict) else []
     if len(numbers) < 2 or any(not isinstance(names.get(number), str) for number in numbers):
@@ -95,7 +100,7 @@ def read_labels(settings: HFConfig) -> tuple[str, ...]:
 
 
 def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
-    """Two classes of one name, as ImageNet's cranes, get their number behind it."""
+    """Return the names; classes that share a name, as ImageNet's cranes, get their number added."""
     return tuple(
         name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names)
     )

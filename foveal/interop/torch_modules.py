@@ -1,6 +1,6 @@
-"""Modules of torch.nn to stacks of ours and back: RNN, LSTM, GRU, and TransformerEncoder as a causal model.
+"""Conversion of torch.nn modules to Foveal's stacks and back: RNN, LSTM, GRU, causal TransformerEncoder.
 
-Dropout is a setting of training and no weight: it is left out in both directions.
+Dropout is a setting of training and no weight, so both directions leave it out.
 """
 
 import torch
@@ -20,76 +20,82 @@ from foveal.ops.activation import ACTIVATIONS
 TORCH_ACTIVATIONS = ACTIVATIONS | {"gelu": F.gelu}
 
 DIRECTION_SUFFIXES = ("", "_reverse")
-"""How the names of parameters end, by direction."""
+"""The endings of parameter names for the forward and the backward direction."""
 
 
 def from_torch_rnn(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
-    """The stack that computes what `module` does, one block a layer, of one direction or of both; it takes
-    (B, T, D).
+    """Return a stack that computes the same as `module`, with one block for each layer, for inputs (B, T, D).
 
-    torch adds two biases, b_ih + b_hh, where one is enough: ours is their sum, but for the GRU's b_hn, which
-    stands inside the reset gate's product. Gates lie in torch's order (LSTM: i, f, g, o; GRU: r, z, n).
-    Errors: UserError for an LSTM's projection.
+    PyTorch adds two biases, b_ih + b_hh. Foveal has their sum, except for the GRU's b_hn, which stands inside
+    the reset gate's product. Gates are in PyTorch's order (LSTM: i, f, g, o; GRU: r, z, n).
+
+    Raises: UserError: the module is an LSTM with a projection.
     """
     if module.proj_size:
-        raise UserError("proj_size is not ours: give a module without")
+        raise UserError("Foveal has no proj_size: give a module without")
     blocks: list[nn.Module] = []
     for layer in range(module.num_layers):
-        there, back = (f"l{layer}{way}" for way in DIRECTION_SUFFIXES)
-        mixer: nn.Module = _from_direction(module, there)
+        forward, backward = (f"l{layer}{suffix}" for suffix in DIRECTION_SUFFIXES)
+        mixer: nn.Module = _from_direction(module, forward)
         blocks.append(
-            Block(Bidirectional(mixer, _from_direction(module, back)) if module.bidirectional else mixer)
+            Block(Bidirectional(mixer, _from_direction(module, backward)) if module.bidirectional else mixer)
         )
     return Stack(blocks)
 
 
 def to_torch_rnn(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
-    """The inverse of `from_torch_rnn`, with `batch_first`; all second biases are zero but the GRU's b_hn.
+    """Return the PyTorch module of a stack, with `batch_first`: the inverse of `from_torch_rnn`.
 
-    Errors: UserError for what torch's modules have not: norms, residuals, feed-forward layers, positions,
-    different cells or widths, a learned start, a GRU that resets before the product, a sum of directions.
+    All second biases are zero, except for the GRU's b_hn.
+
+    Raises: UserError: PyTorch's modules lack a part of the stack (norms, residuals, feed-forward layers,
+        positions, different cells or widths, learned initial states, a GRU that resets before the product, a
+        sum of directions).
     """
     layers = [_plain_cells(block) for block in stack.blocks]
     cells = [cell for layer in layers for cell in layer]
-    kinds = {(type(cell), cell.d_out, len(layer)) for layer in layers for cell in layer}
-    if stack.positioned is not None or len(kinds) > 1:
-        raise UserError("torch's layers are of one kind and one width, without positions; these are not")
-    first, both = cells[0], len(layers[0]) == 2
+    shapes = {(type(cell), cell.d_out, len(layer)) for layer in layers for cell in layer}
+    if stack.positioned is not None or len(shapes) > 1:
+        raise UserError("torch's layers have the same cell and width, and no positions; these do not")
+    first, bidirectional = cells[0], len(layers[0]) == 2
     shape = {"input_size": first.d_in, "hidden_size": first.d_out, "num_layers": len(layers)}
-    shape |= {"bidirectional": both, "batch_first": True}
+    shape |= {"bidirectional": bidirectional, "batch_first": True}
     module: nn.RNN | nn.LSTM | nn.GRU
     if isinstance(first, Elman):
         if len({cell.relu for cell in cells if isinstance(cell, Elman)}) > 1:
-            raise UserError("torch's layers have one nonlinearity; these have two")
+            raise UserError("torch's layers have the same nonlinearity; these have two")
         module = nn.RNN(**shape, nonlinearity="relu" if first.relu else "tanh")
     else:
         module = (nn.LSTM if isinstance(first, LSTM) else nn.GRU)(**shape)
     module.to(first.get_parameter("bias"))
     with torch.no_grad():
         for number, layer in enumerate(layers):
-            for cell, way in zip(layer, DIRECTION_SUFFIXES, strict=False):
-                _to_direction(cell, module, f"l{number}{way}")
+            for cell, suffix in zip(layer, DIRECTION_SUFFIXES, strict=False):
+                _to_direction(cell, module, f"l{number}{suffix}")
     return module
 
 
 def from_torch_transformer(encoder: nn.TransformerEncoder) -> tuple[Stack, LayerNorm | None]:
-    """The stack that computes what `encoder` does under a causal mask, and its last norm if it has one.
+    """Return a stack that computes the same as `encoder` with a causal mask, and the last norm if any.
 
-    Biases that the encoder does without are zero. Errors: UserError for an activation that is not ours.
+    Biases that the encoder lacks are zero.
+
+    Raises: UserError: Foveal lacks the activation function.
     """
     norm = None if encoder.norm is None else _from_norm(encoder.norm)
     return Stack([_from_layer(layer) for layer in encoder.layers]), norm
 
 
 def to_torch_transformer(stack: Stack, norm: LayerNorm | None = None) -> nn.TransformerEncoder:
-    """The inverse, with `batch_first`: call it with a causal mask
-    (`nn.Transformer.generate_square_subsequent_mask(T)`).
+    """Return the PyTorch module of a stack, with `batch_first`: the inverse of `from_torch_transformer`.
 
-    Errors: UserError for what torch's encoder has not: windows, rotary or absolute positions, other mixers,
-    norms or feed-forward layers, no residual.
+    Call the module with a causal mask (`nn.Transformer.generate_square_subsequent_mask(T)`).
+
+    Raises: UserError: PyTorch's encoder lacks a part of the stack (windows, rotary or absolute positions,
+        other mixers, norms or feed-forward layers, blocks without residuals).
     """
     if stack.positioned is not None:
-        raise UserError("torch's encoder has no positions: add them before it, and give a stack without")
+        raise UserError("torch's encoder has no positions: add them to its input, and give a stack without")
     layers = [_to_layer(block) for block in stack.blocks]
     last = None if norm is None else _to_norm(norm)
     encoder = nn.TransformerEncoder(layers[0], len(layers), last, enable_nested_tensor=False)
@@ -97,24 +103,25 @@ def to_torch_transformer(stack: Stack, norm: LayerNorm | None = None) -> nn.Tran
     return encoder
 
 
-def _from_direction(module: nn.RNNBase, place: str) -> Recurrent:
-    """Of the layer and direction that its parameters' names end in."""
-    W_x, W_h = module.get_parameter(f"weight_ih_{place}"), module.get_parameter(f"weight_hh_{place}")
+def _from_direction(module: nn.RNNBase, suffix: str) -> Recurrent:
+    """Return the cell of the layer and direction whose parameter names end in `suffix`."""
+    W_x, W_h = module.get_parameter(f"weight_ih_{suffix}"), module.get_parameter(f"weight_hh_{suffix}")
     cell = _make_cell(module, W_x.shape[1]).to(W_x)
     with torch.no_grad():
         cell.get_parameter("weight_input").copy_(W_x)
         cell.get_parameter("weight_hidden").copy_(W_h)
         cell.get_parameter("bias").zero_()
         if module.bias:
-            biases = (module.get_parameter(f"bias_{side}_{place}") for side in ("ih", "hh"))
+            biases = (module.get_parameter(f"bias_{side}_{suffix}") for side in ("ih", "hh"))
             _merge_biases(cell, *biases)
     return Recurrent(cell)
 
 
-def _to_direction(cell: Elman | LSTM | GRU, module: nn.RNNBase, place: str) -> None:
+def _to_direction(cell: Elman | LSTM | GRU, module: nn.RNNBase, suffix: str) -> None:
+    """Fill the parameters whose names end in `suffix` from a cell."""
     for theirs, ours in (("weight_ih", "weight_input"), ("weight_hh", "weight_hidden"), ("bias_ih", "bias")):
-        module.get_parameter(f"{theirs}_{place}").copy_(cell.get_parameter(ours))
-    second = module.get_parameter(f"bias_hh_{place}").zero_()
+        module.get_parameter(f"{theirs}_{suffix}").copy_(cell.get_parameter(ours))
+    second = module.get_parameter(f"bias_hh_{suffix}").zero_()
     if isinstance(cell, GRU) and cell.bias_new is not None:
         second[2 * cell.width :] = cell.bias_new
 
@@ -128,6 +135,7 @@ def _make_cell(module: nn.RNNBase, d_in: int) -> RecurrentCell:
 
 
 def _merge_biases(cell: RecurrentCell, b_x: Tensor, b_h: Tensor) -> None:
+    """Fill the bias of a cell with the sum of two; the GRU keeps the new gate's second bias apart."""
     bias = cell.get_parameter("bias").copy_(b_x)
     if isinstance(cell, GRU):
         gates = 2 * cell.width
@@ -138,23 +146,26 @@ def _merge_biases(cell: RecurrentCell, b_x: Tensor, b_h: Tensor) -> None:
 
 
 def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
-    """One, or one for each direction."""
+    """Return the cell of a block, or the cells of its two directions.
+
+    Raises: UserError: the block is more than that.
+    """
     plain = isinstance(block, Block) and block.feedforward is None and not block.residual
     if not plain or not isinstance(block.mixer_norm, nn.Identity):
-        raise UserError("torch's layers are bare cells: without norm, residual and feed-forward layer")
-    if isinstance(block.mixer, Bidirectional) and block.mixer.join == "beside":
+        raise UserError("torch's layers are cells alone: without norm, residual and feed-forward layer")
+    if isinstance(block.mixer, Bidirectional) and block.mixer.join == "concatenate":
         return [_plain_cell(block.mixer.there), _plain_cell(block.mixer.back)]
     return [_plain_cell(block.mixer)]
 
 
 def _plain_cell(mixer: object) -> Elman | LSTM | GRU:
     if not isinstance(mixer, Recurrent):
-        raise UserError("torch's layers are bare cells, of one direction or two beside each other")
+        raise UserError("torch's layers are cells alone, in one direction or in two side by side")
     cell = mixer.cell
     if not isinstance(cell, Elman | LSTM | GRU) or any(start.any() for start in mixer.start.values()):
-        raise UserError("torch has the cells rnn, lstm and gru, each from a start of zeros")
+        raise UserError("torch has the cells rnn, lstm and gru, each with an initial state of zeros")
     if isinstance(cell, GRU) and cell.bias_new is None:
-        raise UserError("torch's GRU resets after the recurrent product, this one before: not the same cell")
+        raise UserError("torch's GRU resets after the recurrent product, and this GRU resets before it")
     return cell
 
 
@@ -163,21 +174,21 @@ def _from_layer(layer: nn.Module) -> Block:
     theirs, width = layer.self_attn, layer.self_attn.embed_dim
     names = [name for name, function in TORCH_ACTIVATIONS.items() if function is layer.activation]
     if not names:
-        raise UserError(f"activation {layer.activation}: ours has {', '.join(ACTIVATIONS)}")
+        raise UserError(f"activation {layer.activation}: Foveal has {', '.join(ACTIVATIONS)}")
     mixer = SelfAttention(width, theirs.num_heads)
     feedforward = MLP(width, layer.linear1.out_features, names[0])
     block = Block(mixer, feedforward, "layer", "pre" if layer.norm_first else "post", residual=True)
     block.to(theirs.in_proj_weight)
     biases = [None] * 3 if theirs.in_proj_bias is None else theirs.in_proj_bias.chunk(3)
-    parts = (mixer.query, mixer.key, mixer.value)
-    for part, weight, bias in zip(parts, theirs.in_proj_weight.chunk(3), biases, strict=True):
-        _copy_linear(part, weight, bias)
-    for ours, other in (
+    projections = (mixer.query, mixer.key, mixer.value)
+    for projection, weight, bias in zip(projections, theirs.in_proj_weight.chunk(3), biases, strict=True):
+        _copy_linear(projection, weight, bias)
+    for target, source in (
         (mixer.output, theirs.out_proj),
         (feedforward.expand, layer.linear1),
         (feedforward.contract, layer.linear2),
     ):
-        _copy_linear(ours, other.weight, other.bias)
+        _copy_linear(target, source.weight, source.bias)
     block.mixer_norm, block.feedforward_norm = _from_norm(layer.norm1), _from_norm(layer.norm2)
     return block
 
@@ -185,7 +196,7 @@ def _from_layer(layer: nn.Module) -> Block:
 def _to_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
     mixer = block.mixer if isinstance(block, Block) else None
     if not isinstance(block, Block) or not isinstance(mixer, SelfAttention) or mixer.window or mixer.rotary:
-        raise UserError("torch's encoder is of self-attention without window and rotary positions")
+        raise UserError("torch's encoder has only self-attention, without windows and rotary positions")
     feedforward, norms = block.feedforward, (block.mixer_norm, block.feedforward_norm)
     if not isinstance(feedforward, MLP) or not isinstance(norms[0], LayerNorm) or not block.residual:
         raise UserError("torch's encoder has LayerNorm, residuals and an MLP in each layer")
@@ -198,10 +209,10 @@ def _to_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
         batch_first=True,
         norm_first=block.pre,
     ).to(mixer.query.weight)
-    parts = (mixer.query, mixer.key, mixer.value)
+    projections = (mixer.query, mixer.key, mixer.value)
     with torch.no_grad():
-        layer.self_attn.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
-        layer.self_attn.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+        layer.self_attn.in_proj_weight.copy_(torch.cat([projection.weight for projection in projections]))
+        layer.self_attn.in_proj_bias.copy_(torch.cat([projection.bias for projection in projections]))
     _copy_linear(layer.self_attn.out_proj, mixer.output.weight, mixer.output.bias)
     _copy_linear(layer.linear1, feedforward.expand.weight, feedforward.expand.bias)
     _copy_linear(layer.linear2, feedforward.contract.weight, feedforward.contract.bias)
@@ -218,7 +229,7 @@ def _copy_linear(linear: nn.Linear, weight: Tensor, bias: Tensor | None) -> None
 @torch.no_grad()
 def _from_norm(norm: nn.Module) -> LayerNorm:
     if not isinstance(norm, nn.LayerNorm) or not norm.elementwise_affine:
-        raise UserError(f"{type(norm).__name__}: only nn.LayerNorm with its weight is ours too")
+        raise UserError(f"{type(norm).__name__}: only nn.LayerNorm with a weight can be converted")
     ours = LayerNorm(len(norm.weight), norm.eps).to(norm.weight)
     ours.gain.copy_(norm.weight)
     ours.bias.copy_(torch.zeros_like(ours.bias) if norm.bias is None else norm.bias)

@@ -1,1 +1,1 @@
-"""Modules that take plain numbers; one idea per file."""
+"""Layers: modules that take plain numbers, one idea a file."""

@@ -1,4 +1,4 @@
-"""An activation function as a module, to stand in a sequence."""
+"""An activation function as a module, for use in a sequence of modules."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from foveal.ops.activation import ACTIVATIONS, Activation
 
 
 class ActivationLayer(nn.Module):
-    """`ops.activation.ACTIVATIONS[name]`, element by element."""
+    """Applies `ops.activation.ACTIVATIONS[name]` to each element."""
 
     def __init__(self, name: Activation):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What begins from images: a codebook of patches, a whitening, a canvas."""
+"""The interface of modules that compute some first weights from images, such as a codebook of patches."""
 
 from typing import Protocol, runtime_checkable
 
@@ -8,11 +8,12 @@ from torch import Tensor
 
 @runtime_checkable
 class DataDependentInit(Protocol):
-    """The first block of an encoder of images, or a model, some of whose weights are computed at first."""
+    """A model, or the first block of an image encoder, that computes some of its weights from images."""
 
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
-        """Fill its buffers, frozen or first weights from images of the training part.
+        """Fill buffers, frozen weights or first weights from images of the training split.
 
-        They are standardised and not augmented: centres, as in evaluation. Called once, before a new run's
-        first step, on the device of the weights. Random choices are torch's, which the run's seed sets.
+        The images are standardized and not augmented: center crops, as in evaluation. `fit` is called once,
+        before the first step of a new run, on the device of the weights. Random choices use torch's
+        generator, which the run's seed sets.
         """

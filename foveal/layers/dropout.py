@@ -1,4 +1,4 @@
-"""Dropout as a layer: torch's, with noise that is drawn by every thread."""
+"""Dropout as a layer: torch's, with noise that all threads generate."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from foveal.ops.dropout import dropout
 
 
 class Dropout(nn.Dropout):
-    """`ops.dropout` while training, nothing else."""
+    """Applies `ops.dropout` in training, and nothing in evaluation."""
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         return dropout(x, self.p) if self.training and self.p else x

@@ -1,4 +1,4 @@
-"""Tokens to vectors: a table, or one-hot vectors (the same thing, with the table inside the next layer)."""
+"""Tokens to vectors: a table, or one-hot vectors (the same, with the table inside the next layer)."""
 
 import torch
 from jaxtyping import Float, Int
@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 
 class Embedding(nn.Module):
-    """Row `tokens[b, t]` of a table (V, D), normal with deviation 1 at first."""
+    """Returns row `tokens[b, t]` of a table (V, D), initially normal with standard deviation 1."""
 
     not_hidden = ("table",)
 
@@ -25,7 +25,7 @@ class Embedding(nn.Module):
 
 
 class OneHot(nn.Module):
-    """A vector of V numbers, 1 at the token and 0 elsewhere."""
+    """Returns vectors of V numbers, 1 at the token and 0 elsewhere."""
 
     def __init__(self, size: int):
         super().__init__()

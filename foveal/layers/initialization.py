@@ -1,4 +1,4 @@
-"""One way for the first weights of all hidden layers, whatever they are."""
+"""Initialization of all hidden layers of a model by one rule."""
 
 import math
 
@@ -7,17 +7,20 @@ from torch.nn.modules.conv import _ConvNd
 
 
 def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
-    """Draw the weights of all linear maps and convolutions anew, but those of `last`, the projection to the
-    outcomes: normal, of a deviation that may depend on how many numbers come in and go out.
+    """Draw the weights of all linear layers and convolutions again, except those of `last`.
 
-        own        as each layer begins by itself: nothing is done
-        0.01       any number: that deviation
-        xavier     sqrt(2 / (fan_in + fan_out))        Glorot and Bengio 2010, 12, as its normal form
-        kaiming    sqrt(2 / fan_in)                    He et al. 2015b, 10: for a rectifier
+    `last` is the projection to the outputs. The weights are normal with mean 0, and the rule decides the
+    standard deviation:
 
-    A convolution has a fan for each place of its kernel. Everything else stays as it is: biases (zero, but
-    where a gate means something by them), tables, norms, recurrent matrices and scans, experts, and frozen
-    weights. Since `last` stays small, the first loss is near ln C where features are of size one.
+        default    each layer keeps its own initialization
+        0.01       any number: that standard deviation
+        xavier     sqrt(2 / (fan_in + fan_out))        Glorot and Bengio 2010, equation 12, in its normal form
+        kaiming    sqrt(2 / fan_in)                    He et al. 2015b, equation 10: for a rectifier
+
+    The fans of a convolution count every position of its kernel. All other parameters stay as they are:
+    biases (zero, except where a gate gives them a meaning), tables, norms, recurrent matrices, scans,
+    experts, and frozen weights. `last` stays small, so the first loss is near ln C where features have size
+    one.
     """
     if rule == "default":
         return
@@ -27,14 +30,15 @@ def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
 
 
 def fan_in_and_fan_out(layer: nn.Linear | _ConvNd) -> tuple[int, int]:
-    """How many numbers each output sees, and how many outputs see each number (at stride 1)."""
+    """Return how many inputs each output reads, and how many outputs read each input (at stride 1)."""
     if isinstance(layer, nn.Linear):
         return layer.in_features, layer.out_features
-    places = math.prod(layer.kernel_size)
-    return layer.in_channels // layer.groups * places, layer.out_channels // layer.groups * places
+    kernel_size = math.prod(layer.kernel_size)
+    return layer.in_channels // layer.groups * kernel_size, layer.out_channels // layer.groups * kernel_size
 
 
 def init_std(rule: str, fan_in: int, fan_out: int) -> float:
+    """Return the standard deviation of the rule for a layer with these fans."""
     if rule == "xavier":
         return math.sqrt(2 / (fan_in + fan_out))
     return math.sqrt(2 / fan_in) if rule == "kaiming" else float(rule)

@@ -1,4 +1,4 @@
-"""A linear layer: torch's, with the path for a few vectors that generation needs."""
+"""A linear layer: torch's, with a faster path for the few vectors of generation."""
 
 from jaxtyping import Float
 from torch import Tensor, nn

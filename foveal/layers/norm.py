@@ -1,4 +1,4 @@
-"""Normalisation of each vector over its width."""
+"""Normalization of each vector over its width."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ from foveal.ops.normalization import fused_rms_norm, layer_norm, rms_norm
 
 
 class LayerNorm(nn.Module):
-    """`ops.normalization.layer_norm` with a learned gain (ones at first) and bias (zeros)."""
+    """`ops.normalization.layer_norm` with a learned gain (initially ones) and bias (initially zeros)."""
 
     def __init__(self, width: int, epsilon: float = 1e-5):
         super().__init__()
@@ -32,7 +32,7 @@ class LayerNorm(nn.Module):
 
 
 class RMSNorm(nn.Module):
-    """`ops.normalization.rms_norm` with a learned gain (ones at first)."""
+    """`ops.normalization.rms_norm` with a learned gain (initially ones)."""
 
     def __init__(self, width: int, epsilon: float = 1e-5):
         super().__init__()
@@ -50,7 +50,7 @@ class RMSNorm(nn.Module):
 
 
 def make_norm(kind: Literal["none", "layer", "rms"], width: int, epsilon: float = 1e-5) -> nn.Module:
-    """The norm called `kind`; none is the identity."""
+    """Return the norm called `kind`; `none` is the identity."""
     if kind == "none":
         return nn.Identity()
     return LayerNorm(width, epsilon) if kind == "layer" else RMSNorm(width, epsilon)

@@ -1,4 +1,4 @@
-"""Absolute positions added to vectors or set beside them: a learned table, or sinusoids."""
+"""Absolute positions, added to vectors or concatenated with them: a learned table, or sinusoids."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from foveal.core.errors import UserError
 
 
 class LearnedPosition(nn.Module):
-    """A table of `limit` vectors, normal with deviation 0.02 at first; it knows nothing past its end."""
+    """A table of `limit` vectors, initially normal with standard deviation 0.02."""
 
     not_hidden = ("table",)
 
@@ -30,7 +30,7 @@ class LearnedPosition(nn.Module):
 class SinusoidalPosition(nn.Module):
     """`sin(w_i t), cos(w_i t)` with `w_i = 1 / 10000^(2i/D)`, i = 0 .. D/2 - 1 (Vaswani et al. 2017, 3.5).
 
-    Bounded, unique, and defined for texts longer than any seen.
+    The vectors are bounded, unique, and defined beyond the length of any training text.
     """
 
     limit: int | None = None
@@ -55,7 +55,7 @@ class SinusoidalPosition(nn.Module):
 
 
 class AddPositions(nn.Module):
-    """`x` with its positions added, or concatenated (then it is wider by their width); and a norm of it."""
+    """Adds positions to `x`, or concatenates them, which adds their width; then applies a norm."""
 
     def __init__(
         self,
@@ -75,9 +75,12 @@ class AddPositions(nn.Module):
 
 
 def check_position_limit(limit: int | None, filled: int) -> None:
-    """A learned table has no position past its end: say so instead of repeating or failing inside."""
+    """Check that `filled` positions fit in a learned table of `limit` vectors.
+
+    Raises: UserError: they do not fit.
+    """
     if limit is not None and filled > limit:
         raise UserError(
-            f"learned positions end at {limit}, {filled} are asked for: use a shorter text, "
+            f"learned positions end at {limit}, but {filled} are needed: use a shorter text, "
             "or train with model.positions.kind=rotary or sinusoidal"
         )

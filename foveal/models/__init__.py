@@ -1,1 +1,1 @@
-"""Named families and sizes."""
+"""Models from a config, and named networks with their sizes."""

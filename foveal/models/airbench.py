@@ -1,5 +1,7 @@
-"""A network of seven convolutions that learns small images in few epochs (Jordan 2024, "94 % on CIFAR-10 in
-3.29 seconds on a single GPU", section 3; it comes of Page 2019)."""
+"""A network of seven convolutions that learns small images in few epochs.
+
+(Jordan 2024, "94 % on CIFAR-10 in 3.29 seconds on a single GPU", section 3, after Page 2019.)
+"""
 
 from dataclasses import dataclass
 
@@ -16,7 +18,8 @@ from foveal.ops.gelu import gelu
 
 
 class IdentityConv2d(Conv2d):
-    """Starts as the identity on the channels that come in; what it adds is drawn as torch does (3.3)."""
+    """A convolution that starts as the identity on its input channels; the other weights are torch's
+    (3.3)."""
 
     def reset_parameters(self) -> None:
         nn.Conv2d.reset_parameters(self)
@@ -24,8 +27,10 @@ class IdentityConv2d(Conv2d):
 
 
 class ScaledMaxPoolHead(ClassificationHead):
-    """The maximum of each channel, and a ninth of what is projected (3.1): maxima are large, and so would the
-    first logits be, and the steps of all."""
+    """The maximum of each channel, with logits divided by 9 (3.1).
+
+    Maxima are large. Without the division the first logits would be large too, and all steps with them.
+    """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0):
         super().__init__(width, classes, "max", dropout)
@@ -36,10 +41,10 @@ class ScaledMaxPoolHead(ClassificationHead):
 
 @dataclass(frozen=True)
 class AirbenchNetwork:
-    """Whitened patches of 2x2, and for each of `widths` a convolution, pooling over 2x2 and another
-    convolution; or, `residual`, two others with a shortcut.
+    """Whitened patches of 2x2, then for each of `widths` a convolution, 2x2 pooling and another convolution.
 
-    Norms have gains, as torch's; the published ones have only biases.
+    With `residual` there are two convolutions with a shortcut behind the pooling. Norms have gains, as
+    torch's; the published norms have only biases.
     """
 
     widths: tuple[int, ...]
@@ -49,17 +54,17 @@ class AirbenchNetwork:
         first = WhiteningConv2d(channels, 2)
         blocks, d_in = [first, ActivationLayer("gelu")], first.out_channels
         for width in self.widths:
-            halved = (
+            downsampling = (
                 IdentityConv2d(d_in, width, 3),
                 nn.MaxPool2d(2, stride=2),
                 BatchNorm2d(width),
                 ActivationLayer("gelu"),
             )
-            again: nn.Module = ConvNormAct(width, width, 3, activation=gelu, convolution=IdentityConv2d)
+            body: nn.Module = ConvNormAct(width, width, 3, activation=gelu, convolution=IdentityConv2d)
             if self.residual:
                 last = ConvNormAct(width, width, 3, activation=None, convolution=IdentityConv2d)
-                again = ResidualBlock(nn.Sequential(again, last), width, width, 1, "padded", gelu)
-            blocks.append(nn.Sequential(*halved, again))
+                body = ResidualBlock(nn.Sequential(body, last), width, width, 1, "padded", gelu)
+            blocks.append(nn.Sequential(*downsampling, body))
             d_in = width
         return ImageEncoder(blocks, d_in)
 
@@ -68,4 +73,4 @@ class AirbenchNetwork:
 
 
 PROXY_NETWORK = AirbenchNetwork((32, 64, 64))
-"""A small one that learns beside another and says which images are hard (airbench96's "proxy")."""
+"""A small network that learns beside another and finds hard images (airbench96's "proxy")."""

@@ -1,4 +1,4 @@
-"""Generators from a config: language models, and decoders that read a memory."""
+"""Decoders from a config: language models, and decoders that read a memory."""
 
 from foveal.config import ConfigError, ModelConfig
 from foveal.heads.decoder_lm import DecoderLM
@@ -8,7 +8,7 @@ from foveal.models.stack import MixerFactory, make_embedding, make_embedding_nor
 
 
 class DecoderMixerFactory(MixerFactory):
-    """Make the mixers of a stack over a memory of vectors of width `memory_width`.
+    """Makes the mixers of a stack that reads a memory of width `memory_width`.
 
     Raises: ConfigError: no mixer reads the memory.
     """
@@ -18,13 +18,13 @@ class DecoderMixerFactory(MixerFactory):
         if not any(spec.reads_memory for spec, _ in self.mixers.values()):
             readers = [name for name, spec in mixer_specs().items() if spec.reads_memory]
             raise ConfigError(
-                f"model.mixers={config.mixers} never reads the source: take a mixer that does "
-                f"({', '.join(readers)}), alone or beside another (as in attention+{readers[-1]})"
+                f"model.mixers={config.mixers} never reads the source: use a mixer that does "
+                f"({', '.join(readers)}), alone or with another (such as attention+{readers[-1]})"
             )
 
 
 def language_model(config: ModelConfig, vocabulary: int, context: int) -> DecoderLM:
-    """Make a generator over `vocabulary` tokens; a learned position table has `context` places."""
+    """Make a language model over `vocabulary` tokens; a learned position table has `context` positions."""
     return _decoder_lm(config, MixerFactory(config), vocabulary, context)
 
 
@@ -35,7 +35,10 @@ def decoder(
     memory_width: int,
     shared: Embedding | OneHot | None = None,
 ) -> DecoderLM:
-    """Make a generator that reads a memory of width `memory_width`; a `shared` embedding is the encoder's."""
+    """Make a decoder that reads a memory of width `memory_width`.
+
+    A learned position table has `context` positions. A `shared` embedding is the encoder's.
+    """
     return _decoder_lm(config, DecoderMixerFactory(config, memory_width), vocabulary, context, shared)
 
 

@@ -1,4 +1,4 @@
-"""Networks whose convolutions over places have a filter for each channel: ConvNeXt and EfficientNet-Lite."""
+"""Networks with a spatial filter for each channel: ConvNeXt and EfficientNet-Lite."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from foveal.layers.vision.inverted_residual import InvertedResidual, tf_conv_nor
 class ConvNeXt:
     """Stages of `depths[i]` blocks of `widths[i]` channels on patches of 4x4 (Liu et al. 2022, table 9).
 
-    Without the stochastic depth of its recipe.
+    The stochastic depth of the paper's recipe is missing.
     """
 
     depths: tuple[int, ...]
@@ -30,8 +30,8 @@ class ConvNeXt:
         d_in = first
         for depth, width in zip(self.depths, self.widths, strict=True):
             if width != d_in:
-                halving = Conv2d(d_in, width, 2, stride=2, padding=0, bias=True)
-                blocks.append(nn.Sequential(LayerNorm2d(d_in), halving))
+                downsampling = Conv2d(d_in, width, 2, stride=2, padding=0, bias=True)
+                blocks.append(nn.Sequential(LayerNorm2d(d_in), downsampling))
             blocks += [ConvNeXtBlock(width) for _ in range(depth)]
             d_in = width
         return ImageEncoder(blocks, d_in)
@@ -42,7 +42,7 @@ class ConvNeXt:
 
 @dataclass(frozen=True)
 class InvertedStage:
-    """`depth` inverted residual blocks; the stride is the first one's."""
+    """`depth` inverted residual blocks; the first one has the stride."""
 
     depth: int
     width: int
@@ -85,5 +85,5 @@ EFFICIENTNET_LITE0 = EfficientNetLite(
         InvertedStage(1, 320, 3, 1),
     )
 )
-"""EfficientNet-B0 (Tan and Le 2019, table 1) without squeeze and excitation and with ReLU6 (Liu 2020), for
-small devices."""
+"""EfficientNet-B0 (Tan and Le 2019, table 1) for small devices: without squeeze and excitation, and with
+ReLU6 (Liu 2020)."""

@@ -24,16 +24,16 @@ from foveal.models.stack import (
 )
 
 MAX_AUDIO_POSITIONS = 2048
-"""Places of learned positions behind the convolutions: 82 seconds."""
+"""Learned positions behind the convolutions: 82 seconds."""
 
 
 class EncoderMixerFactory(MixerFactory):
-    """Make the mixers of an encoder, which has the whole row at once.
+    """Makes the mixers of an encoder, which reads the whole row at once.
 
-    Mixers that can see the whole row do so unless the encoder is causal; others get a second one on the
-    reversed row if the config asks for it.
+    A mixer that can see the whole row does so unless the encoder is causal. Other mixers get a second one for
+    the reversed row if the config asks for it.
 
-    Raises: ConfigError: the encoder is to be causal and bidirectional.
+    Raises: ConfigError: the encoder should be both causal and bidirectional.
     """
 
     config: EncoderStackConfig
@@ -41,11 +41,13 @@ class EncoderMixerFactory(MixerFactory):
     def __init__(self, config: EncoderStackConfig, section: str = "model.encoder"):
         super().__init__(config, section)
         if config.causal and config.bidirectional:
-            raise ConfigError(f"{section}.causal looks back alone: set {section}.bidirectional=false")
+            raise ConfigError(
+                f"{section}.causal=true reads in one direction only: set {section}.bidirectional=false"
+            )
 
     @property
     def sees_ahead(self) -> bool:
-        """Whether some mixer lets a position see later ones."""
+        """Whether some mixer lets a position see later positions."""
         whole_row = any(spec.sees_whole_row for spec, _ in self.mixers.values())
         return not self.config.causal and (self.config.bidirectional or whole_row)
 
@@ -54,18 +56,18 @@ class EncoderMixerFactory(MixerFactory):
             return self.make_one(name, d_in, width, layer, causal=False)
         if not self.config.bidirectional:
             return self.make_one(name, d_in, width, layer)
-        beside = not self.spec(name).same_width
-        if beside and width % 2:
+        concatenate = not self.spec(name).same_width
+        if concatenate and width % 2:
             raise ConfigError(f"two directions need an even width, not {self.section}.width={width}")
-        each = width // 2 if beside else width
-        there, back = (self.make_one(name, d_in, each, layer) for _ in range(2))
-        return Bidirectional(there, back, "beside" if beside else "sum")
+        direction_width = width // 2 if concatenate else width
+        there, back = (self.make_one(name, d_in, direction_width, layer) for _ in range(2))
+        return Bidirectional(there, back, "concatenate" if concatenate else "sum")
 
 
 def text_encoder(
     config: EncoderStackConfig, vocabulary: int, max_length: int, section: str = "model.encoder"
 ) -> TextEncoder:
-    """An encoder of `vocabulary` tokens; a learned position table has `max_length` places."""
+    """Make an encoder of `vocabulary` tokens; a learned position table has `max_length` rows."""
     mixers = EncoderMixerFactory(config, section)
     embedding = make_embedding(config, vocabulary)
     stack = make_stack(mixers, embedding.width, max_length)
@@ -74,37 +76,38 @@ def text_encoder(
 
 
 def series_encoder(config: EncoderConfig, channels: int, max_length: int) -> SeriesEncoder:
-    """Make an encoder of series of `channels` numbers; a learned position table has `max_length` places."""
+    """Make an encoder of series of `channels` numbers; a learned position table has `max_length` rows."""
     stack = make_stack(EncoderMixerFactory(config), config.width, max_length)
     return SeriesEncoder(channels, stack, config.width, make_last_norm(config), encoder_pooling_of(config))
 
 
 def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncoder:
-    """An encoder of square images of `size` pixels; a learned position table has a place for each patch, and
-    for the class token.
+    """Make an encoder of square images of `size` pixels.
 
-    ConfigError for images that patches don't fill, and for a class token that sees nothing.
+    A learned position table has a position for each patch, and one for the class token.
+
+    Raises: ConfigError: patches do not fill the images, or a class token sees nothing.
     """
     if size % config.patch_size:
         raise ConfigError(
             f"images of {size}x{size} are not filled by patches of {config.patch_size} pixels: "
             "set data.image.size to a multiple of it"
         )
-    token, mixers = config.pooling == "cls", EncoderMixerFactory(config)
-    if token and not mixers.sees_ahead:
+    has_class_token, mixers = config.pooling == "cls", EncoderMixerFactory(config)
+    if has_class_token and not mixers.sees_ahead:
         raise ConfigError(
-            "model.encoder.pooling=cls: the class token stands first, so that it sees no patch through "
+            "model.encoder.pooling=cls: the class token stands first, so it sees no patch through "
             f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true, and causal=false"
         )
-    places = (size // config.patch_size) ** 2 + token
-    stack = make_stack(mixers, config.width, places)
+    positions = (size // config.patch_size) ** 2 + has_class_token
+    stack = make_stack(mixers, config.width, positions)
     return PatchEncoder(
         channels, config.patch_size, stack, config.width, make_last_norm(config), config.pooling
     )
 
 
 def audio_encoder(config: EncoderConfig, bins: int) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
-    """An encoder of frames with `bins` numbers each."""
+    """Make an encoder of frames with `bins` numbers each."""
     if config.kind == "pyramid":
         return PyramidalLSTMEncoder(bins, config.width, config.layers, config.dropout)
     stack = make_stack(EncoderMixerFactory(config), config.width, MAX_AUDIO_POSITIONS)
@@ -114,13 +117,17 @@ def audio_encoder(config: EncoderConfig, bins: int) -> PyramidalLSTMEncoder | Co
 
 
 def encoder_pooling_of(config: EncoderStackConfig) -> EncoderPooling:
+    """Return the pooling of an encoder without a class token.
+
+    Raises: ConfigError: the pooling is that of a class token.
+    """
     if config.pooling == "cls":
         raise ConfigError("model.encoder.pooling=cls: only patches have a class token")
     return config.pooling
 
 
 class EncoderWithHead(nn.Module):
-    """X, then Y: an encoder that makes a memory, and a head that reads it; any one with any other."""
+    """An encoder that makes a memory, and a head that reads the memory. Any encoder fits any head."""
 
     encoder: Any
     head: Any
@@ -130,16 +137,16 @@ class EncoderWithHead(nn.Module):
         self.encoder, self.head = encoder, head
 
     def layer_groups(self) -> LayerGroups:
-        """Return the encoder's parameters by their depth; the head is on top of all blocks."""
+        """Return the encoder's parameters by their depth; the head lies above all blocks."""
         return layer_groups(self.encoder)
 
     def lendable_encoder(self) -> nn.Module:
-        """Return the encoder that another run can take over: this one, or the part of it that can be lent."""
+        """Return the encoder that another run can take over: this model's, or a part of it."""
         return lendable_encoder(self.encoder) or self.encoder
 
     def encode(
         self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]
     ) -> tuple[Memory, AuxLosses]:
-        """The memory of a batch's `columns`, of which some have `lengths`."""
+        """Return the memory of a batch's `columns`, and `aux`; only columns with padding have `lengths`."""
         memory, aux = self.encoder(columns["source"], lengths.get("source"))
         return memory, aux

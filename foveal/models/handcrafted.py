@@ -1,4 +1,4 @@
-"""A linear classifier of features from before learning: colours, edges, visual words."""
+"""Linear classifiers on features from before deep learning: colors, edges, visual words."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ from foveal.layers.vision.visual_words import VisualWords
 
 @dataclass(frozen=True)
 class HandcraftedNetwork:
-    """`W f(x) + b`: nothing but W and b is learned. `side` is that of the maps, if it is always the same."""
+    """`W f(x) + b`, in which only W and b are learned. `side` is that of the maps if it is always the
+    same."""
 
     feature: Callable[[int], tuple[nn.Module, int]]
-    """Of images with so many channels; and how many maps it gives."""
+    """Maps the number of channels of images to a feature and its number of maps."""
     side: int | None = None
 
     def make_encoder(self, channels: int, small: bool) -> ImageEncoder:

@@ -1,4 +1,4 @@
-"""Networks for images by their names, convolutional ones and Transformers as published."""
+"""Image networks by name: convolutional networks and Transformers, as published."""
 
 from dataclasses import replace
 from typing import Literal, Protocol, runtime_checkable
@@ -28,17 +28,20 @@ from foveal.ops.activation import Activation
 
 @runtime_checkable
 class ImageNetwork(Protocol):
-    """What a convolutional network is made of; it goes over images of any size."""
+    """The parts of a convolutional network, which reads images of any size."""
 
     def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
-        """All but the classifier. `small` begins with 3x3 at stride 1 without pooling, for small images."""
+        """Make the network without its classifier.
+
+        A `small` one, for small images, begins with 3x3 at stride 1, without pooling.
+        """
 
     def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
-        """The classifier behind a `grid` of vectors of `width`."""
+        """Make the classifier behind a `grid` of vectors of `width`."""
 
 
 SMALL_NETWORKS: dict[str, ImageNetwork | VisionTransformer] = {
-    "colour-histogram": COLOR_HISTOGRAM,
+    "color-histogram": COLOR_HISTOGRAM,
     "hog": HOG,
     "visual-words": VISUAL_WORDS,
     "linear": LINEAR_NETWORK,
@@ -56,7 +59,7 @@ SMALL_NETWORKS: dict[str, ImageNetwork | VisionTransformer] = {
     "airbench95": AirbenchNetwork((128, 384, 384)),
     "airbench96": AirbenchNetwork((128, 384, 512), residual=True),
 }
-"""For images of 32 by 32 pixels, of ten classes."""
+"""Networks for images of 32 by 32 pixels and ten classes."""
 NETWORKS: dict[str, ImageNetwork | VisionTransformer] = SMALL_NETWORKS | {
     "lenet-5": LENET,
     "alexnet": ALEXNET,
@@ -85,7 +88,7 @@ NETWORKS: dict[str, ImageNetwork | VisionTransformer] = SMALL_NETWORKS | {
 
 
 def published_input(network: str) -> tuple[int, int, int]:
-    """Channels, side in pixels, and classes of the images that a network was published for."""
+    """Return channels, side in pixels, and classes of the images that a network was published for."""
     if NETWORKS[network] is LENET:
         return 1, 32, 10
     return (3, 32, 10) if network in SMALL_NETWORKS else (3, 224, 1000)
@@ -103,22 +106,23 @@ def image_encoder(
     size: int = 224,
     normalization: Normalization = "published",
 ) -> ImageEncoder | PatchEncoder:
-    """The named network without its classifier, for images of `channels`; ConfigError for an unknown name,
-    for another nonlinearity than published where the network is no straight or residual one, and for another
-    normalization where it has no batch norms.
+    """Make the named network without its classifier, for images of `channels`.
 
-    The small stem, for images of about 32 pixels, is 3x3 at stride 1 without pooling, and patches of 4x4 for
-    Transformers; networks that begin so in any case stay as they are. A Transformer reads images of `size` by
-    `size` pixels alone; ConfigError if patches don't fill them.
+    The small stem, for images of about 32 pixels, is 3x3 at stride 1 without pooling, and for Transformers
+    patches of 4x4. Networks that begin so in any case stay as they are. A Transformer reads images of `size`
+    by `size` pixels only.
+
+    Raises: ConfigError: the name is unknown, or a Transformer's patches do not fill the images.
+    Raises: ConfigError: the network can't have another nonlinearity, or has no batch norms to replace.
     """
     if network not in NETWORKS:
         raise ConfigError(f"model.encoder.network: unknown network '{network}'{suggest(network, NETWORKS)}")
-    recipe, small = _image_network(network, nonlinearity), stem == "small"
+    definition, small = _image_network(network, nonlinearity), stem == "small"
     encoder: ImageEncoder | PatchEncoder
-    if isinstance(recipe, VisionTransformer):
-        encoder = recipe.make_encoder(channels, small, size)
+    if isinstance(definition, VisionTransformer):
+        encoder = definition.make_encoder(channels, small, size)
     else:
-        encoder = recipe.make_encoder(channels, small)
+        encoder = definition.make_encoder(channels, small)
     if normalization != "published" and not replace_batch_norm(encoder, normalization):
         raise ConfigError(
             f"model.encoder.network_norm={normalization}: {network} has no batch norms; set it to published"
@@ -129,16 +133,17 @@ def image_encoder(
 def output_grid(
     network: str, encoder: ImageEncoder | PatchEncoder, size: int | tuple[int, int]
 ) -> tuple[int, int]:
-    """Rows and columns of the last map of images of `size` by `size` pixels, or of so many rows and columns.
+    """Return rows and columns of the last map of images with `size`: their side in pixels, or rows and
+    columns.
 
-    ConfigError if they are too small for the network.
+    Raises: ConfigError: the images are too small for the network.
     """
     rows, columns = size if isinstance(size, tuple) else (size, size)
     grid = encoder.grid(rows)[0], encoder.grid(columns)[1]
     if min(grid) < 1:
         raise ConfigError(
             f"images of {rows}x{columns} are too small for model.encoder.network={network}: "
-            "raise data.image.size, or choose one for small images, as resnet-20"
+            "raise data.image.size, or use a network for small images, such as resnet-20"
         )
     return grid
 
@@ -151,21 +156,22 @@ def image_head(
     dropout: float,
     nonlinearity: Nonlinearity = "published",
 ) -> nn.Module:
-    """The named network's classifier behind its `encoder`, for images of `size` by `size` pixels, or of so
-    many rows and columns.
+    """Make the named network's classifier behind its `encoder`.
 
-    ConfigError if they are too small for the network.
+    `size` is the side of the images in pixels, or their rows and columns.
+
+    Raises: ConfigError: the images are too small for the network.
     """
     grid = output_grid(network, encoder, size)
     return _image_network(network, nonlinearity).make_head(encoder.width, grid, classes, dropout)
 
 
 def _image_network(network: str, nonlinearity: Nonlinearity) -> ImageNetwork | VisionTransformer:
-    recipe = NETWORKS[network]
+    definition = NETWORKS[network]
     if nonlinearity == "published":
-        return recipe
-    if not isinstance(recipe, SequentialNetwork | ResNet):
+        return definition
+    if not isinstance(definition, SequentialNetwork | ResNet):
         raise ConfigError(
             f"model.encoder.network_activation={nonlinearity}: {network} has its own; leave it as published"
         )
-    return replace(recipe, activation=nonlinearity)
+    return replace(definition, activation=nonlinearity)

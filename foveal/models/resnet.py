@@ -1,4 +1,4 @@
-"""Residual networks, and plain ones, which are the same without shortcuts (He, Zhang, Ren and Sun 2015)."""
+"""Residual networks, and the same without shortcuts, plain networks (He, Zhang, Ren and Sun 2015)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ResNet:
     """Whether the published first layer is 7x7 at stride 2 with pooling, or already the small one."""
     activation: Activation = "relu"
     attention: int = 0
-    """Stages before a block of attention over the grid; 0 means none."""
+    """Stages before a block of attention over the grid; 0 means no such block."""
 
     def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         phi = ACTIVATIONS[self.activation]
@@ -55,15 +55,17 @@ class ResNet:
 
 
 def small_resnet(layers: int, shortcut: Shortcut, attention: int = 0) -> ResNet:
-    """For images of 32 pixels: 6n + 2 layers in three stages (4.2)."""
+    """Return a network for images of 32 pixels: 6n + 2 layers in three stages (4.2)."""
     n = (layers - 2) // 6
     widths = (16, 32, 64)
     return ResNet(basic_block, (n, n, n), widths, shortcut, first=16, pooled=False, attention=attention)
 
 
 def basic_resnet(depths: tuple[int, ...], shortcut: Shortcut = "projection") -> ResNet:
+    """Return a network of blocks with two 3x3 convolutions (table 1)."""
     return ResNet(basic_block, depths, (64, 128, 256, 512), shortcut, first=64)
 
 
 def bottleneck_resnet(depths: tuple[int, ...]) -> ResNet:
+    """Return a network of blocks that are narrow inside (table 1)."""
     return ResNet(bottleneck_block, depths, (256, 512, 1024, 2048), "projection", first=64)

@@ -1,4 +1,4 @@
-"""Networks of layers one after the other: LeNet-5, AlexNet, VGG; and those without a convolution."""
+"""Networks of layers one after the other: LeNet-5, AlexNet, VGG, and networks without a convolution."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,8 @@ from foveal.ops.activation import ACTIVATIONS, Activation
 
 @dataclass(frozen=True)
 class ConvLayer:
-    """A convolution, its activation, and pooling at stride 2 over squares of side `pool`, unless it is 0."""
+    """A convolution, its activation, and, unless `pool` is 0, pooling at stride 2 over squares with side
+    `pool`."""
 
     width: int
     kernel: int = 3
@@ -24,10 +25,10 @@ class ConvLayer:
 
 @dataclass(frozen=True)
 class SequentialNetwork:
-    """Convolutions with biases, one after the other, then hidden layers that see all places of the grid.
+    """Convolutions with biases, one after the other, then hidden layers that read all positions of the grid.
 
-    As published, those stand behind a grid of `side` by `side`, to which a larger one is averaged
-    (torchvision); for images so small that the grid is smaller, they see that one.
+    As published, the hidden layers read a grid of `side` by `side`. A larger grid is averaged to this size,
+    as in torchvision. Small images may give a smaller grid; the hidden layers are then made for that.
     """
 
     layers: tuple[ConvLayer, ...]
@@ -56,7 +57,10 @@ class SequentialNetwork:
 
 
 def vgg(*stages: int) -> SequentialNetwork:
-    """Five times some convolutions and pooling; 64 to 512 channels (Simonyan and Zisserman 2015, table 1)."""
+    """Return five stages of some convolutions and pooling, with 64 to 512 channels.
+
+    (Simonyan and Zisserman 2015, table 1.)
+    """
     layers = [
         ConvLayer(width, pool=2 if layer == depth - 1 else 0)
         for depth, width in zip(stages, (64, 128, 256, 512, 512), strict=True)
@@ -65,14 +69,15 @@ def vgg(*stages: int) -> SequentialNetwork:
     return SequentialNetwork(tuple(layers), hidden=(4096, 4096), side=7)
 
 
-WHOLE = 1 << 16
-"""A side no image has: no grid is averaged."""
-LINEAR_NETWORK = SequentialNetwork((), hidden=(), side=WHOLE)
+UNLIMITED_SIDE = 1 << 16
+"""A side larger than any image's: no grid is averaged."""
+LINEAR_NETWORK = SequentialNetwork((), hidden=(), side=UNLIMITED_SIDE)
 """`W x + b` of all pixels: a template for each class."""
-MLP_NETWORK = SequentialNetwork((), hidden=(512,), side=WHOLE)
+MLP_NETWORK = SequentialNetwork((), hidden=(512,), side=UNLIMITED_SIDE)
 """One hidden layer: `W_2 relu(W_1 x + b_1) + b_2`."""
-DEEP_MLP_NETWORK = SequentialNetwork((), hidden=(2048,) * 9, side=WHOLE)
-"""Ten layers, to see what first weights do: of deviation 0.01 they let nothing through, of 0.05 too much."""
+DEEP_MLP_NETWORK = SequentialNetwork((), hidden=(2048,) * 9, side=UNLIMITED_SIDE)
+"""Ten layers, to study initialization: with standard deviation 0.01 the signal vanishes, with 0.05 it
+explodes."""
 
 LENET = SequentialNetwork(
     (ConvLayer(6, 5, pool=2, padding=0), ConvLayer(16, 5, pool=2, padding=0)),
@@ -81,8 +86,8 @@ LENET = SequentialNetwork(
     activation="tanh",
     pooling=nn.AvgPool2d,
 )
-"""LeCun et al. 1998, but all maps of the second layer see all of the first, averages have no weights of their
-own, and classes have a projection instead of distances."""
+"""LeCun et al. 1998, with three differences. All maps of the second layer read all maps of the first,
+averages have no weights, and classes have a projection instead of distances."""
 
 ALEXNET = SequentialNetwork(
     (
@@ -95,5 +100,5 @@ ALEXNET = SequentialNetwork(
     hidden=(4096, 4096),
     side=6,
 )
-"""Krizhevsky 2014 ("one weird trick"), as in torchvision; the network of 2012 has 96, 256, 384, 384 and 256
-maps in two groups, with local response normalisation."""
+"""Krizhevsky 2014 ("one weird trick"), as in torchvision. The network of 2012 has 96, 256, 384, 384 and 256
+maps in two groups, with local response normalization."""

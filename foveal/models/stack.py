@@ -1,4 +1,4 @@
-"""A stack from a config: which mixer in which layer, and how the parts fit."""
+"""A stack from a config: the mixer of each layer, and how the parts fit together."""
 
 from torch import nn
 
@@ -15,10 +15,10 @@ from foveal.models.mixer_settings import stack_mixers
 
 
 class MixerFactory:
-    """Make the mixers that a stack's config names.
+    """Makes the mixers that a stack's config names.
 
     `section` is the stack's place in the config, for messages. A stack without a memory has no mixer that
-    reads one.
+    reads a memory.
 
     Raises: ConfigError: a mixer or one of its settings is unknown, or does not fit.
     """
@@ -28,10 +28,10 @@ class MixerFactory:
         self.mixers = stack_mixers(config, section)
         for name, (spec, _) in self.mixers.items():
             if spec.reads_memory and not memory_width:
-                raise ConfigError(f"{section}.mixers: '{name}' reads a memory, and there is none")
+                raise ConfigError(f"{section}.mixers: '{name}' reads a memory, and there is none here")
 
     def spec(self, name: str) -> AnyMixerSpec:
-        """Return what the mixer `name` says of itself."""
+        """Return the spec of the mixer `name`."""
         return self.mixers[name].spec
 
     def make(self, name: str, d_in: int, width: int, layer: int) -> nn.Module:
@@ -39,7 +39,7 @@ class MixerFactory:
         return self.make_one(name, d_in, width, layer)
 
     def make_one(self, name: str, d_in: int, width: int, layer: int, causal: bool = True) -> nn.Module:
-        """Make a single mixer; without `causal` one that sees the whole row."""
+        """Make a single mixer; without `causal` the mixer sees the whole row."""
         spec, settings = self.mixers[name]
         rotary = self.config.positions.kind == "rotary"
         place = MixerPlace(
@@ -49,7 +49,7 @@ class MixerFactory:
 
 
 def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stack:
-    """Make the stack behind vectors of `embedding_width`; a learned position table has `context` places.
+    """Make the stack behind vectors of `embedding_width`; a learned position table has `context` positions.
 
     Raises: ConfigError: the widths of the embedding and of the first mixer do not fit.
     """
@@ -57,23 +57,30 @@ def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stac
     positioned = make_positions(config, embedding_width, context)
     concatenated = positioned is not None and config.positions.join == "concatenate"
     d_in = 2 * embedding_width if concatenated else embedding_width
-    around = (config.norm, config.norm_placement, config.residual, config.dropout, config.norm_epsilon)
+    block_settings = (
+        config.norm,
+        config.norm_placement,
+        config.residual,
+        config.dropout,
+        config.norm_epsilon,
+    )
     blocks: list[nn.Module] = []
     for layer in range(config.layers):
         names = config.pattern[layer % len(config.pattern)]
-        for place, name in enumerate(names, 1):
+        for number, name in enumerate(names, 1):
             _check_width(mixers, name, d_in)
-            feedforward = make_stack_feedforward(config) if place == len(names) else None
-            blocks.append(Block(mixers.make(name, d_in, config.width, layer), feedforward, *around))
+            feedforward = make_stack_feedforward(config) if number == len(names) else None
+            blocks.append(Block(mixers.make(name, d_in, config.width, layer), feedforward, *block_settings))
             d_in = config.width
         if config.feedforward == "channel-mixing":
             hidden = round(config.expansion * config.width)
-            blocks.append(Block(ChannelMixing(config.width, hidden, layer, config.layers), None, *around))
+            mixing = ChannelMixing(config.width, hidden, layer, config.layers)
+            blocks.append(Block(mixing, None, *block_settings))
     return Stack(blocks, positioned)
 
 
 def _check_width(mixers: MixerFactory, name: str, d_in: int) -> None:
-    """Check the width that comes into a mixer: only the first may change it, and only without a residual."""
+    """Check the input width of a mixer: only the first may change the width, and only without a residual."""
     config, section = mixers.config, mixers.section
     if d_in == config.width or not (config.residual or mixers.spec(name).same_width):
         return
@@ -85,27 +92,28 @@ def _check_width(mixers: MixerFactory, name: str, d_in: int) -> None:
 
 
 def make_embedding(config: StackConfig, vocabulary: int) -> Embedding | OneHot:
+    """Make the embedding of the config: one-hot vectors for the width -1, the stack's width for 0."""
     if config.embedding_width == -1:
         return OneHot(vocabulary)
     return Embedding(vocabulary, config.embedding_width or config.width)
 
 
 def make_embedding_norm(config: StackConfig, width: int) -> nn.Module:
-    """The norm right behind the embedding; that of added positions stands behind them."""
+    """Make the norm behind the embedding. With added positions there is none here; it stands behind them."""
     added = config.positions.kind in ("learned", "sinusoidal")
     kind = config.norm if config.embedding_norm and not added else "none"
     return make_norm(kind, width, config.norm_epsilon)
 
 
 def make_last_norm(config: StackConfig) -> nn.Module:
-    """The norm behind the last block, whose own come first."""
+    """Make the norm behind the last block, which pre-norm blocks need."""
     return make_norm(
         config.norm if config.norm_placement == "pre" else "none", config.width, config.norm_epsilon
     )
 
 
 def make_stack_feedforward(config: StackConfig) -> nn.Module | None:
-    """The feed-forward layer behind each layer's mixers; channel mixing is a mixer with its own block."""
+    """Make the feed-forward layer of a layer's last block; channel mixing is a mixer with its own block."""
     experts = config.experts
     if config.feedforward == "channel-mixing":
         return None
@@ -121,7 +129,11 @@ def make_stack_feedforward(config: StackConfig) -> nn.Module | None:
 
 
 def make_positions(config: StackConfig, width: int, context: int) -> AddPositions | None:
-    """Absolute positions as wide as the embedding, with the norm of what comes in behind them; or None."""
+    """Make absolute positions as wide as the embedding, with the embedding's norm behind; None for other
+    kinds.
+
+    Raises: ConfigError: sinusoidal positions would have an odd width.
+    """
     kind, join = config.positions.kind, config.positions.join
     norm = make_norm(
         config.norm if config.embedding_norm else "none",

@@ -1,4 +1,4 @@
-"""Encoders of frames from a config."""
+"""Encoders of video frames from a config."""
 
 from foveal.config import ConfigError, EncoderConfig, ImageConfig
 from foveal.encoders.video import Conv3dEncoder, FrameEncoder
@@ -9,9 +9,9 @@ from foveal.models.stack import make_last_norm, make_stack
 
 
 def video_encoder(config: EncoderConfig, image: ImageConfig, max_length: int) -> FrameEncoder | Conv3dEncoder:
-    """An encoder of clips whose frames are squares; a learned position table has `max_length` places.
+    """Make an encoder of clips with square frames; a learned position table has `max_length` positions.
 
-    ConfigError for a network that is unknown, begins from images, or is too deep for such frames.
+    Raises: ConfigError: the network is unknown, is fitted to single images, or is too deep for such frames.
     """
     if config.kind == "conv3d":
         try:
@@ -23,7 +23,9 @@ def video_encoder(config: EncoderConfig, image: ImageConfig, max_length: int) ->
         name, image.channels, config.stem, config.network_activation, image.size, config.network_norm
     )
     if any(isinstance(module, DataDependentInit) for module in network.modules()):
-        raise ConfigError(f"model.encoder.network={name} begins from single images: take one such as lenet-5")
+        raise ConfigError(
+            f"model.encoder.network={name} is fitted to single images: use a network such as lenet-5"
+        )
     rows, columns = output_grid(name, network, image.size)
     stack = make_stack(EncoderMixerFactory(config), config.width, max_length)
     last, features = make_last_norm(config), rows * columns * network.width

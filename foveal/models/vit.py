@@ -13,10 +13,10 @@ from foveal.models.encoder import patch_encoder
 
 @dataclass(frozen=True)
 class VisionTransformer:
-    """Twelve layers over patches of 16x16, norms first, and a last one; for small images patches are 4x4.
+    """Twelve pre-norm layers over patches of 16x16, with a last norm; for small images patches are 4x4.
 
-    The classifier sees the class token, or the mean of the patches. There is a position for each place, so
-    unlike a convolutional network it is made for images of one size.
+    The classifier reads the class token, or the mean of the patches. Each patch has a position, so unlike a
+    convolutional network the encoder fits images of one size only.
     """
 
     width: int
@@ -30,7 +30,7 @@ class VisionTransformer:
         return ClassificationHead(width, classes, "encoder", dropout)
 
     def config(self, patch: int) -> EncoderConfig:
-        """The same as settings of an encoder of patches."""
+        """Return the settings of an encoder of patches with these sizes."""
         return EncoderConfig.model_validate(
             {
                 "kind": "patches",

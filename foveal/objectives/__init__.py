@@ -1,1 +1,1 @@
-"""Batch to result: one file per task."""
+"""Objectives: each maps a batch to the terms of the loss. These are shared by several tasks."""

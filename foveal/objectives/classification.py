@@ -16,18 +16,21 @@ from foveal.objectives.stateless import StatelessObjective
 
 
 class ClassificationObjective(StatelessObjective):
-    """`-log p(label | source)` in nats a source. Columns of a batch: `source`, `label`; of mixed sources
-    `other` and `share` (`data.images.augmentation.mixup`). A label below zero is none that training has: such
-    a row has no loss, and is wrong."""
+    """`-log p(label | source)` in nats for each source.
+
+    Columns of a batch: `source`, `label`. Mixed sources also have `other` and `share`
+    (`data.images.augmentation.mixup`). A negative label is a class that the training data lack: such a row
+    has no loss, and counts as wrong.
+    """
 
     def __init__(self, model: EncoderWithHead, labels: tuple[str, ...], label_smoothing: float = 0.0):
         self.model, self.labels, self.label_smoothing = model, labels, label_smoothing
         self.aux_names = list(model.encoder.aux_names)
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """The weight of each term, from the batch alone."""
-        known = float(batch.columns["label"].ge(0).sum())
-        return {"loss": known} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
+        """Return the weight of each term, from the batch alone."""
+        labeled = float(batch.columns["label"].ge(0).sum())
+        return {"loss": labeled} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
@@ -37,24 +40,27 @@ class ClassificationObjective(StatelessObjective):
         terms = {"loss": Term(_losses(logits, batch, smoothing).sum(), weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         with torch.no_grad():
-            likeliest = logits.argmax(1)
-            loss, right = float(_losses(logits, batch, 0.0).sum()), float(likeliest.eq(labels).sum())
-        metrics = {"loss": (loss, weights["loss"]), "accuracy": (right, float(len(labels)))}
+            predicted = logits.argmax(1)
+            loss, correct = float(_losses(logits, batch, 0.0).sum()), float(predicted.eq(labels).sum())
+        metrics = {"loss": (loss, weights["loss"]), "accuracy": (correct, float(len(labels)))}
         return ObjectiveOutput(
-            terms, metrics, {} if training else predicted_ids_by_row(batch, likeliest)
+            terms, metrics, {} if training else predicted_ids_by_row(batch, predicted)
         ), None
 
     def per_example_loss(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
-        """The loss of each row in training."""
+        """Return the training loss of each row."""
         return _losses(self._logits(batch)[0], batch, self.label_smoothing)
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
-        """The probability of each class (B, C); the model is to be in evaluation mode."""
+        """Return the probability of each class (B, C). The model must be in evaluation mode."""
         with torch.inference_mode():
             return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Where a source has several views (B * views), the logarithm of their mean probability."""
+        """Return the logits and `aux`.
+
+        Where a source has several views (B * views), the logits are the logarithm of the mean probability.
+        """
         memory, aux = self.model.encode(batch.columns, batch.lengths)
         features, _ = self.model.head(memory)
         logits = at_least_float32(self.model.head.project(features))
@@ -67,15 +73,15 @@ class ClassificationObjective(StatelessObjective):
 
 
 def _losses(logits: Tensor, batch: ExampleBatch, label_smoothing: float) -> Tensor:
-    """Of each row."""
+    """Return the loss of each row."""
     columns = batch.columns
-    found = F.cross_entropy(logits, columns["label"], reduction="none", label_smoothing=label_smoothing)
+    losses = F.cross_entropy(logits, columns["label"], reduction="none", label_smoothing=label_smoothing)
     if "other" not in columns:
-        return found
+        return losses
     rest = F.cross_entropy(logits, columns["other"], reduction="none", label_smoothing=label_smoothing)
-    return torch.lerp(rest, found, columns["share"])
+    return torch.lerp(rest, losses, columns["share"])
 
 
-def predicted_ids_by_row(batch: ExampleBatch, numbers: Int[Tensor, " B"]) -> dict[int, list[int]]:
-    """By row, the one label that is chosen."""
-    return dict(zip(batch.rows.tolist(), numbers[:, None].tolist(), strict=True))
+def predicted_ids_by_row(batch: ExampleBatch, ids: Int[Tensor, " B"]) -> dict[int, list[int]]:
+    """Return a list with the predicted label of each row, by row."""
+    return dict(zip(batch.rows.tolist(), ids[:, None].tolist(), strict=True))

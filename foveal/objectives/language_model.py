@@ -1,4 +1,4 @@
-"""Language modelling: predict token t from tokens 1..t-1, written text from what was read."""
+"""Language modeling: predict each token from the tokens before it."""
 
 import math
 from typing import Literal
@@ -18,15 +18,18 @@ from foveal.heads.decoder_lm import DecoderLM
 from foveal.ops.padding import sequence_mask
 
 PREVIEW_TOKENS = 240
+"""Tokens of a preview at most."""
 
 
 class LanguageModelObjective:
     """The loss `-log p(x_t | x_1 .. x_(t-1))` in nats over a batch of token chunks.
 
-    `carry_state`: chunks continue each other, and the model's state goes along (truncated backpropagation).
-    `reduction`: per token, or summed over each row's chunk. `loss_positions`: at all of them, or at the last
-    only.
-    Terms of the model's `aux` (an expert layer's balance) are added, averaged over rows.
+    With `carry_state` chunks continue each other, and the model's state is carried on (truncated
+    backpropagation). The `reduction` is a mean over tokens, or the sum over each row's chunk.
+    `loss_positions` are all positions, or the last only. Terms of the model's `aux` (an expert layer's load
+    balance) are added, averaged over rows.
+
+    Raises: UserError: the model's state can't be carried on.
     """
 
     def __init__(
@@ -49,13 +52,13 @@ class LanguageModelObjective:
         self._characters = torch.from_numpy(tokenizer.characters).to(model.projection.weight.device)
 
     def weights(self, batch: TokenBatch) -> dict[str, float]:
-        """The weight of each term, from the batch alone."""
+        """Return the weight of each term, from the batch alone."""
         rows = float(batch.inputs.shape[0])
         per_row = self.reduction == "sum" or self.loss_positions == "last"
         return {"loss": rows if per_row else float(batch.tokens)} | dict.fromkeys(self.model.aux_names, rows)
 
     def start(self, batch: TokenBatch) -> State:
-        """The state of rows that begin a text; None where nothing is carried."""
+        """Return the initial state of the batch's rows; None if no state is carried on."""
         return self.model.init_state(None, batch.inputs.shape[0]) if self.carry_state else None
 
     def __call__(self, batch: TokenBatch, carry: State) -> tuple[ObjectiveOutput, State]:
@@ -83,7 +86,7 @@ class LanguageModelObjective:
         return ObjectiveOutput(terms, metrics), state if self.carry_state else None
 
     def preview(self, step: int) -> str:
-        """A short text from the model as it is; the same noise each time, so that progress shows."""
+        """Return a short text from the model as it is. The noise is the same each time, so progress shows."""
         sampling = Sampling(temperature=0.8, seed=self.seed)
         tokens = min(PREVIEW_TOKENS, self.model.limit or PREVIEW_TOKENS)
         pieces = generate_text(self.model, self.tokenizer, [""], tokens, sampling)
@@ -93,7 +96,7 @@ class LanguageModelObjective:
 def last_position(
     features: Float[Tensor, "B T D"], targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None
 ) -> tuple[Float[Tensor, "B 1 D"], Int[Tensor, "B 1"], Int[Tensor, " B"] | None]:
-    """Each row's last position, and whether there is one (a length of 1 or 0)."""
+    """Return the last position of each row, with lengths of 1, or of 0 for an empty row."""
     if lengths is None:
         return features[:, -1:], targets[:, -1:], None
     last = (lengths - 1).clamp(min=0)[:, None]

@@ -1,4 +1,4 @@
-"""Masked language modelling: the hidden tokens from all others (Devlin et al. 2019, 3.1)."""
+"""Masked language modeling: the hidden tokens from all others (Devlin et al. 2019, 3.1)."""
 
 import torch
 from torch import Tensor
@@ -13,10 +13,10 @@ from foveal.objectives.stateless import StatelessObjective
 
 
 class MaskedLMObjective(StatelessObjective):
-    """`-log p(x_t | what is seen of x)` in nats over the hidden tokens; no other place is projected.
+    """`-log p(x_t | the visible part of x)` in nats over the hidden tokens. No other position is projected.
 
-    Columns of a batch: `source` as it is read, `target` as it was, `hidden`, 1 at what is to be guessed.
-    `preview_examples` is one batch that previews are made of.
+    Columns of a batch: `source`, the masked text; `target`, the original text; `hidden`, 1 at tokens to
+    predict. `preview_examples` is a batch for previews.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class MaskedLMObjective(StatelessObjective):
         self.aux_names = list(model.encoder.aux_names)
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """The weight of each term, from the batch alone."""
+        """Return the weight of each term, from the batch alone."""
         hidden = float(batch.columns["hidden"].sum())
         return {"loss": hidden} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
@@ -38,34 +38,36 @@ class MaskedLMObjective(StatelessObjective):
         nats = F.cross_entropy(logits, targets, reduction="sum")
         terms = {"loss": Term(nats, weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
-        right = float(logits.detach().argmax(1).eq(targets).sum())
-        metrics = {"loss": (float(nats.detach()), weights["loss"]), "accuracy": (right, weights["loss"])}
+        correct = float(logits.detach().argmax(1).eq(targets).sum())
+        metrics = {"loss": (float(nats.detach()), weights["loss"]), "accuracy": (correct, weights["loss"])}
         return ObjectiveOutput(terms, metrics), None
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
-        """The probability of each token at each hidden place, row by row (N, V); the model is to be in
-        evaluation mode."""
+        """Return the probability of each token at each hidden position, row by row (N, V).
+
+        The model must be in evaluation mode.
+        """
         with torch.inference_mode():
             return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
 
     def preview(self, step: int) -> str | None:
-        """A held-out sentence with its gaps, and beside it what the model puts into them."""
+        """Return a held-out sentence with gaps, and the sentence with the model's tokens in the gaps."""
         if self.preview_examples is None:
             return None
         hidden = self.preview_examples.columns["hidden"].bool()
-        guessed = self.preview_examples.columns["target"].clone()
-        guessed[hidden] = self.predict_batch(self.preview_examples)[:, : self.tokenizer.size].argmax(1).cpu()
+        filled = self.preview_examples.columns["target"].clone()
+        filled[hidden] = self.predict_batch(self.preview_examples)[:, : self.tokenizer.size].argmax(1).cpu()
         row = slice(0, int(self.preview_examples.lengths["source"][0]))
-        gaps = self._spell(self.preview_examples.columns["target"][0, row], hidden[0, row])
-        return f"{gaps} -> {self._spell(guessed[0, row], torch.zeros_like(hidden[0, row]))}"
+        gaps = self._decode(self.preview_examples.columns["target"][0, row], hidden[0, row])
+        return f"{gaps} -> {self._decode(filled[0, row], torch.zeros_like(hidden[0, row]))}"
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
         memory, aux = self.model.encoder(batch.columns["source"], batch.lengths["source"])
         features, _ = self.model.head(memory, batch.columns["hidden"].bool())
         return self.model.head.project(features).float(), aux
 
-    def _spell(self, tokens: Tensor, hidden: Tensor) -> str:
-        """The text of `tokens` in one line, a gap for each hidden one; marks are left out."""
+    def _decode(self, tokens: Tensor, hidden: Tensor) -> str:
+        """Return the text of `tokens` in one line, with gaps for hidden tokens and without special tokens."""
         text: list[bytes] = []
         for token, gap in zip(tokens.tolist(), hidden.tolist(), strict=True):
             piece = self.tokenizer.pieces[token] if token < self.tokenizer.size else b""

@@ -1,4 +1,4 @@
-"""A few held-out examples that previews are made of while training goes on."""
+"""Held-out examples for the previews during training."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,17 @@ from foveal.data.core.batching import ExampleBatch
 
 @dataclass(frozen=True)
 class PreviewExamples:
-    """`batch` holds the examples of `sources`, in the order of its `rows`; `decode` makes text of tokens."""
+    """Examples in a `batch`, the texts of their `sources` in the order of its rows, and a tokenizer's
+    `decode`."""
 
     batch: ExampleBatch
     sources: list[str]
     decode: Callable[[Sequence[int]], str]
 
-    def text(self, written: list[list[int]]) -> str:
-        """`source -> what the model writes`, a line each."""
+    def text(self, generated: list[list[int]]) -> str:
+        """Return a line `source -> text of the generated tokens` for each example."""
         lines = (
-            f"{source} -> {self.decode(tokens)}" for source, tokens in zip(self.sources, written, strict=True)
+            f"{source} -> {self.decode(tokens)}"
+            for source, tokens in zip(self.sources, generated, strict=True)
         )
         return "\n".join(" ".join(line.split()) for line in lines)

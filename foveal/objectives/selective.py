@@ -1,4 +1,4 @@
-"""Classification that learns the hard part of each batch, as a small model beside, the proxy, finds it."""
+"""Classification that learns the hard part of each batch, selected by a small model beside it, the proxy."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,11 +17,11 @@ from foveal.objectives.classification import ClassificationObjective
 from foveal.store.sealed import unique_state_dict
 
 PROXY_PREFIX = "proxy."
-"""How the names of a proxy's weights begin."""
+"""The prefix of the names of a proxy's weights."""
 
 
 class ModelWithProxy(EncoderWithHead):
-    """A model and a small one of the same classes, its `proxy`, which learns beside it."""
+    """A model, and a small model for the same classes, its `proxy`, which learns beside it."""
 
     beside = ("proxy",)
 
@@ -52,7 +52,7 @@ def with_proxy(model: EncoderWithHead, channels: int, size: int, classes: int) -
 def match_proxy(model: object, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a run's weights for a model with or without a proxy.
 
-    A model without a proxy leaves out the run's; a model with one keeps its own where the run had none.
+    A model without a proxy ignores the run's; a model with a proxy keeps its own where the run had none.
     """
     if not isinstance(model, ModelWithProxy):
         return {name: tensor for name, tensor in tensors.items() if not name.startswith(PROXY_PREFIX)}
@@ -61,13 +61,13 @@ def match_proxy(model: object, tensors: Mapping[str, Tensor]) -> dict[str, Tenso
 
 
 class SelectiveObjective(ClassificationObjective):
-    """Of each batch to train on the `select_fraction` of which the model's proxy has the highest losses; the
-    proxy learns the same ones ("selection via proxy", Coleman et al. 2020; batch by batch in Jordan's
-    airbench96).
+    """Classification on the `select_fraction` of each batch for which the proxy has the highest losses.
 
-    What is easy soon teaches a large model nothing more, and a proxy of a twentieth of its cost finds it:
-    with the half of each batch a training sees twice as many images in its time. A step's figures are of the
-    hardest ones, and so worse than those of all. Evaluation is that of `ClassificationObjective`.
+    The proxy learns the same rows ("selection via proxy", Coleman et al. 2020; batch by batch in Jordan's
+    airbench96). Easy images soon teach a large model nothing more, and a proxy with a twentieth of the
+    model's cost finds them: with half of each batch, a training sees twice as many images in the same time.
+    The metrics of a step are those of the hardest rows, and so worse than those of all rows. Evaluation is
+    that of `ClassificationObjective`.
     """
 
     model: ModelWithProxy
@@ -82,8 +82,7 @@ class SelectiveObjective(ClassificationObjective):
         self.select_fraction = select_fraction
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """As of `ClassificationObjective`; in training, where every label is known, of those that are
-        learned."""
+        """Return the weight of each term, in training for the selected rows, whose labels are all known."""
         if not self.model.training:
             return super().weights(batch)
         return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(batch)))
@@ -92,12 +91,13 @@ class SelectiveObjective(ClassificationObjective):
         if not self.model.training:
             return super().__call__(batch, carry)
         batch = batch.to(next(self.model.parameters()).device)
-        with torch.no_grad():  # a second time for what is learned costs less than a way back for all
+        with torch.no_grad():  # a second forward pass of some rows costs less than a backward pass of all
             hardest = self.proxy.per_example_loss(batch).topk(self._count(batch)).indices.sort().values
-        chosen = batch.take(hardest)
-        result, carry = self.learner(chosen, carry)
-        its_own = Term(self.proxy.per_example_loss(chosen).sum(), float(len(hardest)))
-        return replace(result, terms=result.terms | {"proxy": its_own}), carry
+        selected = batch.take(hardest)
+        result, carry = self.learner(selected, carry)
+        proxy_term = Term(self.proxy.per_example_loss(selected).sum(), float(len(hardest)))
+        return replace(result, terms=result.terms | {"proxy": proxy_term}), carry
 
     def _count(self, batch: ExampleBatch) -> int:
+        """Return the number of selected rows."""
         return max(1, round(self.select_fraction * len(batch.rows)))

@@ -1,4 +1,4 @@
-"""Sequence to sequence: from a source in any form, by an encoder, a target token by token."""
+"""Sequence to sequence: an encoder reads a source of any kind, and a decoder writes the target."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -29,19 +29,22 @@ from foveal.ops.padding import sequence_mask
 
 
 class AttentionMaps(NamedTuple):
-    """How a memory was read: heads by name, as 2.1 for the first of the second layer that reads it, and the
-    weights of each example, of T tokens and as many vectors of the memory as it has."""
+    """Attention to a memory: the names of the heads, and the weights of each example.
+
+    The name 2.1 is that of the first head of the second layer that reads the memory. The weights of an
+    example are for its T tokens and the S vectors of its memory.
+    """
 
     heads: list[str]
     weights: list[Float[np.ndarray, "H T S"]]
 
 
 class SequenceToSequenceObjective(StatelessObjective):
-    """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, the last of them stop.
+    """`-sum_t log p(y_t | y_1 .. y_(t-1), source)` in nats over target tokens, which end with `eos`.
 
-    Columns of a batch: `source`, `target` (with its stop). `label_smoothing` is the share of the training
-    target that is spread over the whole vocabulary (Szegedy et al. 2016, 7); the metric `loss` is without it.
-    `length_limit` says how many tokens are written at most.
+    Columns of a batch: `source`, `target` (with `eos`). `label_smoothing` is the fraction of the training
+    target that is spread over the whole vocabulary (Szegedy et al. 2016, section 7); the metric `loss` is
+    without it. `length_limit` bounds the number of generated tokens.
     """
 
     def __init__(
@@ -57,37 +60,39 @@ class SequenceToSequenceObjective(StatelessObjective):
         self.aux_names = sorted({*model.encoder.aux_names, *model.head.aux_names})
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """The weight of each term, from the batch alone."""
+        """Return the weight of each term, from the batch alone."""
         return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         targets, lengths = batch.columns["target"], batch.lengths["target"]
         memory, aux = self.model.encode(batch.columns, batch.lengths)
-        features, _, more = self.teacher_forcing(memory, targets, lengths)
+        features, _, head_aux = self.teacher_forcing(memory, targets, lengths)
         scored = sequence_mask(lengths, targets.shape[1])
         smoothing = self.label_smoothing if self.model.training else 0.0
         losses = self.model.head.losses(features[scored], targets[scored], smoothing)
         weights = self.weights(batch)
-        terms = {"loss": Term(losses.label_smoothed, weights["loss"])} | self.aux_terms(weights, aux, more)
+        terms = {"loss": Term(losses.label_smoothed, weights["loss"])} | self.aux_terms(
+            weights, aux, head_aux
+        )
         return ObjectiveOutput(terms, {"loss": (float(losses.nll), weights["loss"])}), None
 
     def teacher_forcing(
         self, memory: Memory, targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
-        """Features from which each token of the targets is to be told; the head's last state, and `aux`."""
+        """Return the features that predict each token of the targets, the head's last state, and `aux`."""
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.bos)
         return self.model.head(inputs, self.model.head.init_state(memory, len(targets)), lengths)
 
     def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
-        """What layers ask for: the sums of the encoder's and the head's `aux`."""
+        """Return the terms that layers add: the sums of the `aux` of encoder and head."""
         return {
             name: Term(torch.stack([part[name].sum() for part in parts if name in part]).sum(), weights[name])
             for name in self.aux_names
         }
 
     def memory(self, batch: ExampleBatch) -> Memory:
-        """What the encoder makes of the sources; the model is to be in evaluation mode."""
+        """Return the memory of the sources. The model must be in evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return self.model.encode(batch.columns, batch.lengths)[0]
@@ -95,7 +100,7 @@ class SequenceToSequenceObjective(StatelessObjective):
     def beam_decode(
         self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0
     ) -> list[list[Hypothesis]]:
-        """The `best` targets of each source by beam search, likeliest first; a beam of 1 is greedy."""
+        """Return the `best` targets of each source by beam search, likeliest first. A beam of 1 is greedy."""
         prompts = [[self.special_tokens.bos]] * len(batch.rows)
         return beam_search(
             self.model.head,
@@ -111,15 +116,18 @@ class SequenceToSequenceObjective(StatelessObjective):
     def sample_decode(
         self, batch: ExampleBatch, texts: Sequence[str], sampling: Sampling, samples: int = 1
     ) -> list[list[Hypothesis]]:
-        """`samples` targets of each source, drawn token by token; the noise is named by the source's text."""
+        """Return `samples` targets of each source, sampled token by token.
+
+        The noise is a function of the source's text.
+        """
         tokens: list[list[int]] = [[] for _ in range(len(texts) * samples)]
-        totals, drawn = [0.0] * len(tokens), [Hypothesis((), 0.0, 0.0, "limit")] * len(tokens)
+        totals, sampled = [0.0] * len(tokens), [Hypothesis((), 0.0, 0.0, "limit")] * len(tokens)
         prompts, memory, end = (
             [[self.special_tokens.bos]] * len(texts),
             self.memory(batch),
             {self.special_tokens.eos},
         )
-        for row, token, chance, reason in generate(
+        for row, token, log_prob, reason in generate(
             self.model.head,
             prompts,
             texts,
@@ -130,52 +138,60 @@ class SequenceToSequenceObjective(StatelessObjective):
             end_tokens=end,
         ):
             tokens[row].append(token)
-            totals[row] += chance
+            totals[row] += log_prob
             if reason is not None:
                 ended: Literal["end", "limit"] = "end" if reason == "end" else "limit"
-                drawn[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
-        return [drawn[row : row + samples] for row in range(0, len(drawn), samples)]
+                sampled[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
+        return [sampled[row : row + samples] for row in range(0, len(sampled), samples)]
 
     def _limits(self, batch: ExampleBatch) -> list[int]:
-        """The most tokens of each target."""
-        lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))  # without, all are of one size
+        """Return the maximal number of tokens of each target."""
+        # Without lengths all sources have one size.
+        lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))
         return [self.length_limit.for_source(length) for length in lengths.int().tolist()]
 
-    def attention_maps(self, batch: ExampleBatch, written: list[list[int]]) -> AttentionMaps:
-        """How much of each of the memory's vectors is read while each token of `written` is: by every head of
-        every layer that reads the memory, exactly."""
-        targets, lengths = RaggedArray.from_rows([np.array(tokens) for tokens in written]).padded(
-            np.arange(len(written))
+    def attention_maps(self, batch: ExampleBatch, generated: list[list[int]]) -> AttentionMaps:
+        """Return how much each head of each layer reads of each vector of the memory, for each generated
+        token.
+
+        The weights are exact.
+
+        Raises: UserError: the model has no attention to its memory.
+        """
+        targets, lengths = RaggedArray.from_rows([np.array(tokens) for tokens in generated]).padded(
+            np.arange(len(generated))
         )
         inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.special_tokens.bos)
-        readers = [
+        tap_names = [
             f"{path}/weights"
-            for path, part in self.model.head.named_modules()
-            if getattr(part, "attends_to_memory", False)
+            for path, module in self.model.head.named_modules()
+            if getattr(module, "attends_to_memory", False)
         ]
-        if not readers:
+        if not tap_names:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
-        with torch.inference_mode(), capture(self.model.head, *readers) as seen:
+        with torch.inference_mode(), capture(self.model.head, *tap_names) as captured:
             memory = self.memory(batch)
             self.model.head(
-                inputs.to(memory.vectors.device), self.model.head.init_state(memory, len(written))
+                inputs.to(memory.vectors.device), self.model.head.init_state(memory, len(generated))
             )
-        if not seen:
+        if not captured:
             raise UserError("this model reads one summary of the source, so there is no attention to show")
-        layers = [seen[name][0].float() for name in readers if name in seen]
+        layers = [captured[name][0].float() for name in tap_names if name in captured]
         heads = [f"{1 + i}.{1 + h}" for i, layer in enumerate(layers) for h in range(layer.shape[1])]
-        places = torch.arange(memory.mask.shape[1], device=memory.mask.device)
-        last = (memory.mask * (1 + places)).amax(1)  # joined memories may have holes before it
+        positions = torch.arange(memory.mask.shape[1], device=memory.mask.device)
+        last = (memory.mask * (1 + positions)).amax(1)  # joined memories may have gaps before it
         rows = zip(torch.cat(layers, 1).cpu().numpy(), lengths.tolist(), last.tolist(), strict=True)
         return AttentionMaps(heads, [row[:, :T, :S] for row, T, S in rows])
 
     def preview(self, step: int) -> str | None:
-        """A few held-out sources, and what the model makes of them now."""
+        """Return a few held-out sources, each with the target that the model generates now."""
         if self.preview_examples is None:
             return None
-        written = self.beam_decode(self.preview_examples.batch)
-        return self.preview_examples.text([self.strip_special_tokens(found[0]) for found in written])
+        generated = self.beam_decode(self.preview_examples.batch)
+        return self.preview_examples.text(
+            [self.strip_special_tokens(hypotheses[0]) for hypotheses in generated]
+        )
 
     def strip_special_tokens(self, hypothesis: Hypothesis) -> list[int]:
-        """Its tokens without stop, and without marks that an untrained model may write."""
+        """Return the tokens without special tokens: `eos`, and those that an untrained model may write."""
         return [token for token in hypothesis.tokens if token < self.special_tokens.size]

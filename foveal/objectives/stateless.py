@@ -1,11 +1,11 @@
-"""What tasks on examples that do not know each other have in common."""
+"""The part that objectives on independent examples share."""
 
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 
 
 class StatelessObjective:
-    """Nothing is carried from one to the next, and a number says how well it goes."""
+    """An objective that carries no state from batch to batch, and has no preview."""
 
     def start(self, batch: ExampleBatch) -> State:
         return None

@@ -14,9 +14,9 @@ from foveal.ops.padding import sequence_mask
 
 
 class TaggingObjective(StatelessObjective):
-    """`-log p(tag | source)` in nats a word.
+    """`-log p(tag | source)` in nats for each word.
 
-    Columns of a batch: `source` (tokens), `places` (the token each word is tagged at), `target` (tags).
+    Columns of a batch: `source` (tokens), `places` (the token at which each word is tagged), `target` (tags).
     """
 
     def __init__(self, model: EncoderWithHead, tags: tuple[str, ...], label_smoothing: float = 0.0):
@@ -24,7 +24,7 @@ class TaggingObjective(StatelessObjective):
         self.aux_names = list(model.encoder.aux_names)
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """The weight of each term, from the batch alone."""
+        """Return the weight of each term, from the batch alone."""
         return {"loss": float(batch.tokens)} | dict.fromkeys(self.aux_names, float(len(batch.rows)))
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
@@ -41,17 +41,17 @@ class TaggingObjective(StatelessObjective):
         }
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         nats = float(F.cross_entropy(logits.detach(), tags, reduction="sum"))
-        likeliest = logits.detach().argmax(1)
-        right = float(likeliest.eq(tags).sum())
-        metrics = {"loss": (nats, weights["loss"]), "accuracy": (right, weights["loss"])}
+        predicted = logits.detach().argmax(1)
+        correct = float(predicted.eq(tags).sum())
+        metrics = {"loss": (nats, weights["loss"]), "accuracy": (correct, weights["loss"])}
         if self.model.training:
             return ObjectiveOutput(terms, metrics), None
-        words = torch.split(likeliest, batch.lengths["target"].tolist())
-        chosen = {row: found.tolist() for row, found in zip(batch.rows.tolist(), words, strict=True)}
-        return ObjectiveOutput(terms, metrics, chosen), None
+        words = torch.split(predicted, batch.lengths["target"].tolist())
+        predicted_ids = {row: ids.tolist() for row, ids in zip(batch.rows.tolist(), words, strict=True)}
+        return ObjectiveOutput(terms, metrics, predicted_ids), None
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
-        """The likeliest tag of each word (B, T); the model is to be in evaluation mode."""
+        """Return the likeliest tag of each word (B, T). The model must be in evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return self.model.head.project(self._features(batch)[0]).argmax(2)

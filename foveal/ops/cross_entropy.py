@@ -52,7 +52,7 @@ def linear_cross_entropy(
     time."""
     if not use_fast_path(
         "cross_entropy",
-        "pieces",
+        "chunks",
         weight.shape[0] >= MIN_CHUNKED_CLASSES and not torch.compiler.is_compiling(),
     ):
         return cross_entropy_reference(F.linear(h, weight, bias), targets, label_smoothing)

@@ -45,7 +45,7 @@ def linear(
         fits
         and few_vectors
         and _kernel_is_faster(x, weight)
-        and use_fast_path("linear", "few", _forward.usable(x, weight))
+        and use_fast_path("linear", "few_vectors", _forward.usable(x, weight))
     ):
         return _few_vectors(x, weight, bias)
     return F.linear(x, weight, bias)

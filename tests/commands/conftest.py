@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import kill
 from benchmarks.kill import own_cache, story
-from tests.commands.calling import TINY, succeed, tree
-from tests.commands.strike import TRAIN
+from tests.support.command_line import TINY, succeed, tree
+from tests.support.interrupted_command import TRAIN
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import pytest
 import soundfile
 
 import foveal
-from tests.commands.calling import predictions, refuse, succeed, trained
-from tests.commands.killed_runs import check_killed_run
+from tests.support.command_line import predictions, refuse, succeed, trained
+from tests.support.killed_runs import check_killed_run
 
 RATE, HOP, WINDOW = 8000, 80, 200
 SMALL = (

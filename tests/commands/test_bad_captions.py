@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_captions import SMALL, write_shapes
+from tests.support.captioned_shapes import SMALL, write_shapes
+from tests.support.command_line import refuse, succeed
 
 
 def test_a_collapse_is_told() -> None:

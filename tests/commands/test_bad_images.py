@@ -15,8 +15,8 @@ from PIL import Image
 
 from foveal.data.images import image_rows
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES
-from tests.commands.calling import call, predictions, refuse, succeed, tree
-from tests.commands.test_images import SMALL, write_images
+from tests.support.command_line import call, predictions, refuse, succeed, tree
+from tests.support.labeled_images import SMALL, write_images
 
 TWO = (*SMALL, "--budget", "2steps")
 pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks.kill import story
-from tests.commands.calling import TINY, call, refuse, succeed
+from tests.support.command_line import TINY, call, refuse, succeed
 
 ENGLISH = story()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands.calling import TINY, refuse, succeed
+from tests.support.command_line import TINY, refuse, succeed
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -96,8 +96,8 @@ def test_learned_positions_that_end() -> None:
     for given, asked in ((("--tokens", 17), 17), (("--prompt", "the man", "--tokens", 11), 17)):
         for more in ((), ("--json",), ("--beam", 2)):
             line = refuse("generate", learned, *given, *more)
-            assert f"learned positions end at 16, {asked} are asked for: use a shorter text" in line
-    assert "end at 16, 19 are asked for" in refuse("generate", learned, "--prompt", "the man and the sea")
+            assert f"learned positions end at 16, but {asked} are needed: use a shorter text" in line
+    assert "end at 16, but 19 are needed" in refuse("generate", learned, "--prompt", "the man and the sea")
     for given, written in (((), 16), (("--prompt", "the man"), 10)):
         assert f"{written} characters at" in succeed("generate", learned, *given).err
     succeed("evaluate", learned, "text.txt")

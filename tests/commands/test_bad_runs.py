@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kill import story
-from tests.commands.calling import TINY, refuse, succeed
+from tests.support.command_line import TINY, refuse, succeed
 
 
 def flip(path: Path) -> None:

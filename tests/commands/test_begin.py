@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands.calling import refuse, succeed, trained
-from tests.commands.test_images import SMALL, write_images
-from tests.commands.test_vqa import SMALL as ASKED
-from tests.commands.test_vqa import check_same_eyes, weights, write_questions
+from tests.support.command_line import refuse, succeed, trained
+from tests.support.labeled_images import SMALL, write_images
+from tests.support.saved_weights import saved_weights
+from tests.support.shape_questions import SMALL as ASKED
+from tests.support.shape_questions import check_same_eyes, write_questions
 
 GLIMPSE = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4")
 
@@ -59,7 +60,7 @@ def test_a_run_without_an_encoder_goes_on_with_its_own_labels_alone() -> None:
     trained("squares", *GLIMPSE, run="first", steps=2)
     more = ("--from", "first", "--budget", "1steps", "optimizer.lr=1e-20", "--run", "second")
     assert "all weights of first" in succeed("train", "squares", *more).err
-    first, second = weights("first"), weights("second")
+    first, second = saved_weights("first"), saved_weights("second")
     assert all(torch.allclose(first[name], second[name]) for name in first)
     Path("squares/red").rename("squares/scarlet")
     line = refuse("train", "squares", "--from", "first", "--budget", "1steps")

@@ -11,25 +11,17 @@ import torch
 
 import foveal
 from foveal.encoders.patches import interpolate_positions
-from foveal.store.sealed import open_tensors
-from tests.commands.calling import call, refuse, succeed
-from tests.commands.strike import at
-from tests.commands.test_finetune import reviews
-from tests.commands.test_images import PATCHES, train, write_images
-from tests.commands.test_kinds import SMALL as WORDS
-from tests.commands.test_series_kinds import SMALL as STEPS
-from tests.commands.test_series_kinds import write_steps, write_ts
+from tests.support.command_line import call, refuse, succeed
+from tests.support.continued_runs import train_from_run
+from tests.support.interrupted_command import at
+from tests.support.labeled_images import PATCHES, train, write_images
+from tests.support.reviews import reviews
+from tests.support.saved_weights import saved_weights
+from tests.support.small_series import SMALL as STEPS
+from tests.support.small_series import write_steps, write_ts
+from tests.support.small_texts import SMALL as WORDS
 
 WHOLE, ENCODER = "all weights of run", "the encoder of run; the head is new"
-
-
-def tensors(run: str, name: str = "model.safetensors") -> dict[str, torch.Tensor]:
-    return open_tensors(Path(run, name).read_bytes(), run)[0]
-
-
-def go_on(data: str, *more: object, run: str = "more", steps: int = 2) -> str:
-    """What is said of a run that begins from `run`."""
-    return succeed("train", data, "--from", "run", "--budget", f"{steps}steps", "--run", run, *more).err
 
 
 @pytest.fixture
@@ -39,7 +31,7 @@ def seen(here: Path) -> dict[str, torch.Tensor]:
     write_images("others", 40, seed=1)
     for old, new in (("blue", "sea"), ("red", "rose")):
         Path("others", old).rename(Path("others", new))
-    return tensors("run")
+    return saved_weights("run")
 
 
 def encoder_of(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -48,25 +40,25 @@ def encoder_of(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def test_other_classes_of_images(seen: dict[str, torch.Tensor]) -> None:
     """The frozen encoder stays bit for bit, with its running statistics; the labels are the data's."""
-    told = go_on("others", "training.freeze=encoder", "optimizer.lr=0.1", steps=12)
+    told = train_from_run("others", "training.freeze=encoder", "optimizer.lr=0.1", steps=12)
     assert ENCODER in told
-    for name, tensor in encoder_of(tensors("more")).items():
+    for name, tensor in encoder_of(saved_weights("more")).items():
         assert torch.equal(tensor, seen[name]), name
     first, more = foveal.load("run").processor, foveal.load("more").processor
     assert more.target.labels == ("rose", "sea")
     assert more.source.statistics == first.source.statistics
-    assert not torch.equal(tensors("more")["head.projection.weight"], seen["head.projection.weight"])
+    assert not torch.equal(saved_weights("more")["head.projection.weight"], seen["head.projection.weight"])
     assert json.loads(succeed("evaluate", "more", "--json").out)["accuracy"] > 0.5
 
 
 def test_all_layers_learn_other_classes(seen: dict[str, torch.Tensor]) -> None:
     """The run's encoder is where they begin; where rates fall with the depth the lowest go a short way."""
     whole, fallen = ([], ["optimizer.layer_decay=0.1"])
-    go_on("others", *whole, run="whole", steps=1)
-    go_on("others", *fallen, run="fallen", steps=1)
-    for name, tensor in encoder_of(tensors("fallen", "inputs/start.safetensors")).items():
+    train_from_run("others", *whole, run="whole", steps=1)
+    train_from_run("others", *fallen, run="fallen", steps=1)
+    for name, tensor in encoder_of(saved_weights("fallen", "inputs/start.safetensors")).items():
         assert torch.equal(tensor, seen[name]), name
-    after = {run: tensors(run) for run in ("whole", "fallen")}
+    after = {run: saved_weights(run) for run in ("whole", "fallen")}
     name = "encoder.blocks.9.body.1.convolution.weight"
     ways = [(after[run][name] - seen[name]).norm() for run in after]
     torch.testing.assert_close(ways[1], 0.1 * ways[0], rtol=0.01, atol=0)
@@ -78,12 +70,12 @@ def test_all_layers_learn_other_classes(seen: dict[str, torch.Tensor]) -> None:
 def test_the_same_classes(seen: dict[str, torch.Tensor]) -> None:
     """All weights are taken, but not for a size that the head was not made for."""
     write_images("again", 40, seed=2)
-    told = go_on("again", "optimizer.lr=1e-9")
+    told = train_from_run("again", "optimizer.lr=1e-9")
     assert WHOLE in told
     torch.testing.assert_close(
-        tensors("more")["head.projection.weight"], seen["head.projection.weight"], rtol=0, atol=1e-6
+        saved_weights("more")["head.projection.weight"], seen["head.projection.weight"], rtol=0, atol=1e-6
     )
-    assert ENCODER in go_on("again", "data.image.size=16", run="larger")
+    assert ENCODER in train_from_run("again", "data.image.size=16", run="larger")
 
 
 def test_a_stop_and_a_resume_with_another_head(seen: dict[str, torch.Tensor]) -> None:
@@ -103,25 +95,25 @@ def test_images_that_the_encoder_does_not_see(seen: dict[str, torch.Tensor]) -> 
 def test_images_of_another_size_have_positions_between_those_of_the_patches(here: Path) -> None:
     token = ("model.encoder.pooling=cls", "model.head_pooling=encoder")
     train(write_images(), *PATCHES, *token, steps=2)
-    go_on("squares", "data.image.size=32", "training.freeze=encoder", steps=1)
+    train_from_run("squares", "data.image.size=32", "training.freeze=encoder", steps=1)
     name = "encoder.stack.positioned.position.table"
-    before, after = tensors("run")[name], tensors("more")[name]
+    before, after = saved_weights("run")[name], saved_weights("more")[name]
     assert len(after) == 64 + 1 > len(before)
     assert torch.equal(after, interpolate_positions(before, 65, 1))
-    assert torch.equal(tensors("more")["encoder.token"], tensors("run")["encoder.token"])
+    assert torch.equal(saved_weights("more")["encoder.token"], saved_weights("run")["encoder.token"])
 
 
 def test_other_labels_of_series_and_of_their_steps() -> None:
     succeed("train", write_ts(), *STEPS, "--budget", "2steps", "--run", "run")
-    assert WHOLE in go_on("slopes.ts")
+    assert WHOLE in train_from_run("slopes.ts")
     Path("others.ts").write_text(Path("slopes.ts").read_text().replace("up", "high").replace("down", "low"))
-    assert ENCODER in go_on("others.ts", run="others")
+    assert ENCODER in train_from_run("others.ts", run="others")
     assert foveal.load("others").processor.target.labels == ("high", "low")
     assert foveal.load("others").processor.source == foveal.load("run").processor.source
     draw = np.random.default_rng(0)
     x = draw.normal(size=(300, 2)) + 30
     np.savez("steps.npz", x=x, y=np.where(x[:, 0] > 30, "in", "out"), lengths=np.full(60, 5))
-    told = go_on("steps.npz", "--task", "series-tagging", run="steps")
+    told = train_from_run("steps.npz", "--task", "series-tagging", run="steps")
     assert ENCODER in told
     why = refuse("train", write_steps(), "--from", "steps")
     assert "1 channels, and the model reads 2" in why
@@ -129,9 +121,9 @@ def test_other_labels_of_series_and_of_their_steps() -> None:
 
 def test_other_labels_of_texts() -> None:
     succeed("train", reviews(), *WORDS, "--budget", "2steps", "--run", "run")
-    assert WHOLE in go_on("reviews.csv")
+    assert WHOLE in train_from_run("reviews.csv")
     reviews("others.csv", ("hen", "dog", "cow"))
-    assert ENCODER in go_on("others.csv", run="others")
+    assert ENCODER in train_from_run("others.csv", run="others")
     inputs = foveal.load("others").processor
     assert inputs.target.labels == ("cow", "dog", "hen")
     assert inputs.source.digest == foveal.load("run").processor.source.digest

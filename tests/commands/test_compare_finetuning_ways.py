@@ -11,10 +11,10 @@ from unittest.mock import patch
 import pytest
 
 import foveal
-from tests.commands.calling import call, refuse, succeed
-from tests.commands.strike import PLACES, at
-from tests.commands.test_finetune import SMALL as WORDS
-from tests.commands.test_images import train, write_images
+from tests.support.command_line import call, refuse, succeed
+from tests.support.interrupted_command import PLACES, at
+from tests.support.labeled_images import train, write_images
+from tests.support.reviews import SMALL as WORDS
 
 WAYS = ["head", "last-block", "all", "scratch"]
 GIVEN = (

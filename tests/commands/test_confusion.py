@@ -5,12 +5,12 @@ import json
 import numpy as np
 from PIL import Image
 
-from tests.commands.calling import refuse, succeed, trained
-from tests.commands.test_captions import SMALL as CAPTION
-from tests.commands.test_captions import write_shapes
-from tests.commands.test_frames import SMALL as FILM
-from tests.commands.test_frames import write_films
-from tests.commands.test_images import SMALL, write_images
+from tests.support.captioned_shapes import SMALL as CAPTION
+from tests.support.captioned_shapes import write_shapes
+from tests.support.command_line import refuse, succeed, trained
+from tests.support.labeled_images import SMALL, write_images
+from tests.support.small_films import SMALL as FILM
+from tests.support.small_films import write_films
 
 
 def test_of_images() -> None:
@@ -52,4 +52,4 @@ def test_of_frames_each_counts() -> None:
 def test_a_run_that_writes_has_no_classes() -> None:
     write_shapes(count=30)
     trained("shapes", "--model", "captioning-bottleneck", *CAPTION, run="run", steps=1)
-    assert "a run without classes of its own (task captioning)" in refuse("inspect", "run", "confusion")
+    assert "this run predicts no classes (task captioning)" in refuse("inspect", "run", "confusion")

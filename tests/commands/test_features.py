@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands.calling import call, predictions, refuse, succeed
-from tests.commands.strike import at
-from tests.commands.test_compare_finetuning import go_on, tensors
-from tests.commands.test_images import SMALL, train, write_images
+from tests.support.command_line import call, predictions, refuse, succeed
+from tests.support.continued_runs import train_from_run
+from tests.support.interrupted_command import at
+from tests.support.labeled_images import SMALL, train, write_images
+from tests.support.saved_weights import saved_weights
 
 WORDS = "encoder.blocks.0.feature.words"
 
@@ -18,7 +19,7 @@ class Killed(BaseException):
     """Nothing after it is done."""
 
 
-@pytest.mark.parametrize("network", ["colour-histogram", "visual-words"])
+@pytest.mark.parametrize("network", ["color-histogram", "visual-words"])
 def test_colours_are_told_from_one_another(network: str) -> None:
     given = ("--model", "hog", f"model.encoder.network={network}", "schedule.warmup_steps=0")
     assert train(write_images(count=120), *given, steps=60)["accuracy"] == 1
@@ -48,8 +49,8 @@ def test_another_run_takes_the_codebook() -> None:
     train(write_images(), "--model", "hog", "model.encoder.network=visual-words", steps=2)
     write_images("others", 40, seed=1)
     Path("others/red").rename("others/rose")
-    assert "the encoder of run; the head is new" in go_on("others")
-    assert torch.equal(tensors("more")[WORDS], tensors("run")[WORDS])
+    assert "the encoder of run; the head is new" in train_from_run("others")
+    assert torch.equal(saved_weights("more")[WORDS], saved_weights("run")[WORDS])
 
 
 def test_too_few_images_for_a_codebook() -> None:
@@ -65,5 +66,5 @@ def test_an_image_that_is_no_square_is_described() -> None:
     assert found["parameters"] == 10 * (10_800 + 1)
     assert succeed("models", "describe", "hog").out.count("9x4x4") == 1
     assert "30x40" in succeed("models", "describe", "resnet-20", "--input", "3x120x160").out
-    assert "patches are of square images" in refuse("models", "describe", "vit", "--input", "3x32x64")
+    assert "takes only square images" in refuse("models", "describe", "vit", "--input", "3x32x64")
     assert "too small" in refuse("models", "describe", "hog", "--input", "3x240x7")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_captions import train as train_captions
-from tests.commands.test_captions import write_shapes
-from tests.commands.test_images import train, write_images
+from tests.support.captioned_shapes import train as train_captions
+from tests.support.captioned_shapes import write_shapes
+from tests.support.command_line import refuse, succeed
+from tests.support.labeled_images import train, write_images
 
 
 def looked(run: object, *arguments: object) -> dict[str, Any]:
@@ -45,13 +45,13 @@ def test_of_networks_and_of_captions() -> None:
 
 
 def test_what_has_no_filters(finished: Path) -> None:
-    assert "filters are of an encoder of images, and this run has none" in refuse(
+    assert "this view needs an encoder of images, and this run has none" in refuse(
         "inspect", finished, "filters"
     )
     train(write_images(), "--model", "hog", "data.image.size=16", steps=1)
-    assert "no layer of it meets pixels: model.encoder.network=" in refuse("inspect", "run", "filters")
+    assert "no layer has filters for pixels: model.encoder.network=" in refuse("inspect", "run", "filters")
     assert "ends in .png" in refuse("inspect", "run", "filters", "--out", "filters.html")
-    assert "is of a run" in refuse("inspect", "run", "filters", "model.width=3")
+    assert "shows a run" in refuse("inspect", "run", "filters", "model.width=3")
 
 
 @pytest.mark.parametrize("network", ["airbench", "vit"])

@@ -1,34 +1,16 @@
 """Pretraining on raw text, then one's own labels: what is taken from a run, what is new, what stays."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 import torch
 
 import foveal
-from foveal.store.sealed import open_tensors
 from foveal.tasks.session import build_model
-from tests.commands.calling import refuse, succeed
-
-SMALL = (
-    *("model.encoder.width=16", "model.encoder.layers=2"),
-    *(
-        "data.tokenizer=character",
-        "data.context_length=32",
-        "data.batch_tokens=256",
-        "training.evaluate_every=30",
-    ),
-)
-
-
-def reviews(path: str = "reviews.csv", labels: tuple[str, ...] = ("mat", "rat")) -> str:
-    chance = random.Random(0)
-    rows = [f"the {chance.choice(['cat', 'dog', 'hen'])} is {chance.choice(labels)}" for _ in range(300)]
-    lines = (f"{row} {number % 7},{row.split()[-1]}\n" for number, row in enumerate(rows))
-    Path(path).write_text("text,label\n" + "".join(lines))
-    return path
+from tests.support.command_line import refuse, succeed
+from tests.support.reviews import SMALL, reviews
+from tests.support.saved_weights import saved_weights
 
 
 def pretrained(*more: str) -> str:
@@ -37,10 +19,6 @@ def pretrained(*more: str) -> str:
     result = json.loads(told.out)
     assert 0 <= result["accuracy"] <= 1
     return "first"
-
-
-def tensors(run: str) -> dict[str, torch.Tensor]:
-    return open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0]
 
 
 def finetune(*more: str) -> dict[str, object]:
@@ -53,9 +31,9 @@ def test_mask_then_classify() -> None:
     pretrained()
     samples = Path("first/samples.jsonl").read_text().splitlines()
     assert "_" in json.loads(samples[0])["text"]
-    before = tensors("first")
+    before = saved_weights("first")
     finetune("--run", "head", "training.freeze=encoder", "--budget", "6steps", "optimizer.lr=0.1")
-    after = tensors("head")
+    after = saved_weights("head")
     encoder = {name for name in after if name.startswith("encoder.")}
     assert encoder == {name for name in before if name.startswith("encoder.")}
     assert all(torch.equal(after[name], before[name]) for name in encoder)
@@ -64,7 +42,7 @@ def test_mask_then_classify() -> None:
     assert foveal.load("head").processor.source.digest == foveal.load("first").processor.digest
     result = finetune("--run", "all", "--budget", "60steps", "optimizer.lr=6e-3", "optimizer.name=adamw")
     assert result["accuracy"] > 0.9
-    assert not torch.equal(tensors("all")["encoder.embedding.table"], before["encoder.embedding.table"])
+    assert not torch.equal(saved_weights("all")["encoder.embedding.table"], before["encoder.embedding.table"])
     assert json.loads(succeed("evaluate", "all", "--json").out)["loss"] == result["loss"]
 
 
@@ -84,7 +62,9 @@ def test_fewer_positions() -> None:
     pretrained("model.encoder.positions.kind=learned", "data.max_length=48")
     finetune("--run", "on", "--budget", "1steps", "data.max_length=40", "optimizer.lr=1e-9")
     table = "encoder.stack.positioned.position.table"
-    torch.testing.assert_close(tensors("on")[table], tensors("first")[table][:40], rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        saved_weights("on")[table], saved_weights("first")[table][:40], rtol=0, atol=1e-6
+    )
     why = refuse("train", reviews(), "--from", "first", "--task", "text-classification", "data.max_length=49")
     assert "data.max_length=49" in why
 
@@ -174,7 +154,7 @@ def test_what_a_language_model_can_not_be() -> None:
 def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Imported without a head it says so, and learns one's own labels."""
     pytest.importorskip("transformers")
-    from tests.interop.huggingface.test_bert import small_bert
+    from tests.support.small_bert import small_bert
 
     folder = small_bert(tmp_path_factory.mktemp("bert"), with_head=False)
     told = succeed("import", folder, "--run", "first")
@@ -201,7 +181,7 @@ def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 def test_a_folder_of_berts_with_a_head(tmp_path_factory: pytest.TempPathFactory) -> None:
     pytest.importorskip("transformers")
-    from tests.interop.huggingface.test_bert import small_bert
+    from tests.support.small_bert import small_bert
 
     succeed("import", small_bert(tmp_path_factory.mktemp("bert"), with_head=True), "--run", "first")
     assert json.loads(succeed("evaluate", "first", "text.txt", "--json").out)["loss"] > 0

@@ -16,10 +16,11 @@ from foveal.heads.flatten_classification import FlattenClassificationHead
 from foveal.models.image_networks import NETWORKS
 from foveal.store.run import open_run
 from foveal.tasks.session import prepare_run_data
-from tests.commands.calling import call, succeed
-from tests.commands.strike import at
-from tests.commands.test_compare_finetuning import go_on, tensors
-from tests.commands.test_images import SMALL, train, write_images
+from tests.support.command_line import call, succeed
+from tests.support.continued_runs import train_from_run
+from tests.support.interrupted_command import at
+from tests.support.labeled_images import SMALL, train, write_images
+from tests.support.saved_weights import saved_weights
 
 CODES, CODES_FIRST = "encoder.blocks.0.codes", "inputs/start.safetensors"
 
@@ -79,10 +80,10 @@ def test_not_more_than_some(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_seed_says_what_it_makes_of_them() -> None:
     for run, seed in (("first", 0), ("again", 0), ("other", 1)):
         train("squares", *TOY, f"training.seed={seed}", run=run, steps=2)
-    codes = [tensors(run)[CODES] for run in ("first", "again", "other")]
+    codes = [saved_weights(run)[CODES] for run in ("first", "again", "other")]
     assert torch.equal(codes[0], codes[1])
     assert not torch.equal(codes[0], codes[2])
-    assert torch.equal(tensors("first", CODES_FIRST)[CODES], codes[0])
+    assert torch.equal(saved_weights("first", CODES_FIRST)[CODES], codes[0])
 
 
 def test_a_run_that_ends_before_its_first_checkpoint_is_resumed_with_the_same() -> None:
@@ -113,9 +114,9 @@ def test_what_is_taken_from_a_run_is_not_made_anew() -> None:
     train("squares", *TOY, steps=2)
     Codes.given.clear()
     write_images("others", 40, seed=1)
-    go_on("others")
+    train_from_run("others")
     assert not Codes.given
-    assert torch.equal(tensors("more")[CODES], tensors("run")[CODES])
+    assert torch.equal(saved_weights("more")[CODES], saved_weights("run")[CODES])
 
 
 @pytest.mark.parametrize("network", ["linear", "mlp"])

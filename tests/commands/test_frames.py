@@ -13,53 +13,14 @@ from PIL import Image, ImageColor
 
 from foveal.inspection.style import CORRECT_COLOR
 from foveal.metrics.cider import caption_words, cider
-from tests.commands.calling import call, predictions, refuse, succeed, trained
-from tests.commands.strike import at
-from tests.data.made_videos import film as video
+from tests.support.command_line import call, predictions, refuse, succeed, trained
+from tests.support.interrupted_command import at
+from tests.support.small_films import SMALL, film, write_films
+from tests.support.video_bytes import film as video
 
-SIDE = 16
-SMALL = (
-    f"data.image.size={SIDE}",
-    "data.batch_tokens=240",
-    "data.valid_fraction=0.15",
-    "data.test_fraction=0.15",
-    "model.encoder.width=16",
-    "model.dropout=0",
-    "training.evaluate_every=20",
-    "optimizer.name=adamw",
-    "optimizer.lr=1e-2",
-    "schedule.warmup_steps=5",
-    "training.ema_decay=0",
-)
 FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
 VOLUME = ("model.encoder.layers=2",)
 NARRATE = ("--task", "video-captioning", *FRAMES, "model.width=16", "model.embedding_width=8")
-
-
-def film(number: int) -> tuple[np.ndarray, list[str]]:
-    """A block that goes across or down, and back; and the axis of each frame, or `still` for its first."""
-    draw = np.random.default_rng(number)
-    frames = np.zeros((int(draw.integers(3, 6)), SIDE, SIDE), np.uint8)
-    axis, place = number % 2, draw.integers(0, 4, 2)
-    for frame in frames:
-        frame[place[0] : place[0] + 4, place[1] : place[1] + 4] = 200
-        place[axis] += 1
-    return frames, ["still", *[("down", "across")[axis]] * (len(frames) - 1)]
-
-
-def write_films(path: str = "films.npz", count: int = 60, **more: Any) -> str:
-    films = [film(number) for number in range(count)]
-    clips, labels = np.zeros((count, 5, SIDE, SIDE), np.uint8), np.full((count, 5), "", "U6")
-    for number, (frames, names) in enumerate(films):
-        clips[number, : len(frames)], labels[number, : len(frames)] = frames, names
-    arrays = {
-        "lengths": np.array([len(frames) for frames, _ in films]),
-        "label": labels[:, 1],
-        "labels": labels,
-        "text": np.array([f"it goes {name}" for name in labels[:, 1]]),
-    }
-    np.savez(path, clips=clips, **(arrays | more))
-    return path
 
 
 def moving(number: int) -> bytes:
@@ -231,11 +192,11 @@ def test_bad_input() -> None:
     line = refuse(
         "train", data, *small, "model.encoder.network=airbench", "model.encoder.network_activation=published"
     )
-    assert "model.encoder.network=airbench begins from single images" in line
+    assert "model.encoder.network=airbench is fitted to single images" in line
     Path("film.mp4").write_bytes(b"")
     train(data, *FRAMES, steps=2)
     assert "film.mp4: empty; get the file anew" in refuse("predict", "run", "film.mp4")
-    assert "a run of no clips" in refuse("inspect", trained_text(), "filmstrip")
+    assert "this run reads no clips" in refuse("inspect", trained_text(), "filmstrip")
 
 
 def trained_text() -> str:

@@ -11,7 +11,7 @@ import torch
 
 import foveal
 from foveal.data.text.special_tokens import SpecialTokens
-from tests.commands.calling import refuse, succeed
+from tests.support.command_line import refuse, succeed
 
 SMALL = (
     *("model.encoder.width=16", "model.encoder.layers=1"),

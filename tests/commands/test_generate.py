@@ -9,7 +9,7 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.generation.request import GenerateRequest
-from tests.commands.calling import call, refuse, succeed
+from tests.support.command_line import call, refuse, succeed
 
 
 def texts(*arguments: object) -> list[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.commands.calling import call, predictions, refuse, succeed, trained
-from tests.commands.strike import at
-from tests.commands.test_images import SMALL, write_images
+from tests.support.command_line import call, predictions, refuse, succeed, trained
+from tests.support.interrupted_command import at
+from tests.support.labeled_images import SMALL, write_images
 
 TINY = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4", "optimizer.lr=0.1")
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.store.sealed import open_tensors
-from tests.commands.calling import call, refuse, succeed, trained
-from tests.commands.killed_runs import check_killed_run
-from tests.commands.strike import at
-from tests.commands.test_images import SMALL, write_images
+from tests.support.command_line import call, refuse, succeed, trained
+from tests.support.interrupted_command import at
+from tests.support.killed_runs import check_killed_run
+from tests.support.labeled_images import SMALL, write_images
 
 TINY = (*SMALL, "--model", "draw", "model.width=16", "task.steps=3", "task.latent_size=4")
 

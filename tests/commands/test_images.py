@@ -7,50 +7,15 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 import foveal
 from foveal.data.core.batching import ExampleBatch
 from foveal.objectives.classification import ClassificationObjective
-from tests.commands.calling import call, predictions, refuse, succeed, trained
-from tests.commands.strike import at
-
-SMALL = (
-    "data.image.size=12",
-    "data.image.batch_size=16",
-    "data.valid_fraction=0.2",
-    "data.test_fraction=0.2",
-    "schedule.warmup_steps=5",
-    "training.evaluate_every=10",
-)
-PATCHES = (
-    "--model",
-    "vit",
-    *(f"model.encoder.{one}" for one in ("width=32", "layers=1", "attention.heads=2")),
-)
-COLOURS = {"blue": (40, 60, 200), "red": (200, 50, 40)}
-
-
-def write_images(folder: str = "squares", count: int = 60, seed: int = 0) -> str:
-    """Noisy pictures of two colours, of several sizes and modes."""
-    draw = np.random.default_rng(seed)
-    for number in range(count):
-        name = list(COLOURS)[number % 2]
-        height, width = draw.integers(10, 20, 2)
-        pixels = np.clip(draw.normal(COLOURS[name], 25, (height, width, 3)), 0, 255).astype(np.uint8)
-        path = Path(folder, name, f"{number}.{('png', 'jpg')[number % 3 == 0]}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pixels).convert("P" if number % 5 == 0 and path.suffix == ".png" else "RGB").save(
-            path
-        )
-    return folder
-
-
-def train(data: str, *more: object, run: str = "run", steps: int = 30) -> dict[str, Any]:
-    return trained(data, *SMALL, *more, run=run, steps=steps)
+from tests.support.command_line import call, predictions, refuse, succeed
+from tests.support.interrupted_command import at
+from tests.support.labeled_images import PATCHES, SMALL, train, write_images
 
 
 @pytest.mark.parametrize("model", [(), PATCHES])
@@ -170,7 +135,7 @@ def test_a_network_is_described() -> None:
         "18.8",
         "kB",
     ]
-    assert table[-1].split()[2:4] == ["61,706", "416,520"]
+    assert table[-1].split()[1:3] == ["61,706", "416,520"]
     assert "head.projection" in succeed("models", "describe", "vit", "--classes", "7").out
     assert "did you mean 'resnet-50'" in refuse("models", "describe", "resnet50")
     assert "expected channels" in refuse("models", "describe", "vgg-16", "--input", "3x32")

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from foveal.tasks import untrained_model
-from tests.commands.calling import TINY, refuse, succeed
-from tests.commands.test_images import train, write_images
+from tests.support.command_line import TINY, refuse, succeed
+from tests.support.labeled_images import train, write_images
 
 SMALL = ("data.image.size=8", "data.image.batch_size=32")
 
@@ -78,8 +78,8 @@ def test_a_language_model(run: Path) -> None:
 def test_what_can_not_be_looked_at(run: Path) -> None:
     assert "unknown preset or network 'resnet20'; did you mean 'resnet-20'" in refuse("inspect", "resnet20")
     assert "reads no random images: name data with --data" in refuse("inspect", "lstm")
-    assert "there is no activation function in it" in refuse("inspect", "linear", "activations", *SMALL)
-    assert "a run has its weights: leave out" in refuse("inspect", run, "--initialization", "0.01")
+    assert "the model has no activation function" in refuse("inspect", "linear", "activations", *SMALL)
+    assert "a run has its own weights: leave out" in refuse("inspect", run, "--initialization", "0.01")
     assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.svg")
     told = refuse("inspect", "mlp", "--initialization", "0.01,xaver")
     assert "model.initialization=xaver: expected default, xavier, kaiming or a deviation" in told
@@ -87,8 +87,13 @@ def test_what_can_not_be_looked_at(run: Path) -> None:
 
 @pytest.mark.parametrize(
     ("view", "option"),
-    [("confusion", "--query"), ("walks", "--data"), ("filters", "--layer"), ("activations", "--nearest")],
+    [
+        ("confusion", "--query"),
+        ("navigation", "--data"),
+        ("filters", "--layer"),
+        ("activations", "--nearest"),
+    ],
 )
 def test_what_a_view_has_no_use_for(view: str, option: str) -> None:
     told = refuse("inspect", "run", view, option, "3")
-    assert f"{option}: the view {view} has no use for it; leave it out" in told
+    assert f"{option}: the view {view} has no such option; leave it out" in told

@@ -10,7 +10,7 @@ import torch
 import foveal
 from foveal.data.text.tokenizers import BPETokenizer, CharacterTokenizer
 from foveal.store.sealed import open_tensors
-from tests.commands.calling import TINY, refuse, succeed, tree
+from tests.support.command_line import TINY, refuse, succeed, tree
 
 GPT2 = (
     *("model.positions.kind=learned", "model.activation=gelu-tanh"),
@@ -136,7 +136,7 @@ def test_export_refuses(run: Path, here: Path) -> None:
     assert "nothing: no such run" in refuse("export", "nothing", "out")
     assert tree(here) == before
     exported("rwkv")
-    assert "out exists: name a folder that is not there yet" in refuse("export", "own", "out")
+    assert "out exists: name a new folder" in refuse("export", "own", "out")
     (Path("own") / "model.safetensors").unlink()
     assert "own: no weights yet" in refuse("export", "own", "other")
     assert not Path("other").exists()

@@ -12,7 +12,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
-from tests.commands.calling import TINY, refuse, succeed
+from tests.support.command_line import TINY, refuse, succeed
 
 
 def test_a_run_in_its_own_data_is_refused(here: Path) -> None:
@@ -102,5 +102,5 @@ def test_words_are_not_exported(here: Path) -> None:
         "data.context_length=16",
     )
     succeed("train", "text.txt", *tiny, "data.tokenizer=word", "--budget", "2steps", "--run", "words")
-    assert "data.tokenizer=word has no form of Hugging Face's" in refuse("export", "words", "folder")
+    assert "data.tokenizer=word: Hugging Face has no tokenizer" in refuse("export", "words", "folder")
     assert not Path("folder").exists()

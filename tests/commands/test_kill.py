@@ -10,13 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks import kill
-from tests.commands.strike import PLACES, TRAIN, killed
-
-
-def forked(folder: Path, arguments: list[str], target: Any = None) -> int | None:
-    process = kill.start(folder, arguments, target)
-    process.join()
-    return process.exitcode
+from tests.support.interrupted_command import PLACES, TRAIN, killed
+from tests.support.killed_runs import forked
 
 
 @pytest.fixture(scope="module")

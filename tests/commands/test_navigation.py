@@ -12,9 +12,9 @@ from PIL import Image
 
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.grid_world import THINGS
-from tests.commands.calling import TINY, call, predictions, refuse, succeed, trained
-from tests.commands.killed_runs import check_killed_run
-from tests.commands.strike import at
+from tests.support.command_line import TINY, call, predictions, refuse, succeed, trained
+from tests.support.interrupted_command import at
+from tests.support.killed_runs import check_killed_run
 
 SMALL = (
     "model.width=16",
@@ -68,21 +68,21 @@ def test_maps_are_learnt_walked_and_drawn() -> None:
     found = predictions("run", "asked.jsonl")
     assert [one["source"] for one in found] == [row["instruction"] for row in asked]
     assert all({*one["output"].split()} <= {"left", "right", "forward", "stop"} for one in found)
-    shown = json.loads(succeed("inspect", "run", "walks", "--out", "walks.png", "--json").out)
-    assert 0 < len(shown["walks"]) <= 6
-    assert all(one["right"].endswith("stop") for one in shown["walks"])
-    with Image.open("walks.png") as picture:
+    shown = json.loads(succeed("inspect", "run", "navigation", "--out", "paths.png", "--json").out)
+    assert 0 < len(shown["episodes"]) <= 6
+    assert all(one["right"].endswith("stop") for one in shown["episodes"])
+    with Image.open("paths.png") as picture:
         assert picture.size[0] > 300
-    shown = json.loads(succeed("inspect", "run", "walks", "--query", "asked.jsonl", "--json").out)
-    assert [(one["moves"], one["right"]) for one in shown["walks"]] == [
+    shown = json.loads(succeed("inspect", "run", "navigation", "--query", "asked.jsonl", "--json").out)
+    assert [(one["moves"], one["right"]) for one in shown["episodes"]] == [
         (one["output"], None) for one in found
     ]
-    told = succeed("inspect", "run", "walks", "--query", "asked.jsonl", "--out", "walks.png")
+    told = succeed("inspect", "run", "navigation", "--query", "asked.jsonl", "--out", "paths.png")
     assert told.out.count("instruction") == 7
     mixed = [*asked[:2], *rows[2:4], rows[4] | {"path": "no move"}]
     Path("mixed.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in mixed))
-    told = succeed("inspect", "run", "walks", "--query", "mixed.jsonl", "--out", "walks.png", "--json")
-    rights = [one["right"] for one in json.loads(told.out)["walks"]]
+    told = succeed("inspect", "run", "navigation", "--query", "mixed.jsonl", "--out", "paths.png", "--json")
+    rights = [one["right"] for one in json.loads(told.out)["episodes"]]
     assert rights == [None, None, rows[2]["path"], rows[3]["path"], None]
 
 
@@ -155,9 +155,9 @@ def test_what_can_not_be_used_is_a_line() -> None:
     assert "unknown key 'task.supervision'" in refuse("train", "maps.txt", "task.supervision=reinforce")
     Path("text.txt").write_text("hello there\n" * 80)
     trained("text.txt", *TINY, "--model", "rnn", run="text", steps=1)
-    assert "a run of no walks (task language-model)" in refuse("inspect", "text", "walks")
+    assert "this run follows no instructions (task language-model)" in refuse("inspect", "text", "navigation")
     trained("maps.jsonl", *SMALL, run="run", steps=1)
-    assert "ends in .png" in refuse("inspect", "run", "walks", "--out", "walks.gif")
+    assert "ends in .png" in refuse("inspect", "run", "navigation", "--out", "paths.gif")
     assert "foveal predict run DATA" in refuse("generate", "run")
 
 

@@ -1,4 +1,4 @@
-"""`foveal inspect RUN neighbours`: in its table, its JSON and its picture."""
+"""`foveal inspect RUN neighbors`: in its table, its JSON and its picture."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_images import COLOURS, train, write_images
+from tests.support.command_line import refuse, succeed
+from tests.support.labeled_images import COLOURS, train, write_images
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def run(here: Path) -> None:
 
 
 def near(*arguments: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(succeed("inspect", "run", "neighbours", *arguments, "--json").out)
+    found: dict[str, Any] = json.loads(succeed("inspect", "run", "neighbors", *arguments, "--json").out)
     return found
 
 
@@ -40,17 +40,17 @@ def test_of_pictures_and_of_held_out_images() -> None:
     assert found["accuracy"]["pixels"] == 1
     assert {query["label"] for query in found["queries"]} == set(COLOURS)
     assert len(found["queries"]) == 5
-    table = succeed("inspect", "run", "neighbours").out
+    table = succeed("inspect", "run", "neighbors").out
     assert "pixels 100.0 %" in table
     assert "distances depend on the layer" in table
 
 
 @pytest.mark.usefixtures("run")
-def test_what_has_no_neighbours() -> None:
-    assert "ends in .png" in refuse("inspect", "run", "neighbours", "--out", "sheet.html")
-    assert "expected 1 or more" in refuse("inspect", "run", "neighbours", "--nearest", "0")
-    assert "nowhere.jpg" in refuse("inspect", "run", "neighbours", "--query", "nowhere.jpg")
+def test_what_has_no_neighbors() -> None:
+    assert "ends in .png" in refuse("inspect", "run", "neighbors", "--out", "sheet.html")
+    assert "expected 1 or more" in refuse("inspect", "run", "neighbors", "--nearest", "0")
+    assert "nowhere.jpg" in refuse("inspect", "run", "neighbors", "--query", "nowhere.jpg")
 
 
 def test_a_run_of_texts(finished: Path) -> None:
-    assert "has none" in refuse("inspect", finished, "neighbours")
+    assert "has none" in refuse("inspect", finished, "neighbors")

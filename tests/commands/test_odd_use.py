@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tests.commands import test_captions, test_vqa
-from tests.commands.calling import succeed
+from tests.support import captioned_shapes, shape_questions
+from tests.support.command_line import succeed
 
 ALIKE = ("CMYK.tif", "P.tif", "RGB.tif", "RGBA.tif")
 ASKED = (*ALIKE, "grey.tif", "tall.tif")
@@ -29,7 +29,7 @@ def write_odd(folder: str = "asked") -> str:
 
 def test_they_are_captioned() -> None:
     """How probable each text is says whether the same was seen."""
-    test_captions.train(test_captions.write_shapes(count=60), steps=4)
+    captioned_shapes.train(captioned_shapes.write_shapes(count=60), steps=4)
     told = succeed("generate", "run", "--input", write_odd(), "--attention", "looked.png", "--json")
     samples = json.loads(told.out)["samples"]
     seen = {Path(one["source"]).name: one["log_probability"] for one in samples}
@@ -41,11 +41,11 @@ def test_they_are_captioned() -> None:
 
 
 def test_questions_about_them_are_answered() -> None:
-    test_vqa.train(test_vqa.write_questions(), steps=40)
+    shape_questions.train(shape_questions.write_questions(), steps=40)
     rows = "".join(f"{name},what colour is it?\n" for name in ASKED)
     Path(write_odd(), "metadata.csv").write_text(f"file_name,question\n{rows}")
     found = json.loads(succeed("predict", "run", "asked", "--json").out)["predictions"]
     assert [one["source"] for one in found] == [f"asked/{name}: what colour is it?" for name in ASKED]
     answers = dict(zip(ASKED, (one["output"] for one in found), strict=True))
     assert {answers[name] for name in (*ALIKE, "tall.tif")} == {"red"}
-    assert answers["grey.tif"] in test_captions.COLOURS
+    assert answers["grey.tif"] in captioned_shapes.COLOURS

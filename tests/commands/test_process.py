@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks import kill
-from tests.commands.calling import call, succeed
-from tests.commands.strike import TRAIN
+from tests.support.command_line import call, succeed
+from tests.support.interrupted_command import TRAIN
 
 HELP = """
 import sys

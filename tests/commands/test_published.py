@@ -13,10 +13,10 @@ from benchmarks.kill import own_cache
 from foveal.core.log import Log
 from foveal.data.datasets.package_download import Wheel
 from foveal.interop.published import catalog, efficientnet
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_images import write_images
-from tests.commands.test_kinds import write_labels
-from tests.interop.published.test_efficientnet import random_weights
+from tests.support.command_line import refuse, succeed
+from tests.support.efficientnet_weights import random_weights
+from tests.support.labeled_images import write_images
+from tests.support.small_texts import write_labels
 
 NAME = efficientnet.NAME
 LABELS = ["red", "blue"]
@@ -80,7 +80,7 @@ def test_a_bert_by_its_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     pytest.importorskip("transformers")
-    from tests.interop.huggingface.test_bert import small_bert
+    from tests.support.small_bert import small_bert
 
     folder, fetched = small_bert(tmp_path_factory.mktemp("bert"), with_head=False), []
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))

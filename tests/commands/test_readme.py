@@ -11,13 +11,13 @@ import pytest
 from benchmarks.kill import own_cache, story
 from foveal.config import files
 from foveal.training import plan
-from tests.commands.calling import succeed
-from tests.commands.test_captions import write_shapes
-from tests.commands.test_images import write_images
-from tests.commands.test_kinds import sentences, write_labels, write_pairs, write_tags, write_tones
-from tests.commands.test_series_kinds import write_ts
-from tests.data.images.test_image_examples import write
-from tests.data.video.test_clip_examples import by_class
+from tests.support.captioned_shapes import write_shapes
+from tests.support.clip_folders import by_class
+from tests.support.command_line import succeed
+from tests.support.image_folders import write
+from tests.support.labeled_images import write_images
+from tests.support.small_series import write_ts
+from tests.support.small_texts import sentences, write_labels, write_pairs, write_tags, write_tones
 
 README = Path(__file__).parents[2] / "README.md"
 STACK = {"width": 16, "embedding_width": 0}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import foveal
-from tests.commands.calling import predictions, refuse, succeed, trained
-from tests.commands.killed_runs import check_killed_run
+from tests.support.command_line import predictions, refuse, succeed, trained
+from tests.support.killed_runs import check_killed_run
 
 SMALL = (
     "data.max_length=64",

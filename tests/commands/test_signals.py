@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import kill
 from foveal.generation import text_stream
-from tests.commands.calling import call, succeed
-from tests.commands.strike import PLACES, TRAIN, at
+from tests.support.command_line import call, succeed
+from tests.support.interrupted_command import PLACES, TRAIN, at
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import numpy as np
 import soundfile
 
 import foveal
-from tests.commands.calling import predictions, refuse, succeed, trained
-from tests.commands.test_kinds import write_tones
+from tests.support.command_line import predictions, refuse, succeed, trained
+from tests.support.small_texts import write_tones
 
 SMALL = (
     "data.sample_rate=8000",

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from foveal.inspection.units.plot import CELL, LINE_HEIGHT
-from tests.commands.calling import refuse, succeed
-from tests.commands.test_images import PATCHES, train, write_images
+from tests.support.command_line import refuse, succeed
+from tests.support.labeled_images import PATCHES, train, write_images
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_of_held_out_and_of_other_images() -> None:
         assert picture.size[1] > 2 * LINE_HEIGHT + 8 * CELL
     told = succeed("inspect", "run", "units").out
     assert "encoder.blocks.5, 8 of its 32 units" in told
-    assert "says nothing of what the unit has learned" in told
+    assert "says nothing about what the unit has learned" in told
     others = looked("--data", write_images("others", 6, seed=1), "--layer", "encoder.blocks.0.convolution")
     assert {Path(one["source"]).parts[0] for one in others["responses"]} == {"others"}
     assert others["units"] == 16
@@ -54,14 +54,14 @@ def test_fewer_images_than_are_shown() -> None:
 def test_what_is_no_layer_of_maps(finished: Path) -> None:
     told = refuse("inspect", "run", "units", "--layer", "encoder.blocks.99")
     assert "run has no such layer; its blocks are encoder.blocks.0, encoder.blocks.1" in told
-    assert "makes no map of an image; choose one of encoder.blocks.0" in refuse(
+    assert "makes no feature map of an image; choose one of encoder.blocks.0" in refuse(
         "inspect", "run", "units", "--layer", "encoder"
     )
-    assert "makes no map of an image; choose one of encoder.blocks.0" in refuse(
+    assert "makes no feature map of an image; choose one of encoder.blocks.0" in refuse(
         "inspect", "run", "units", "--layer", "head"
     )
     assert "ends in .png" in refuse("inspect", "run", "units", "--out", "units.html")
-    without = "units are shown of networks with convolutions"
+    without = "this view needs an image network with trained convolutions"
     assert without in refuse("inspect", finished, "units")
     train("squares", "model.encoder.network=linear", run="linear", steps=1)
     assert without in refuse("inspect", "linear", "units")

@@ -7,73 +7,20 @@ import os
 import shutil
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
-from foveal.store.sealed import open_tensors
 from foveal.tasks.session import load
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from foveal.training.evaluate import evaluate
-from tests.commands.calling import call, predictions, refuse, succeed, trained
-from tests.commands.strike import at
-from tests.commands.test_captions import COLOURS, SHAPES, caption, write_shapes
+from tests.support.captioned_shapes import COLOURS, SHAPES
+from tests.support.command_line import call, predictions, refuse, succeed, trained
+from tests.support.interrupted_command import at
+from tests.support.saved_weights import saved_weights
+from tests.support.shape_questions import SMALL, check_same_eyes, rows_of, train, write_questions, write_table
 
-SMALL = (
-    "data.image.size=12",
-    "data.image.batch_size=20",
-    "data.valid_fraction=0.1",
-    "data.test_fraction=0.1",
-    "model.width=32",
-    "task.question.width=32",
-    "task.fusion.width=32",
-    "task.fusion.layers=1",
-    "optimizer.lr=1e-2",
-    "schedule.warmup_steps=5",
-    "training.evaluate_every=20",
-)
 WAYS = {"vqa": "accuracy", "vqa-generate": "exact", "vqa-multiple-choice": "accuracy"}
-
-
-def rows_of(number: int) -> list[dict[str, str]]:
-    """What colour, what shape; and what the first answer was, which the picture does not say."""
-    _, colour, shape = caption(number).split()
-    said = [*COLOURS][number * 7 % 5 % 3]
-    asked = (
-        ("what colour is it?", colour, COLOURS, ""),
-        ("what shape is it?", shape, SHAPES, f"which one? {said}."),
-        ("which one was it?", said, COLOURS, f"which one? {said}. what shape is it? {shape}."),
-    )
-    return [
-        {
-            "file_name": f"{number}.png",
-            "question": question,
-            "answer": answer,
-            "choices": "|".join(choices),
-            "history": history,
-        }
-        for question, answer, choices, history in asked
-    ]
-
-
-def write_table(folder: str, count: int, *columns: str) -> None:
-    rows = [{name: row[name] for name in columns} for number in range(count) for row in rows_of(number)]
-    with Path(folder, "metadata.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, columns)
-        table.writeheader()
-        table.writerows(rows)
-
-
-def write_questions(folder: str = "shapes", *more: str, count: int = 120) -> str:
-    write_shapes(folder, count)
-    write_table(folder, count, "file_name", "question", "answer", *more)
-    return folder
-
-
-def train(data: str, *more: object, run: str = "run", steps: int) -> dict[str, Any]:
-    return trained(data, *SMALL, *more, run=run, steps=steps)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -172,7 +119,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:
             )
         assert stopped.code == 130
         succeed("resume", f"{way}-2")
-        first, second = weights(way), weights(f"{way}-2")
+        first, second = saved_weights(way), saved_weights(f"{way}-2")
         assert all(tensor.equal(second[name]) for name, tensor in first.items())
 
 
@@ -232,21 +179,6 @@ def test_experts_that_read_the_choices_are_balanced_too() -> None:
     assert float(found.sum) == pytest.approx(float(asked["balance"].sum() + own))
 
 
-def weights(run: str) -> dict[str, Tensor]:
-    return open_tensors(Path(run, "model.safetensors").read_bytes(), run)[0]
-
-
-def check_same_eyes(labels: str, answers: str) -> None:
-    """The network of a run of labels is what reads the images in one of answers, standardised alike."""
-    alone, joined = weights(labels), weights(answers)
-    own = [name for name in alone if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
-    assert own
-    for name in own:
-        assert torch.allclose(alone[name], joined[name.replace("encoder.", "encoder.parts.source.")]), name
-    first, second = (Path(run, "inputs/channels.json").read_text() for run in (labels, answers))
-    assert first == second
-
-
 def test_a_run_is_where_another_begins() -> None:
     """One of images lends its network and the statistics of the channels; one of questions all."""
     write_questions("shapes", "history", count=40)
@@ -267,7 +199,7 @@ def test_a_first_layer_begins_from_the_images() -> None:
     trained("shapes", *SMALL, "model.encoder.network=airbench", "data.image.size=31", run="run", steps=1)
     (whitening,) = (
         tensor
-        for name, tensor in weights("run").items()
+        for name, tensor in saved_weights("run").items()
         if "parts.source.blocks.0" in name and tensor.ndim == 4
     )
     assert whitening.std() > 0.1

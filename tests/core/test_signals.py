@@ -11,8 +11,8 @@ import pytest
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import durable
 from foveal.store.checkpoint import load_latest
-from tests.training.same import differences, fingerprint
-from tests.training.toy import ToyObjective, toy_config, toy_trainer, train
+from tests.support.run_fingerprint import differences, fingerprint
+from tests.support.toy_training import ToyObjective, toy_config, toy_trainer, train
 
 
 def strike(number: int) -> None:

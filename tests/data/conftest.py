@@ -1,17 +1,10 @@
-from pathlib import Path
+"""Every test here has a cache of its own, and takes as long as it needs."""
 
-import pytest
 from hypothesis import settings
 
-from benchmarks.kill import own_cache
+from tests.support.fixtures import cache
+
+__all__ = ["cache"]
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no failure
 settings.load_profile("patient")
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test has a cache of its own."""
-    folder = own_cache(tmp_path_factory.mktemp("cache"))
-    monkeypatch.setenv("FOVEAL_CACHE", str(folder))
-    return folder

@@ -13,28 +13,10 @@ from foveal.data.files.data_part import open_part
 from foveal.data.open import open_path
 from foveal.tasks.config import load_config
 from foveal.tasks.infer import infer_task
-from tests.data.formats import CLIP_LABEL, CLIP_LABELS, CLIP_TEXT
-from tests.data.images.test_image_examples import PLACES, SIDE, png, write
-from tests.data.video.test_clip_examples import (
-    CONFIG,
-    arrays,
-    by_class,
-    clip,
-    folder_of,
-    moving,
-    prepared,
-    table,
-)
-
-
-def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
-    """Where and why of what is set aside in reading."""
-    skipped: list[Any] = []
-    try:
-        [*form.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
-    except UserError:
-        assert skipped
-    return [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
+from tests.support.clip_folders import CONFIG, arrays, by_class, clip, folder_of, moving, prepared, table
+from tests.support.image_folders import PLACES, SIDE, png, write
+from tests.support.pair_formats import CLIP_LABEL, CLIP_LABELS, CLIP_TEXT
+from tests.support.skipped_rows import asides
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.data.bombs import LARGEST, READ, REFUSED
-from tests.data.set_bombs import CANARY, SETS
+from tests.support.archive_bombs import CANARY, SETS
+from tests.support.image_bombs import LARGEST, READ, REFUSED
 
 NAMES = [*REFUSED, *READ, *SETS]
 MEASURE = """
@@ -21,8 +21,8 @@ from foveal.core.errors import UserError
 from foveal.data.files.data_part import open_part
 from foveal.data.images.image_files import labeled_images, load_image, unlabeled_images
 from foveal.data.core.rows import Row
-from tests.data.bombs import LARGEST, READ, REFUSED
-from tests.data.set_bombs import SETS
+from tests.support.image_bombs import LARGEST, READ, REFUSED
+from tests.support.archive_bombs import SETS
 
 def memory(of):
     lines = Path("/proc/self/status").read_text().splitlines()

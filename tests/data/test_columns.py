@@ -11,10 +11,10 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.data.core.rows import Row
 from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
-from tests.data.formats import ANSWERS, CLIP_LABEL, CLIP_LABELS, IMAGE_LABEL, IMAGE_TEXT
-from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
-from tests.data.video.test_clip_examples import clip, folder_of, table
-from tests.tasks.vqa.question_tables import asked, write_asked
+from tests.support.clip_folders import clip, folder_of, table
+from tests.support.image_folders import PLACES, SIDE, png, scenes, write
+from tests.support.pair_formats import ANSWERS, CLIP_LABEL, CLIP_LABELS, IMAGE_LABEL, IMAGE_TEXT
+from tests.support.question_tables import asked, write_asked
 
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.data.images.image_decoding import Pixels, decode_image, to_uint8, white_level
-from tests.data.made_pictures import SIDE, written
+from tests.support.image_bytes import SIDE, written
 
 LEVELS = np.array([[0, 1, 254, 255]], np.uint8)
 DARK = np.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 256

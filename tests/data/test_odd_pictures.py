@@ -17,9 +17,9 @@ from foveal.data.images.image_decoding import MAX_ASPECT_RATIO, decode_image, up
 from foveal.data.images.image_examples import ImageInput
 from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
-from tests.data.formats import IMAGE_LABEL
-from tests.data.made_pictures import luma
-from tests.data.odd_pictures import SIDE, damaged, whole
+from tests.support.image_bytes import luma
+from tests.support.image_variants import SIDE, damaged, whole
+from tests.support.pair_formats import IMAGE_LABEL
 
 SIZE = 18
 FORM = IMAGE_LABEL

@@ -17,7 +17,7 @@ from foveal.data.images.image_batches import ImageTrainBatches
 from foveal.data.open import OpenedData, open_data, open_path
 from foveal.data.prepare_examples import prepare_examples
 from foveal.tasks.infer import infer_task
-from tests.data.formats import IMAGE_LABEL
+from tests.support.pair_formats import IMAGE_LABEL
 
 SIDE = 4
 CONFIG = DataConfig(

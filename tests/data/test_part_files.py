@@ -9,7 +9,7 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
-from tests.data.formats import TEXT_PAIRS
+from tests.support.pair_formats import TEXT_PAIRS
 
 
 def write(folder: Path, *names: str) -> Path:

@@ -14,7 +14,7 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.files.data_part import open_part
 from foveal.data.pairs.pair import PairProcessor
-from tests.data.formats import SPEECH, TAGGED_WORDS, TEXT_PAIRS
+from tests.support.pair_formats import SPEECH, TAGGED_WORDS, TEXT_PAIRS
 
 WORDS = [f"a b {'c ' * (number % 3)}d" for number in range(12)]
 RATE = 8000

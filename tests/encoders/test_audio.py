@@ -16,7 +16,7 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
-from tests.encoders import laws
+from tests.support import encoder_laws as laws
 
 F, D = 5, 8
 LENGTHS = [13, 12, 7, 4, 1, 0]

@@ -6,7 +6,7 @@ import torch
 from foveal.encoders.image import ImageEncoder
 from foveal.layers.vision.conv2d import ConvNormAct
 from foveal.layers.vision.residual import ResidualBlock, basic_block
-from tests.encoders import laws
+from tests.support import encoder_laws as laws
 
 D = 6
 

@@ -18,7 +18,7 @@ from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, Recurrent
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.layers.vision.conv2d import Conv2d
-from tests.encoders.laws import near
+from tests.support.encoder_laws import near
 
 D, PLACES = 6, 4
 ONE, TWO = [3, 1, 0, 4], [2, 5, 3, 0]

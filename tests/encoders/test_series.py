@@ -15,7 +15,7 @@ from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
-from tests.encoders import laws
+from tests.support import encoder_laws as laws
 
 C, D, S = 3, 8, 7
 LENGTHS = [S, 3, 0, 1]

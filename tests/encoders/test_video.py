@@ -15,7 +15,7 @@ from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.vision.conv2d import ConvNormAct
-from tests.encoders import laws
+from tests.support import encoder_laws as laws
 
 C, D, T, SIDE = 3, 8, 7, 8
 LENGTHS = [T, 3, 0, 1]

@@ -13,7 +13,7 @@ from foveal.core.memory import Memory
 from foveal.generation.beam_search import Hypothesis, beam_search, length_penalty
 from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import GREEDY
-from tests.generation.heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
+from tests.support.decoder_heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
 
 PROMPTS = [[1, 2, 3, 1], [4], [0, 2]]
 ALPHAS = [0.0, 0.6, 1.0, 3.0]

@@ -10,7 +10,7 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
 from foveal.generation.decoding_loop import GeneratedToken, generate, log_probabilities, prefill
 from foveal.generation.sampling import GREEDY, Noise, Sampling, choose_tokens
-from tests.generation.heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
+from tests.support.decoder_heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
 
 LENGTHS = [3, 1, 17, 8, 8, 2]
 PROMPTS = [[(5 * i + 3 * length) % V for i in range(length)] for length in LENGTHS]

@@ -19,7 +19,7 @@ from foveal.generation.text_stream import (
     collect_texts,
     generate_text,
 )
-from tests.generation.heads import Recorder, Recurrence, Script
+from tests.support.decoder_heads import Recorder, Recurrence, Script
 
 
 class Pieces:

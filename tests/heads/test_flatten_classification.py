@@ -6,7 +6,7 @@ from torch import Tensor
 
 from foveal.core.memory import Memory, Segment
 from foveal.heads.flatten_classification import FlattenClassificationHead
-from tests.heads.grids import memory_of
+from tests.support.grid_memory import memory_of
 
 D, CLASSES = 3, 4
 

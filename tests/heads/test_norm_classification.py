@@ -3,7 +3,7 @@
 import torch
 
 from foveal.heads.norm_classification import NormClassificationHead
-from tests.heads.grids import memory_of
+from tests.support.grid_memory import memory_of
 
 
 def test_the_mean_is_normed_then_dropped_out():

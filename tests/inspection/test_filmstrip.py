@@ -59,5 +59,5 @@ def test_colours_stay_and_too_many_are_refused() -> None:
     red = np.zeros((2, 4, 4, 3), np.uint8)
     red[..., 0] = 200
     assert (drawn(Filmstrip(red, ["a"], None))[GAP + 1, GAP + 1] == (200, 0, 0)).all()
-    with pytest.raises(UserError, match="300 clips are too many for a picture"):
+    with pytest.raises(UserError, match="300 clips are too many for one picture"):
         drawn(*[Filmstrip(red, ["a"], None)] * 300)

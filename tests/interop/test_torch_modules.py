@@ -84,7 +84,7 @@ def test_both_directions_there_and_back(name: str, layers: int, bias: bool) -> N
 
 def test_directions_that_are_added_are_not_torchs() -> None:
     block = Block(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H)), "sum"))
-    with pytest.raises(UserError, match="of one direction or two beside each other"):
+    with pytest.raises(UserError, match="in one direction or in two side by side"):
         to_torch_rnn(Stack([block]))
 
 
@@ -96,7 +96,7 @@ def test_recurrent_keeps_its_precision() -> None:
 
 def test_recurrent_that_is_not_ours() -> None:
     for theirs in (nn.LSTM(D, H, proj_size=2), nn.LSTM(D, H, proj_size=2, bidirectional=True)):
-        with pytest.raises(UserError, match="proj_size is not ours"):
+        with pytest.raises(UserError, match="Foveal has no proj_size"):
             from_torch_rnn(theirs)
 
 
@@ -104,13 +104,13 @@ def test_recurrent_that_is_not_ours() -> None:
     ("blocks", "message"),
     [
         ([Block(Recurrent(GRU(D, H, reset_after=False)))], "resets after the recurrent product"),
-        ([Block(Recurrent(LSTM(D, H)), norm="layer")], "bare cells"),
-        ([Block(Recurrent(LSTM(H, H)), residual=True)], "bare cells"),
-        ([Block(Recurrent(LSTM(D, H)), MLP(H, H))], "bare cells"),
-        ([Block(SelfAttention(H, 2))], "bare cells"),
-        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(GRU(H, H)))], "one kind and one width"),
-        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(LSTM(H, D)))], "one kind and one width"),
-        ([Block(Recurrent(Elman(D, H))), Block(Recurrent(Elman(H, H, "relu")))], "one nonlinearity"),
+        ([Block(Recurrent(LSTM(D, H)), norm="layer")], "cells alone"),
+        ([Block(Recurrent(LSTM(H, H)), residual=True)], "cells alone"),
+        ([Block(Recurrent(LSTM(D, H)), MLP(H, H))], "cells alone"),
+        ([Block(SelfAttention(H, 2))], "cells alone"),
+        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(GRU(H, H)))], "the same cell and width"),
+        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(LSTM(H, D)))], "the same cell and width"),
+        ([Block(Recurrent(Elman(D, H))), Block(Recurrent(Elman(H, H, "relu")))], "the same nonlinearity"),
     ],
 )
 def test_stacks_that_are_not_torchs(blocks: list[nn.Module], message: str) -> None:
@@ -122,7 +122,7 @@ def test_a_learned_start_is_not_torchs() -> None:
     stack = Stack([Block(Recurrent(LSTM(D, H), learned_start=True))])
     to_torch_rnn(stack)  # zeros at first
     grown(stack)
-    with pytest.raises(UserError, match="from a start of zeros"):
+    with pytest.raises(UserError, match="initial state of zeros"):
         to_torch_rnn(stack)
 
 
@@ -157,16 +157,16 @@ def test_transformers_that_are_not_ours() -> None:
         from_torch_transformer(encoder(True, activation=F.mish))
     theirs = encoder(True)
     theirs.norm = nn.LayerNorm(H, elementwise_affine=False)
-    with pytest.raises(UserError, match=r"only nn\.LayerNorm with its weight"):
+    with pytest.raises(UserError, match=r"only nn\.LayerNorm with a weight"):
         from_torch_transformer(theirs)
 
 
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (Block(SelfAttention(H, 2, window=3), MLP(H, H), "layer", residual=True), "without window"),
-        (Block(SelfAttention(H, 2, rotary=True), MLP(H, H), "layer", residual=True), "without window"),
-        (Block(Recurrent(LSTM(H, H)), MLP(H, H), "layer", residual=True), "of self-attention"),
+        (Block(SelfAttention(H, 2, window=3), MLP(H, H), "layer", residual=True), "without windows"),
+        (Block(SelfAttention(H, 2, rotary=True), MLP(H, H), "layer", residual=True), "without windows"),
+        (Block(Recurrent(LSTM(H, H)), MLP(H, H), "layer", residual=True), "only self-attention"),
         (Block(SelfAttention(H, 2), MLP(H, H), "rms", residual=True), "LayerNorm, residuals and an MLP"),
         (Block(SelfAttention(H, 2), MLP(H, H), "layer"), "LayerNorm, residuals and an MLP"),
         (Block(SelfAttention(H, 2), SwiGLU(H, H), "layer", residual=True), "LayerNorm, residuals and an MLP"),

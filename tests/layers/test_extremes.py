@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from foveal.core.runtime import autocast
-from tests.layers.laws import Trial
-from tests.layers.rows import EVERY, READING, D, entries, make, memory_of, run
+from tests.support.mixer_laws import Trial
+from tests.support.mixer_rows import EVERY, READING, D, entries, make, memory_of, run
 
 T = 200
 LONG = 100_000

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from foveal.config import Config, ModelConfig
 from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.decoder import language_model
-from tests.layers import laws
-from tests.layers.laws import Trial, on_path
-from tests.layers.rows import filled
-from tests.layers.test_laws import lengths_of_chunks
+from tests.support import mixer_laws as laws
+from tests.support.mixer_laws import Trial, lengths_of_chunks, on_path
+from tests.support.mixer_rows import filled
 
 CONTEXT = 256
 SPECS = {name: spec for name, spec in mixer_specs().items() if not spec.reads_memory}

@@ -143,7 +143,7 @@ def test_learned_positions_refuse_to_go_past_their_end():
     assert not stack.bounded
     _, state, _ = stack(torch.randn(2, 4, D))
     _, state, _ = stack(torch.randn(2, 2, D), state)
-    with pytest.raises(UserError, match="learned positions end at 6, 7 are asked for"):
+    with pytest.raises(UserError, match="learned positions end at 6, but 7 are needed"):
         stack(torch.randn(2, 1, D), state)
 
 

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.layers import laws
-from tests.layers.laws import Trial, on_path
-from tests.layers.rows import EVERY, READING, ROWS, D, make, memory_of
+from tests.support import mixer_laws as laws
+from tests.support.mixer_laws import Trial, lengths_of_chunks, on_path
+from tests.support.mixer_rows import EVERY, READING, ROWS, D, make, memory_of
 
 PATHS = {"reference": (torch.float64, 1e-10), "default": (torch.float32, 3e-5)}
 
@@ -96,14 +96,6 @@ def test_reset_parameters_fills_everything(name):
         if hasattr(part, "reset_parameters"):
             part.reset_parameters()
     assert all(part.isfinite().all() for part in (*module.parameters(), *module.buffers()))
-
-
-def lengths_of_chunks(most: int = 5) -> st.SearchStrategy[list[list[int]]]:
-    """For each of 1 to 4 chunks, the lengths of 1 to 4 rows."""
-    row = st.integers(0, most)
-    return st.integers(1, 4).flatmap(
-        lambda rows: st.lists(st.lists(row, min_size=rows, max_size=rows), min_size=1, max_size=4)
-    )
 
 
 @settings(max_examples=25, deadline=None)

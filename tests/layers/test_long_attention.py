@@ -10,7 +10,7 @@ from foveal.core.state import detach_state
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.attention.dot_product import QUERY_CHUNK
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.layers.rows import entries
+from tests.support.mixer_rows import entries
 
 B, D, T = 3, 8, 2 * QUERY_CHUNK + 20
 LENGTHS = torch.tensor([T, QUERY_CHUNK + 3, 0])
@@ -54,7 +54,7 @@ def test_long_sequences_equal_the_reference(window, carried, ragged):
         with path, record_paths() as ran:
             found.append(outcome(made, x, state, LENGTHS if ragged else None))
     pieces = window and (carried or window < T)
-    assert paths(ran) == ["attention:pieces" if pieces else "attention:fused"]
+    assert paths(ran) == ["attention:chunks" if pieces else "attention:fused"]
     for a, b in zip(*found, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
@@ -77,7 +77,7 @@ def test_a_prompt_into_an_empty_cache_needs_no_mask(window):
         y, _ = made(x, made.init_state(B, capacity=2 * T), lengths=LENGTHS)
         z, _ = made(x, lengths=LENGTHS)
     torch.testing.assert_close(y, z, rtol=1e-10, atol=1e-10)
-    assert paths(ran) == ["attention:pieces" if window else "attention:fused"] * 2
+    assert paths(ran) == ["attention:chunks" if window else "attention:fused"] * 2
 
 
 @pytest.mark.parametrize("window", [0, 30])

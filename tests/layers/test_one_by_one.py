@@ -44,7 +44,7 @@ def test_one_by_one(mixer, rows):
             for token in tokens.split(1, 1):
                 features, state, _ = head(token, state)
                 logits.append(head.project(features))
-        assert ("linear:few" in ran) == (rows <= 8)
+        assert ("linear:few_vectors" in ran) == (rows <= 8)
         if "attention" in mixer:
             assert "attention:cached" in ran
         torch.testing.assert_close(torch.cat(logits, 1), expected, rtol=1e-4, atol=1e-4)

@@ -17,12 +17,12 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import NETWORKS, image_encoder
 from foveal.models.resnet import ResNet
 from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
-from tests.models.making import logits, made
+from tests.support.named_networks import logits, made
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
 PUBLISHED = {
     # Of a feature, (numbers + 1) times classes.
-    "colour-histogram": (32, 10, (8**3 + 1) * 10),
+    "color-histogram": (32, 10, (8**3 + 1) * 10),
     "hog": (32, 10, (4 * 4 * 9 + 1) * 10),
     "visual-words": (32, 10, (4 * 400 + 1) * 10),
     "linear": (32, 10, 3 * 32 * 32 * 10 + 10),
@@ -102,7 +102,7 @@ def test_parameters(network):
         ("efficientnet-lite0", "small", 32, 2),
         ("airbench", "published", 32, 3),
         ("lenet-5", "published", 28, 4),
-        ("colour-histogram", "published", 30, 1),
+        ("color-histogram", "published", 30, 1),
         ("hog", "published", 39, 4),
         ("visual-words", "published", 30, 2),
         ("alexnet", "published", 224, 6),

@@ -10,7 +10,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.ops.activation import ACTIVATIONS
 from foveal.tasks.config import load_config
-from tests.models.making import logits, made
+from tests.support.named_networks import logits, made
 
 RECTIFIED = ("mlp", "vgg-11", "plain-20", "resnet-20", "resnet-50")
 

@@ -11,7 +11,7 @@ from foveal.interop.huggingface.resnet import hf_name
 from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import NETWORKS
-from tests.models.making import logits, made
+from tests.support.named_networks import logits, made
 
 # As torchvision and textbooks write them: channels of a convolution (kernel, stride and padding where they
 # are not 3, 1 and 1), and pooling as M or A with its side.

@@ -2,26 +2,12 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
 from torch.nn import functional as F
 
-from foveal.core.memory import Memory
-from foveal.data.core.batching import ExampleBatch
-from foveal.encoders.make_memory import make_memory
 from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
-
-LABELS = ("a", "b", "c")
-
-
-class Given(nn.Module):
-    """A memory of one vector, what it is given; and the sum of each row as a further term."""
-
-    width, aux_names = 4, ("total",)
-
-    def forward(self, x: Tensor, lengths: None = None) -> tuple[Memory, dict[str, Tensor]]:
-        return make_memory(x[:, None], None, "grid", "mean", (1, 1)), {"total": x.sum(1)}
+from tests.support.vector_classifier import LABELS, Given, batch, logits
 
 
 @pytest.fixture
@@ -29,15 +15,6 @@ def task() -> ClassificationObjective:
     return ClassificationObjective(
         EncoderWithHead(Given(), ClassificationHead(4, 3)), LABELS, label_smoothing=0.1
     )
-
-
-def batch(source: Tensor, **columns: Tensor) -> ExampleBatch:
-    rows = len(columns["label"])
-    return ExampleBatch(torch.arange(rows), {"source": source, **columns}, {}, rows)
-
-
-def logits(task: ClassificationObjective, source: Tensor) -> Tensor:
-    return F.linear(source, task.model.head.projection.weight)
 
 
 def test_a_mixed_loss_is_the_mixture_of_both(task):

@@ -18,7 +18,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.mixer_settings import stack_mixers
 from foveal.objectives.hard_attention import HardAttentionObjective, log_prob_and_entropy
 from foveal.ops.attention.hard_attention import sample_position
-from tests.layers.rows import filled
+from tests.support.mixer_rows import filled
 
 S, M, WORDS, LAYERS = 3, 4, 5, 2
 TARGET = [2, 0, SpecialTokens(WORDS).eos]
@@ -175,6 +175,9 @@ def test_padding_draws_nothing(model: EncoderWithHead) -> None:
 
 @pytest.mark.parametrize("score", ["initial-state", "every-step"])
 def test_what_is_refused(score: str) -> None:
-    with pytest.raises((ConfigError, ValueError), match=f"hard=true needs scores .* score={score}"):
+    with pytest.raises(
+        (ConfigError, ValueError),
+        match=f"hard=true samples a position by its score, but score={score} gives none",
+    ):
         stack_mixers(ModelConfig(mixers="attention-rnn", attention_rnn={"hard": True, "score": score}))
     assert "drawn" in AttentionRNN("gru", 3, 4, 4, "dot", hard=True).shapes

@@ -9,8 +9,8 @@ from foveal.data.pairs.nothing import Nothing
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.registry import task_of
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
-from tests.objectives.micro_batches import check_same, trained
-from tests.tasks.vqa.test_model import SEEN, batch, config, drawn
+from tests.support.micro_batches import check_same, trained
+from tests.support.vqa_model import SEEN, batch, config, drawn
 
 
 def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:

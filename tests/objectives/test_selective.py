@@ -8,7 +8,7 @@ from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import ModelWithProxy, SelectiveObjective
-from tests.objectives.test_classification import LABELS, Given, batch, logits
+from tests.support.vector_classifier import LABELS, Given, batch, logits
 
 
 @pytest.fixture

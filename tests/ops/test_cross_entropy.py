@@ -29,7 +29,7 @@ def small_pieces(monkeypatch):
 
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("path", ["pieces", "reference"])
+@pytest.mark.parametrize("path", ["chunks", "reference"])
 def test_equals_torchs(path, bias, label_smoothing, small_pieces):
     leaves, targets = inputs(bias=bias)
     logits = F.linear(leaves[0], leaves[1], leaves[2] if bias else None)

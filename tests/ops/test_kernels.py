@@ -8,30 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from torch import Tensor
 
 from foveal.ops.jit import launch
 from foveal.ops.jit.code_cache import _read_cached
 from foveal.ops.jit.launch import Kernel
 from foveal.store.cache import cache_folder
+from tests.support.linear_kernel import product
 
 x, W = torch.randn(3, 48), torch.randn(37, 48)
 PROGRAM = """
 import torch
-from tests.ops.test_kernels import product
+from tests.support.linear_kernel import product
 torch.manual_seed(0)
 x, W = torch.randn(3, 48), torch.randn(37, 48)
 print(torch.allclose(product(x, W), x @ W.T, atol=1e-5))
 """
-
-
-def product(x: Tensor, W: Tensor) -> Tensor:
-    """`x @ W.T` by the kernel, in a few tasks."""
-    kernel = Kernel("linear", "forward")
-    assert kernel.usable(x, W)
-    y = torch.full((x.shape[0], W.shape[0]), torch.nan)
-    kernel(5, x, W, W, y, x.shape[0], x.shape[1], W.shape[0], 0)
-    return y
 
 
 @pytest.fixture

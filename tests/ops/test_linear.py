@@ -19,7 +19,7 @@ def test_equal(size, rows, biased):
     x, weight, bias = torch.randn(*rows, K), torch.randn(M, K), torch.randn(M) if biased else None
     with record_paths() as ran:
         y = linear(x, weight, bias)
-    assert ran == ["linear:few"]
+    assert ran == ["linear:few_vectors"]
     torch.testing.assert_close(y, F.linear(x, weight, bias), rtol=1e-5, atol=1e-5)
 
 
@@ -40,7 +40,7 @@ def test_on_processors_that_torch_serves_well(monkeypatch: pytest.MonkeyPatch):
     for weight, rows, taken in ((large, 4, True), (large, 3, False), (small, 4, False)):
         with record_paths() as ran:
             linear(torch.randn(rows, weight.shape[1]), weight)
-        assert (ran == ["linear:few"]) is taken
+        assert (ran == ["linear:few_vectors"]) is taken
 
 
 def test_taken_for_a_few_without_gradients():

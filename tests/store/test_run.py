@@ -11,7 +11,7 @@ from foveal.store.plan import Plan
 from foveal.store.run import Run, create_run, default_run_path, open_run, run_lock
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
 from foveal.training.snapshot import TrainingCounters
-from tests.training.toy import new_run, toy_config
+from tests.support.toy_training import new_run, toy_config
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 """Every test here has a cache of its own."""
 
-from tests.data.conftest import cache
+from tests.support.fixtures import cache
 
 __all__ = ["cache"]

@@ -1,10 +1,5 @@
 """These tests kill processes and model disks, not the machine: nothing need really reach the disk."""
 
-import os
+from tests.support.fixtures import quick_disk
 
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+__all__ = ["quick_disk"]

@@ -14,9 +14,9 @@ from foveal.store.checkpoint import load_latest
 from foveal.store.run import open_run
 from foveal.store.sealed import open_json, open_tensors
 from foveal.training.trainer import Trainer
-from tests.training.disk import Op, crash_states, record
-from tests.training.same import differences, fingerprint
-from tests.training.toy import toy_config, toy_trainer, train
+from tests.support.disk_model import Op, crash_states, record
+from tests.support.run_fingerprint import differences, fingerprint
+from tests.support.toy_training import toy_config, toy_trainer, train
 
 
 class Stop(BaseException):

@@ -8,11 +8,11 @@ import torch
 from foveal.tasks.config import from_tables
 from foveal.training.dry_run import dry_run
 from foveal.training.optim import Optimizer
-from tests.training.test_optim import NAMES
-from tests.training.toy import ToyBatches, ToyModel, ToyObjective
+from tests.support.optimizer_names import OPTIMIZER_NAMES
+from tests.support.toy_training import ToyBatches, ToyModel, ToyObjective
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OPTIMIZER_NAMES)
 def test_the_weights_stay_bit_for_bit(name: str) -> None:
     model = ToyModel()
     before = {key: weight.clone() for key, weight in model.state_dict().items()}

@@ -13,7 +13,7 @@ from foveal.models.image_networks import image_encoder
 from foveal.objectives.selective import ModelWithProxy
 from foveal.training.freezing import freeze
 from foveal.training.optim import Optimizer
-from tests.training.test_layer_rates import model, of_preset
+from tests.support.text_classifier import model, of_preset
 
 
 def network() -> EncoderWithHead:

@@ -2,32 +2,17 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from foveal.config import EncoderConfig, OptimizerConfig
-from foveal.encoders.text import TextEncoder
 from foveal.heads.classification import ClassificationHead
-from foveal.layers.blocks.feedforward import MLP
-from foveal.layers.blocks.mixer_block import Block
-from foveal.layers.blocks.stack import Stack
-from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.full_attention import FullAttention
-from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.image_networks import image_encoder
-from foveal.tasks.config import load_config
-from foveal.tasks.registry import task_of
 from foveal.training.layer_depth import layer_depths
 from foveal.training.optim import Optimizer
+from tests.support.text_classifier import D, model, of_preset
 
-D, RATE = 8, 0.01
-
-
-def model() -> EncoderWithHead:
-    block = lambda: Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True)  # noqa: E731
-    stack = Stack([block() for _ in range(3)], AddPositions(LearnedPosition(9, D), "add"))
-    encoder = TextEncoder(Embedding(5, D), stack, D, nn.LayerNorm(D))
-    return EncoderWithHead(encoder, ClassificationHead(D, 2)).double()
+RATE = 0.01
 
 
 def moved(name: str, layer_decay: float, network: EncoderWithHead) -> dict[str, Tensor]:
@@ -63,11 +48,6 @@ def test_what_sees_images_has_depths_too() -> None:
     for name, depth in found.items():
         low = name.startswith(("encoder.projection", "encoder.token", "encoder.stack.positioned"))
         assert depth == (4 if low else 3 - int(name.split(".")[3]) if "blocks" in name else 0), name
-
-
-def of_preset(name: str) -> nn.Module:
-    config = load_config(name, [])
-    return task_of(config).example_model()
 
 
 def test_readers_are_below_the_stack_that_they_feed() -> None:

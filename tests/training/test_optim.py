@@ -11,9 +11,9 @@ from foveal.core.errors import UserError
 from foveal.layers.mixers.mamba import Mamba
 from foveal.training.muon import orthogonalize
 from foveal.training.optim import Optimizer, decayed_parameters, hidden_matrices
+from tests.support.optimizer_names import OPTIMIZER_NAMES
 
 STEPS, RATE, DECAY = 10, 0.05, 0.1
-NAMES = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon")
 
 
 class Net(nn.Module):
@@ -80,7 +80,7 @@ def equation(name: str, w: Tensor, parts: list[Tensor]) -> Tensor:
     return w
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "muon"])
+@pytest.mark.parametrize("name", [name for name in OPTIMIZER_NAMES if name != "muon"])
 def test_equals_the_equation(name: str) -> None:
     net = Net()
     expected = [
@@ -210,7 +210,7 @@ def test_a_small_gradient_is_not_scaled_up() -> None:
     torch.testing.assert_close(old - net.hidden.detach(), torch.full_like(old, 0.1))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OPTIMIZER_NAMES)
 def test_state_goes_through_named_tensors(name: str) -> None:
     """Five steps, saved, loaded into fresh objects, five more: bit-equal to ten."""
     whole = Net()

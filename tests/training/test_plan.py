@@ -18,7 +18,7 @@ from foveal.training.plan import (
     make_plan,
     parse_budget,
 )
-from tests.training.toy import toy_config, train
+from tests.support.toy_training import toy_config, train
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from foveal.store.sealed import dataclass_to_dict, open_json, open_tensors, seal
 from foveal.training import trainer
 from foveal.training.snapshot import TrainingCounters
 from foveal.training.trainer import Trainer
-from tests.training.same import differences, fingerprint
-from tests.training.toy import new_run, toy_config, toy_trainer, train
+from tests.support.run_fingerprint import differences, fingerprint
+from tests.support.toy_training import new_run, toy_config, toy_trainer, train
 
 STEPS = 12
 

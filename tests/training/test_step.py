@@ -14,7 +14,16 @@ from foveal.core.runtime import seed_everything
 from foveal.core.signals import SignalHandler
 from foveal.training.optim import Optimizer
 from foveal.training.step import detach_carry, starting_carry, train_step
-from tests.training.toy import D, ToyBatch, ToyBatches, ToyModel, ToyObjective, V, toy_config, toy_trainer
+from tests.support.toy_training import (
+    D,
+    ToyBatch,
+    ToyBatches,
+    ToyModel,
+    ToyObjective,
+    V,
+    toy_config,
+    toy_trainer,
+)
 
 SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 

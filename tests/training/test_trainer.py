@@ -15,8 +15,8 @@ from foveal.store.run import open_run
 from foveal.store.sealed import load_weights, open_tensors, unique_state_dict
 from foveal.training.averaging import CheckpointAverage, ExponentialMovingAverage
 from foveal.training.evaluate import evaluate
-from tests.training.same import differences, fingerprint, lines
-from tests.training.toy import ToyBatches, ToyModel, ToyObjective, toy_config, toy_trainer, train
+from tests.support.run_fingerprint import differences, fingerprint, lines
+from tests.support.toy_training import ToyBatches, ToyModel, ToyObjective, toy_config, toy_trainer, train
 
 
 @pytest.mark.parametrize(

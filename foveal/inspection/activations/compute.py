@@ -1,10 +1,10 @@
-"""Statistics of a model's activations, layer by layer, on one batch: what its first weights, or the trained
-ones, make of the size of things (LeCun et al. 1998; Glorot and Bengio 2010, figures 2 to 8).
+"""Statistics of a model's activations on one batch, layer by layer, with first or with trained weights.
 
-Every call of an activation function is seen, whether it is a module or a function inside one. Gates that a
-kernel would hide are seen too: such layers run as their equations are written. Of stacks of mixers the output
-of each block is seen. Calls behind the same layer, as of a loop over time, are taken together. Pictures are
-drawn by `activations_picture`.
+They show whether signals and gradients keep their size from layer to layer (LeCun et al. 1998; Glorot and
+Bengio 2010, figures 2 to 8). Every call of an activation function is recorded, whether the function is a
+module or is called inside of one. Gates that a kernel would hide are recorded too, because their layers run
+as the plain equations. In stacks of mixers the output of each block is recorded. Calls behind the same layer,
+as in a loop over time, count together.
 """
 
 import math
@@ -23,13 +23,13 @@ from foveal.ops.jit.dispatch import reference_only
 
 HISTOGRAM_BINS = 64
 SATURATED_SLOPE = 0.1
-"""Where the slope is less than this share of the steepest."""
+"""An output is saturated where the slope is less than this share of the steepest slope."""
 HISTOGRAM_STDS = 5
-"""What is drawn, to both sides of the mean."""
+"""Standard deviations that a histogram reaches to both sides of the mean."""
 BLOCK = "block"
 RECTIFIERS = ("relu", "relu6")
 FUSED_OPS = ("Elman", "LSTM", "GRU", "mamba_gate", "depthwise_conv1d", "gelu")
-"""Operations with activation functions inside of their kernels."""
+"""Operations whose kernels contain activation functions."""
 CAVEAT = (
     "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "
     "steepest; dead: zero for every example, each place of a map counted; a rectifier's bin at zero is "
@@ -37,22 +37,23 @@ CAVEAT = (
 )
 _ACTIVATION_NAMES = ("relu", "sigmoid", "tanh", "leaky_relu", "elu", "gelu", "silu", "hardtanh")
 _ACTIVATION_OPS = {
-    getattr(torch.ops.aten, f"{name}{place}"): name.replace("_", "-")
+    getattr(torch.ops.aten, f"{name}{in_place}"): name.replace("_", "-")
     for name in _ACTIVATION_NAMES
-    for place in ("", "_")
-    if hasattr(torch.ops.aten, f"{name}{place}")
+    for in_place in ("", "_")
+    if hasattr(torch.ops.aten, f"{name}{in_place}")
 }
 
 
 @dataclass(frozen=True)
 class ActivationStats:
-    """What one activation function, or one block, gave for a batch.
+    """Statistics of the outputs of one activation function, or of one block, for a batch.
 
-    `name` is the layer behind which the function stands: the last module with parameters of its own that was
-    at work. `shape` is that of one example. Shares are None where they mean nothing: `saturated` is of
-    sigmoid and tanh, `zeros` and `dead` (units that are zero for every example) of rectifiers. `gradient` is
-    the deviation of the loss's gradient, None if there is none. `counts` are of bins of equal width from
-    `low` to `high`, the same for all of a model; what lies beyond is in the last ones.
+    `name` is the layer behind which the function stands: the last module with parameters of its own that ran.
+    `shape` is the shape of one example. Shares are None where they mean nothing: `saturated` belongs to
+    sigmoid and tanh, `zeros` and `dead` (units that are zero for every example) to rectifiers. `gradient` is
+    the standard deviation of the loss's gradient, None if there is no gradient. `counts` are counts of a
+    histogram with bins of equal width from `low` to `high`, the same for all layers of a model. Outputs
+    beyond these limits count in the first or last bin.
     """
 
     name: str
@@ -69,41 +70,42 @@ class ActivationStats:
     counts: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Numbers that are not finite are None."""
-        found = asdict(self)
-        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in found.items()}
+        """Return the fields; numbers that are not finite are None."""
+        fields = asdict(self)
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
 
 
 def collect_activations(model: nn.Module, loss: Callable[[], Tensor]) -> list[ActivationStats]:
-    """What is seen of `model` while `loss()` runs it on a batch and gives a scalar, in the order of calls.
+    """Return the statistics of `model` while `loss()` runs it on a batch, in the order of calls.
 
-    The first axis of every activation counts examples. The model stays as it is, but for what a call changes.
+    `loss` returns a scalar. The first axis of every activation counts examples. The model changes only as any
+    call changes it (running statistics).
     """
-    watch = _ActivationRecorder()
+    recorder = _ActivationRecorder()
     hooks = []
     for name, module in model.named_modules():
         if next(module.parameters(recurse=False), None) is not None:
-            hooks += [module.register_forward_pre_hook(watch.layer_hook(name))]
-            hooks += [module.register_forward_hook(watch.layer_hook(name))]
+            hooks += [module.register_forward_pre_hook(recorder.layer_hook(name))]
+            hooks += [module.register_forward_hook(recorder.layer_hook(name))]
         if isinstance(module, Block):
-            hooks += [module.register_forward_hook(watch.block_hook(name))]
+            hooks += [module.register_forward_hook(recorder.block_hook(name))]
     try:
-        with torch.enable_grad(), reference_only(*FUSED_OPS), watch:
+        with torch.enable_grad(), reference_only(*FUSED_OPS), recorder:
             value = loss()
     finally:
         for hook in hooks:
             hook.remove()
-    return _statistics(watch.recorded, _gradients(value, watch.recorded.values()))
+    return _statistics(recorder.recorded, _gradients(value, recorder.recorded.values()))
 
 
 def unaugmented_batch(task: InspectedTask, data: Any) -> Any:
-    """Return a batch of `data` in random order, as data may be sorted by class; images are not augmented."""
+    """Return a batch of `data` without augmentation, in random order, since data may be sorted by class."""
     plain = task.config.data.model_copy(update={"augment": AugmentConfig()})
     return task.with_config(task.config.model_copy(update={"data": plain})).train_batches(data).batch(0, 0)
 
 
 class _CallSite(NamedTuple):
-    """Behind which layer, which function, and the shape of an example."""
+    """The layer in front of a function, the function, and the shape of its output for one example."""
 
     layer: str
     function: str
@@ -111,7 +113,7 @@ class _CallSite(NamedTuple):
 
 
 class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Keeps the outputs of activation functions and blocks; those of one place, as of a loop, together."""
+    """Keeps the outputs of activation functions and blocks by call site; a loop is one call site."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -125,7 +127,7 @@ class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return hook
 
     def block_hook(self, name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, given: Any, output: Any) -> None:
+        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
             self._record(name, BLOCK, output[0])
 
         return hook
@@ -145,55 +147,56 @@ class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _gradients(loss: Tensor, recorded: Iterable[list[Tensor]]) -> list[list[Tensor]]:
-    """Of the loss to each of the tensors that it has one to."""
-    each = [[tensor for tensor in some if tensor.requires_grad] for some in recorded]
-    wanted = [tensor for some in each for tensor in some]
-    if not wanted or not loss.requires_grad:
-        return [[] for _ in each]
-    found = iter(torch.autograd.grad(loss, wanted, allow_unused=True))
-    gradients = [[next(found) for _ in some] for some in each]
-    return [[gradient for gradient in some if gradient is not None] for some in gradients]
+    """Return the gradients of the loss by the tensors of each call site; tensors without one are left out."""
+    groups = [[tensor for tensor in tensors if tensor.requires_grad] for tensors in recorded]
+    flat = [tensor for tensors in groups for tensor in tensors]
+    if not flat or not loss.requires_grad:
+        return [[] for _ in groups]
+    flat_gradients = iter(torch.autograd.grad(loss, flat, allow_unused=True))
+    gradients = [[next(flat_gradients) for _ in tensors] for tensors in groups]
+    return [[gradient for gradient in group if gradient is not None] for group in gradients]
 
 
 def _statistics(
     recorded: dict[_CallSite, list[Tensor]], gradients: Sequence[list[Tensor]]
 ) -> list[ActivationStats]:
-    values = [_concatenate(some) for some in recorded.values()]
+    """Return the statistics of each call site; all histograms have the same limits."""
+    values = [_concatenate(tensors) for tensors in recorded.values()]
     ranges = [_range(x) for x in values]
     low, high = min((low for low, _ in ranges), default=0.0), max((high for _, high in ranges), default=0.0)
-    found = []
-    for where, x, slopes in zip(recorded, values, gradients, strict=True):
-        rectified = where.function in RECTIFIERS
-        inside = x[x.isfinite()].clamp(low, high)
-        found.append(
+    statistics = []
+    for call_site, x, slopes in zip(recorded, values, gradients, strict=True):
+        rectified = call_site.function in RECTIFIERS
+        clipped = x[x.isfinite()].clamp(low, high)
+        statistics.append(
             ActivationStats(
-                *where,
+                *call_site,
                 float(x.mean()),
                 _std(x),
                 _std(_concatenate(slopes)) if slopes else None,
-                _saturated_fraction(where.function, x),
+                _saturated_fraction(call_site.function, x),
                 float((x == 0).float().mean()) if rectified else None,
                 float((x == 0).all(0).float().mean()) if rectified else None,
                 low,
                 high,
-                tuple(int(count) for count in torch.histc(inside, HISTOGRAM_BINS, low, high)),
+                tuple(int(count) for count in torch.histc(clipped, HISTOGRAM_BINS, low, high)),
             )
         )
-    return found
+    return statistics
 
 
 def _concatenate(tensors: list[Tensor]) -> Tensor:
-    """As one; no copy of a single one, which may be large."""
+    """Return all tensors as one; a single tensor is not copied, because it may be large."""
     return (tensors[0] if len(tensors) == 1 else torch.cat(tensors)).detach().float()
 
 
 def _range(x: Tensor) -> tuple[float, float]:
-    """Most of what is finite, and a little more than nothing."""
+    """Return the limits of the finite values, at most `HISTOGRAM_STDS` deviations from their mean."""
     x = x[x.isfinite()]
     if not x.numel():
         return 0.0, 0.0
-    mean, reach = float(x.mean()), HISTOGRAM_STDS * _std(x)
-    return max(float(x.min()), mean - reach), min(float(x.max()), mean + reach)
+    mean, radius = float(x.mean()), HISTOGRAM_STDS * _std(x)
+    return max(float(x.min()), mean - radius), min(float(x.max()), mean + radius)
 
 
 def _std(x: Tensor) -> float:
@@ -201,7 +204,7 @@ def _std(x: Tensor) -> float:
 
 
 def _saturated_fraction(function: str, y: Tensor) -> float | None:
-    """The share of outputs `y` whose slope is small: sigmoid' = y (1 - y), tanh' = 1 - y^2."""
+    """Return the share of outputs `y` whose slope is small: sigmoid' = y (1 - y), tanh' = 1 - y^2."""
     if function == "sigmoid":
         slope = 4 * y * (1 - y)
     elif function == "tanh":

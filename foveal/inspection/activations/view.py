@@ -26,7 +26,7 @@ from foveal.training.step import starting_carry, total_loss, total_weights
 @dataclass(frozen=True)
 class ActivationsOptions:
     data: str | None = None
-    """Other data than a run's held-out part; for a model without a run, in place of random images."""
+    """Other data than a run's held-out part; for a model without a run, data in place of random images."""
     initialization: str | None = None
     """First weights to compare, of a model without a run: 0.01,0.05,xavier,kaiming or some of them."""
 
@@ -60,7 +60,7 @@ class ActivationsView(ModelView[ActivationsOptions, ActivationsResult]):
         """Measure a run in evaluation mode, as the run is used, on held-out data."""
         path = str(run.run.path)
         if options.initialization:
-            raise UserError(f"{path}: a run has its weights: leave out --initialization")
+            raise UserError(f"{path}: a run has its own weights: leave out --initialization")
         part, _, _ = run.held_out(options.data, "with --data", log)
         task = run.task.with_smooth_loss()
         frozen = [parameter for parameter in run.model.parameters() if not parameter.requires_grad]
@@ -85,7 +85,7 @@ class ActivationsView(ModelView[ActivationsOptions, ActivationsResult]):
 
 def _result(subject: str, rows: dict[str, list[ActivationStats]]) -> ActivationsResult:
     if not all(rows.values()):
-        raise UserError(f"{subject}: there is no activation function in it")
+        raise UserError(f"{subject}: the model has no activation function")
     return ActivationsResult(subject, rows)
 
 

@@ -1,1 +1,1 @@
-"""The view of attention: what was read of a source at each word of the target."""
+"""Attention maps: how much each target word, or each word of a caption, reads of its source."""

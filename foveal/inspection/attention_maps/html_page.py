@@ -1,8 +1,8 @@
-"""Alignments as one HTML file: a table for each, its cells coloured by weight.
+"""Attention between words as an HTML file: a table for each example, its cells colored by weight.
 
-It asks the network for nothing. Without JavaScript it shows one view, its numbers as tooltips; with it,
-any head, the words under the pointer, and the arrow keys. Text is escaped, and of scripts only ours runs,
-by its hash.
+The page loads nothing from the network. Without JavaScript it shows one head or the mean, with numbers as
+tooltips. With JavaScript it shows any head, highlights the words under the pointer, and follows the arrow
+keys. Text is escaped. By its hash only the page's own script may run.
 """
 
 import base64
@@ -107,9 +107,9 @@ for (const figure of document.querySelectorAll("figure")) {
 
 
 def attention_html(examples: Sequence[WordAttention], head: str | None) -> bytes:
-    """The file's content; `head` is the view that is shown first, None the mean."""
-    hashed = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
+    """Return the content of the file; `head` is shown first, by default the mean of all heads."""
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     figures = "".join(_figure(number, example, head) for number, example in enumerate(examples, 1))
     return f"""<!doctype html>
 <html lang="en">
@@ -119,9 +119,9 @@ def attention_html(examples: Sequence[WordAttention], head: str | None) -> bytes
 <title>Alignment</title>
 <style>{STYLE}</style>
 <h1>Alignment</h1>
-<p>A row is a word of the target, a column a word of the source. The darker a cell, the more of the source
-word was read while the target word was written. Weights say where was read, not why the word was chosen
-(Jain and Wallace 2019).</p>
+<p>Each row is a word of the target, each column a word of the source. The darker a cell, the more the model
+read of the source word when it wrote the target word. Weights show where the model read, not why it chose the
+word (Jain and Wallace 2019).</p>
 {figures}
 <script>{SCRIPT}</script>
 </html>
@@ -133,18 +133,18 @@ def _figure(number: int, example: WordAttention, head: str | None) -> str:
     views = {f"mean of {heads} heads": example.head_weights(None)} if heads > 1 else {}
     views |= {f"head {name}": example.head_weights(name) for name in example.heads}
     name = next(iter(views)) if head is None else f"head {head}"
-    most = float(views[name].max())
+    largest = float(views[name].max())
     options = "".join(f"<option{' selected' if other == name else ''}>{other}</option>" for other in views)
     columns = "".join(f'<th scope="col"><bdi>{escape(word)}</bdi></th>' for word in example.source)
     rows = "\n".join(
-        _row(word, example.source, weights, most)
+        _row(word, example.source, weights, largest)
         for word, weights in zip(example.target, views[name], strict=True)
     )
     numbers = json.dumps([view.round(4).tolist() for view in views.values()], separators=(",", ":"))
     return f"""<figure>
 <figcaption><b>{number}.</b> <bdi>{escape(" ".join(example.source))}</bdi><br>
 <bdi>{escape(" ".join(example.target))}</bdi></figcaption>
-<div>0 <span class="shade"></span> <span class="most">{most:.3f}</span>, <span class="name">{name}</span>
+<div>0 <span class="shade"></span> <span class="most">{largest:.3f}</span>, <span class="name">{name}</span>
 <label hidden>show <select autocomplete="off">{options}</select></label></div>
 <output></output>
 <div class="scroll" tabindex="0" role="region" aria-label="weights of example {number}"><table>
@@ -158,10 +158,11 @@ def _figure(number: int, example: WordAttention, head: str | None) -> str:
 """
 
 
-def _row(word: str, source: Sequence[str], weights: Float[np.ndarray, " S"], most: float) -> str:
+def _row(word: str, source: Sequence[str], weights: Float[np.ndarray, " S"], largest: float) -> str:
+    """Return the row of a target word; the darkest cell has the weight `largest`."""
     cells = (
-        f'<td style="--w:{weight / (most or 1):.3f}" title="{escape(f"{word} reads {read}: {weight:.3f}")}">'
-        f"{weight:.3f}</td>"
-        for read, weight in zip(source, weights.tolist(), strict=True)
+        f'<td style="--w:{weight / (largest or 1):.3f}" '
+        f'title="{escape(f"{word} reads {source_word}: {weight:.3f}")}">{weight:.3f}</td>'
+        for source_word, weight in zip(source, weights.tolist(), strict=True)
     )
     return f'<tr><th scope="row"><bdi>{escape(word)}</bdi></th>{"".join(cells)}</tr>'

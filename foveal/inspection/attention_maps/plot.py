@@ -1,4 +1,4 @@
-"""Alignments as a PNG: target words down, source words across, one example below the other."""
+"""Attention between words as a PNG: target words down, source words across, one example below the other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CELL, SMALL_CELL = 0.4, 0.22
-"""Inches of a cell's side. With many words it shrinks to the small one, to keep to `SIDE` inches."""
+"""Inches of a cell's side. With many words cells shrink to the small side, to keep to `SIDE` inches."""
 SIDE, MAX_SIDE_INCHES = 9.0, 40.0
-"""Beyond `MAX_SIDE_INCHES` cells shrink further, and words can't be read: a page (.html) is better."""
+"""Beyond `MAX_SIDE_INCHES` cells shrink further, and words become illegible: a page (.html) is better."""
 GAP = 0.4
 """Inches between two examples."""
 REPEAT_LABELS_ROWS = 30
-"""Below so many rows the source is written once more."""
+"""In a table of more rows the source is written once more, below."""
 MAX_WORD_LENGTH = 24
 """Longer words are cut."""
 
@@ -37,7 +37,7 @@ def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> 
 
     Raises: UserError: the examples do not fit a picture.
     """
-    figure = new_figure(1.0, 1.0)  # so that places in it are inches; it is cropped to what is drawn
+    figure = new_figure(1.0, 1.0)  # coordinates are inches then; the picture is cropped to the drawing
     top = 0.0
     with missing_letters_allowed():
         for number, example in enumerate(examples):
@@ -46,7 +46,7 @@ def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> 
             axes = figure.add_axes((0, 0, width, height), label=str(number))
             _plot_example(axes, example, head, cell)
             box = axes.get_tightbbox()
-            assert box is not None  # it is visible
+            assert box is not None  # the axes are visible
             box = box.transformed(figure.dpi_scale_trans.inverted())
             axes.set_position((0, top - box.y1, width, height))
             top -= box.height + GAP
@@ -55,7 +55,7 @@ def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> 
 
 
 def _cell_size(words: int) -> float:
-    """Inches of a cell's side where the longer sentence has so many words."""
+    """Return the inches of a cell's side where the longer sentence has so many `words`."""
     return min(max(min(SIDE / words, CELL), SMALL_CELL), MAX_SIDE_INCHES / words)
 
 
@@ -63,9 +63,9 @@ def _plot_example(axes: "Axes", example: WordAttention, head: str | None, cell: 
     from matplotlib.colors import LinearSegmentedColormap
 
     view = example.head_weights(head)
-    (rows, columns), most = view.shape, float(view.max()) or 1.0
+    (rows, columns), largest = view.shape, float(view.max()) or 1.0
     shades = LinearSegmentedColormap.from_list("shades", SHADES)
-    image = axes.imshow(view, cmap=shades, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
+    image = axes.imshow(view, cmap=shades, vmin=0, vmax=largest, aspect="auto", interpolation="nearest")
     font = text_font(min(11.0, 46 * cell))
     axes.xaxis.tick_top()
     sources, targets = (
@@ -73,7 +73,7 @@ def _plot_example(axes: "Axes", example: WordAttention, head: str | None, cell: 
     )
     axes.set_xticks(range(columns), sources, rotation=90, parse_math=False, fontproperties=font)
     axes.set_yticks(range(rows), targets, parse_math=False, fontproperties=font)
-    # Lines drawn as two collections; as ticks of a grid they take longer than all the rest.
+    # The lines are two collections: as ticks of a grid they would take longer than all the rest.
     axes.vlines(
         [column - 0.5 for column in range(1, columns)], -0.5, rows - 0.5, colors=GRID_COLOR, linewidth=0.6
     )
@@ -84,10 +84,10 @@ def _plot_example(axes: "Axes", example: WordAttention, head: str | None, cell: 
     axes.set_ylabel("target: written", fontsize=9, color=MUTED_COLOR)
     axes.xaxis.set_label_position("top")
     width, height = columns * cell, rows * cell
-    long = min(1.0, 2 / height)  # two inches, in shares of the axes
-    bar = axes.inset_axes((1 + 0.15 / width, 1 - long, 0.12 / width, long))
+    length = min(1.0, 2 / height)  # two inches, in shares of the axes
+    bar = axes.inset_axes((1 + 0.15 / width, 1 - length, 0.12 / width, length))
     heads = len(example.weights)
-    which = "" if heads == 1 else f", mean of {heads} heads" if head is None else f", head {head}"
+    head_name = "" if heads == 1 else f", mean of {heads} heads" if head is None else f", head {head}"
     scale = axes.figure.colorbar(image, cax=bar)
-    scale.set_label(f"weight{which}", fontsize=9, color=MUTED_COLOR)
+    scale.set_label(f"weight{head_name}", fontsize=9, color=MUTED_COLOR)
     scale.ax.tick_params(labelsize=8)

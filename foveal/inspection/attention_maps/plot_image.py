@@ -1,6 +1,7 @@
-"""Where in an image a model looked for each word, as a PNG ("Show, attend and tell", Xu et al. 2015).
+"""Attention between words and an image as a PNG ("Show, attend and tell", Xu et al. 2015).
 
-First the image, then one panel a word with its weights laid over the image, in reading order.
+The first panel is the image. One panel for each word follows, in reading order, with the word's weights laid
+over the image.
 """
 
 import math
@@ -31,15 +32,16 @@ MAX_COLUMNS = 6
 PANEL_SIZE, GAP, LINE_HEIGHT, NUMBER_HEIGHT = 1.5, 0.08, 0.3, 0.2
 """Inches of a panel's longer side, between panels, of a word above, and of a number below."""
 OVERLAY_ALPHA = 0.65
-"""How much of a panel is weight, the rest is image: more than half, so that no image outshines a weight."""
+"""The opacity of the weights over the image: more than half, so that no image outshines a weight."""
 MAX_WORD_LENGTH = 16
 """Longer words are cut."""
 
 
 class ImageAttention(NamedTuple):
-    """`weights[t]` says how much is read of each place of `grid` (rows, columns), row by row, for `words[t]`.
+    """Attention to an image: `weights[t, s]` is how much the model reads of grid cell s for `words[t]`.
 
-    `pixels` are those that the model was fed: the whole of what the grid covers, and nothing beside it.
+    Cells of the `grid` (rows, columns) are numbered row by row. `pixels` are the pixels that the model read;
+    the grid covers exactly these pixels.
     """
 
     pixels: UInt8[np.ndarray, "H W 3"]
@@ -51,15 +53,16 @@ class ImageAttention(NamedTuple):
 def plot_image_attention(examples: Sequence[ImageAttention]) -> bytes:
     """Return the PNG of the examples, one below the other.
 
-    White is the largest weight of a word, which is written below it; black is 0. A place has its weight at
-    its center; between centers the weight changes evenly.
-    Raises: UserError: there are more panels than fit a picture. ValueError: a word or a place has no weight.
+    White is the largest weight of a word, written below the panel; black is 0. A cell has its weight at its
+    center; between centers the weight is interpolated.
+
+    Raises: UserError: there are more panels than fit a picture. ValueError: a word or a cell has no weight.
     """
     for example in examples:
         if example.weights.shape != (len(example.words), math.prod(example.grid)):
             raise ValueError(
                 f"weights {example.weights.shape} for {len(example.words)} words and a grid {example.grid}: "
-                "one is needed for each word and place"
+                "each word and cell needs a weight"
             )
     panels = [1 + len(example.words) for example in examples]
     rows, columns = [math.ceil(count / MAX_COLUMNS) for count in panels], min(MAX_COLUMNS, max(panels))

@@ -1,4 +1,4 @@
-"""The file of attention between words: a picture, a page or numbers."""
+"""Attention between words as a file: a picture, a page or numbers."""
 
 import json
 from collections.abc import Sequence
@@ -8,12 +8,22 @@ from foveal.core.errors import UserError
 from foveal.inspection.attention_maps.compute import WordAttention, head_index
 from foveal.inspection.attention_maps.html_page import attention_html
 from foveal.inspection.attention_maps.plot import plot_word_attention
+from foveal.store.durable import atomic_write
+
+
+def write_word_attention(path: Path, examples: Sequence[WordAttention], head: str | None = None) -> None:
+    """Write the examples to `path` as `render_word_attention` returns them.
+
+    Raises: UserError: the suffix is another one, or there are no examples or no such head.
+    """
+    atomic_write(path, render_word_attention(path, examples, head))
 
 
 def render_word_attention(path: Path, examples: Sequence[WordAttention], head: str | None = None) -> bytes:
-    """Return the content of a picture (.png), a page (.html) or numbers (.json), as `path` ends.
+    """Return the content of a picture (.png), a page (.html) or numbers (.json), by the suffix of `path`.
 
-    `head` is the one drawn, by default the mean of all; .html and .json have them all.
+    A picture shows `head`, by default the mean of all heads. A page and numbers contain all heads.
+
     Raises: UserError: the suffix is another one, or there are no examples or no such head.
     """
     if not examples:

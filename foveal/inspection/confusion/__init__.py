@@ -1,1 +1,1 @@
-"""The view `confusion`: which classes a run takes for which."""
+"""The view `confusion`: the classes that a run confuses with each other."""

@@ -6,29 +6,29 @@ from foveal.inspection.style import figure_png, new_figure, text_font
 from foveal.metrics.labels import ConfusionMatrix
 
 MAX_CLASSES, MAX_CLASSES_WITH_COUNTS = 40, 20
-"""Classes that have a row, of more those with most mistakes; and those few enough for their counts."""
+"""Most classes that are drawn, those with most mistakes; and most classes whose counts are written."""
 
 
 def plot_confusion(confusion: ConfusionMatrix, title: str) -> bytes:
     """Return the PNG: dark is a large share of the row's class, and counts are written where they fit."""
-    chosen = confusion.most_mistaken(MAX_CLASSES)
-    labels = [confusion.labels[number] for number in chosen]
-    counts = confusion.counts[np.ix_(chosen, chosen)]
-    shares = counts / np.maximum(confusion.counts[chosen].sum(1, keepdims=True), 1)
-    size = 1.8 + 0.42 * len(chosen)
+    classes = confusion.most_mistaken(MAX_CLASSES)
+    labels = [confusion.labels[number] for number in classes]
+    counts = confusion.counts[np.ix_(classes, classes)]
+    shares = counts / np.maximum(confusion.counts[classes].sum(1, keepdims=True), 1)
+    size = 1.8 + 0.42 * len(classes)
     figure = new_figure(max(4.5, size), max(4.0, size), "constrained")
     axes = figure.subplots()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    if len(chosen) <= MAX_CLASSES_WITH_COUNTS:
+    if len(classes) <= MAX_CLASSES_WITH_COUNTS:
         for row, column in np.argwhere(counts).tolist():
             color = "white" if shares[row, column] > 0.5 else "black"
             axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", size=7, color=color)
     font = text_font(8.0)
-    axes.set_xticks(range(len(chosen)), labels, rotation=90, parse_math=False, fontproperties=font)
-    axes.set_yticks(range(len(chosen)), labels, parse_math=False, fontproperties=font)
-    axes.set_ylabel("right")
-    axes.set_xlabel("taken for")
+    axes.set_xticks(range(len(classes)), labels, rotation=90, parse_math=False, fontproperties=font)
+    axes.set_yticks(range(len(classes)), labels, parse_math=False, fontproperties=font)
+    axes.set_ylabel("correct class")
+    axes.set_xlabel("predicted class")
     count = len(confusion.labels)
-    part = "" if len(chosen) == count else f"; {len(chosen)} classes of {count}"
+    part = "" if len(classes) == count else f"; {len(classes)} classes of {count}"
     axes.set_title(f"{title}{part}", fontsize=9, loc="left")
     return figure_png(figure)

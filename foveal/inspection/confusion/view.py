@@ -43,7 +43,7 @@ class ConfusionResult:
         yield format_table(rows)
         pairs = self.matrix.most_confused(CONFUSED_PAIRS)
         if pairs:
-            head = ["right", "taken for", "times", "of the class"]
+            head = ["correct", "predicted", "times", "of the class"]
             rows = [
                 [label, other, f"{count:,}", f"{100 * share:.1f} %"] for label, other, count, share in pairs
             ]
@@ -55,11 +55,11 @@ class ConfusionView(View[ConfusionOptions, ConfusionResult]):
     name = "confusion"
     summary = "The classes that a run confuses with each other."
     Options = ConfusionOptions
-    progress = "labels given"
+    progress = "labels predicted"
 
     def check(self, run: InspectedRun) -> None:
         if not run.task.has_classes:
-            raise UserError(f"{run.run.path}: a run without classes of its own (task {run.task.name})")
+            raise UserError(f"{run.run.path}: this run predicts no classes (task {run.task.name})")
 
     def compute(
         self, run: InspectedRun, options: ConfusionOptions, log: Log, progress: ProgressCallback

@@ -1,1 +1,1 @@
-"""The view `filmstrip`: what a run says of the frames of clips."""
+"""The view `filmstrip`: predictions for the frames of clips, or for whole clips."""

@@ -37,9 +37,9 @@ def plot_filmstrips(strips: Sequence[Filmstrip]) -> bytes:
     """
     heights = [TILE_SIZE + LINE_HEIGHT * (1 + bool(_mistakes(strip))) + 2 * GAP for strip in strips]
     if sum(heights) > MAX_HEIGHT:
-        raise UserError(f"{len(strips):,} clips are too many for a picture; give fewer")
-    wide = max(len(strip.frames) for strip in strips) * (TILE_SIZE + GAP) + GAP
-    sheet = new_sheet(wide, sum(heights) + GAP)
+        raise UserError(f"{len(strips):,} clips are too many for one picture: give fewer")
+    width = max(len(strip.frames) for strip in strips) * (TILE_SIZE + GAP) + GAP
+    sheet = new_sheet(width, sum(heights) + GAP)
     top = GAP
     for strip, height in zip(strips, heights, strict=True):
         _draw_filmstrip(sheet, strip, top)

@@ -47,11 +47,11 @@ class FilmstripView(View[FilmstripOptions, FilmstripResult]):
     name = "filmstrip"
     summary = "Clips, with a run's prediction for each frame or for the whole clip."
     Options = FilmstripOptions
-    progress = "clips seen"
+    progress = "clips read"
 
     def check(self, run: InspectedRun) -> None:
         if run.task.reads != "clip":
-            raise UserError(f"{run.run.path}: a run of no clips (task {run.task.name})")
+            raise UserError(f"{run.run.path}: this run reads no clips (task {run.task.name})")
 
     def compute(
         self, run: InspectedRun, options: FilmstripOptions, log: Log, progress: ProgressCallback

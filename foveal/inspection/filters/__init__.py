@@ -1,1 +1,1 @@
-"""The view `filters`: what the first layer looks for in images."""
+"""The view `filters`: the patterns that the first layer responds to in images."""

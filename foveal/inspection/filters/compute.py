@@ -1,6 +1,6 @@
-"""The weights that meet pixels: what the units of a first layer answer to (Krizhevsky et al. 2012, figure 3).
+"""The weights of a first layer, which multiply pixels (Krizhevsky et al. 2012, figure 3).
 
-They alone can be looked at as pictures; deeper weights meet what a layer has made of one.
+Only these weights can be shown as images; deeper layers multiply the outputs of other layers.
 """
 
 from dataclasses import dataclass
@@ -13,46 +13,53 @@ from torch import Tensor, nn
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 
-CAVEAT = "weights of standardised pixels, scaled to be seen; only a first layer's are in the space of pixels"
+CAVEAT = "weights for standardized pixels, scaled to be visible; only a first layer's weights are like images"
 IDLE_NORM = 0.01
-"""A filter whose norm is below this share of the largest answers to nothing."""
+"""A filter whose norm is below this share of the largest norm responds to nothing: the filter is idle."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Unit n of `layer` gives `sum weights[n] * x + b_n`, x the pixels that it sees (channels, frames, rows,
-    columns): a window of the image, or all of it."""
+    """The filters of a layer: unit n computes `sum weights[n] * x + b_n`.
+
+    x are the pixels (channels, frames, rows, columns) of a window of the image, or of the whole image.
+    """
 
     layer: str
     weights: Float[np.ndarray, "N C T H W"]
 
     @property
     def norms(self) -> Float[np.ndarray, " N"]:
-        found: Float[np.ndarray, " N"] = np.sqrt((self.weights.astype(np.float64) ** 2).sum((1, 2, 3, 4)))
-        return found
+        """The Euclidean norm of each filter."""
+        squares = (self.weights.astype(np.float64) ** 2).sum((1, 2, 3, 4))
+        norms: Float[np.ndarray, " N"] = np.sqrt(squares)
+        return norms
 
     @property
     def idle(self) -> int:
+        """The number of idle filters."""
         return int((self.norms < IDLE_NORM * self.norms.max()).sum())
 
 
 def first_layer_filters(model: nn.Module, channels: int, size: int) -> Filters | None:
-    """Of the first layer that meets pixels, of images of `size` by `size`; None where there is none, as
-    behind features that are not learned."""
-    bare = False
-    for name, part in model.named_modules():
-        if isinstance(part, PatchEncoder):
-            shape = (-1, channels, 1, part.patch, part.patch)
-            return _make_filters(f"{name}.projection", part.projection.weight.view(shape))
-        if isinstance(part, nn.Conv2d) and part.in_channels == channels:
-            return _make_filters(name, part.weight[:, :, None])
-        if isinstance(part, nn.Conv3d) and part.in_channels == channels:
-            return _make_filters(name, part.weight)
-        bare = bare or (isinstance(part, ImageEncoder) and not part.blocks)
-        if bare and isinstance(part, nn.Linear) and part.in_features == size * size * channels:
-            # As `heads.flatten_classification` puts them.
-            places = part.weight.view(-1, 1, size, size, channels)
-            return _make_filters(name, torch.movedim(places, -1, 1))
+    """Return the filters of the first layer that reads the pixels of images of `size` by `size`.
+
+    None where there is no such layer, as behind features that are not learned.
+    """
+    without_blocks = False
+    for name, module in model.named_modules():
+        if isinstance(module, PatchEncoder):
+            shape = (-1, channels, 1, module.patch, module.patch)
+            return _make_filters(f"{name}.projection", module.projection.weight.view(shape))
+        if isinstance(module, nn.Conv2d) and module.in_channels == channels:
+            return _make_filters(name, module.weight[:, :, None])
+        if isinstance(module, nn.Conv3d) and module.in_channels == channels:
+            return _make_filters(name, module.weight)
+        without_blocks = without_blocks or (isinstance(module, ImageEncoder) and not module.blocks)
+        if without_blocks and isinstance(module, nn.Linear) and module.in_features == size * size * channels:
+            # `heads.flatten_classification` orders pixels in this way.
+            pixels = module.weight.view(-1, 1, size, size, channels)
+            return _make_filters(name, torch.movedim(pixels, -1, 1))
     return None
 
 

@@ -1,4 +1,4 @@
-"""Filters as images, all on one scale: gray is 0."""
+"""Filters as images, all on the same scale: gray is 0."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from foveal.inspection.filters.compute import Filters
 from foveal.inspection.style import figure_png, label_below, new_figure
 
 MAX_FILTERS, GAP = 144, 1
-"""Filters that are drawn, those of the largest norms; and pixels between them."""
+"""Most filters that are drawn, those of the largest norms; and pixels between two filters."""
 FIGURE_WIDTH, TITLE_HEIGHT, LABEL_HEIGHT = 7.2, 0.3, 0.22
 """Inches of the picture, of its title, and of the label below a template."""
 CLIPPED_FRACTION = 0.001
@@ -29,19 +29,22 @@ def select_filters(filters: Filters, labels: Sequence[str] | None) -> list[int]:
 
 
 def filter_images(filters: Filters) -> Float[np.ndarray, "N H W 3"]:
-    """Return each filter as colors of 0 to 1, frames side by side; the mean channel, gray, if not three."""
+    """Return each filter as colors from 0 to 1, frames side by side.
+
+    Filters of other than three channels are gray: the mean channel.
+    """
     levels = np.clip(0.5 + 0.5 * filters.weights / weight_scale(filters), 0, 1)
     if levels.shape[1] != 3:
         levels = levels.mean(1, keepdims=True).repeat(3, 1)
     N, _, T, H, W = levels.shape
-    found: Float[np.ndarray, "N H W 3"] = levels.transpose(0, 3, 2, 4, 1).reshape(N, H, T * W, 3)
-    return found
+    images: Float[np.ndarray, "N H W 3"] = levels.transpose(0, 3, 2, 4, 1).reshape(N, H, T * W, 3)
+    return images
 
 
 def plot_filters(filters: Filters, labels: Sequence[str] | None, title: str) -> bytes:
     """Return the PNG, with the classes' `labels` below their templates."""
-    chosen = select_filters(filters, labels)
-    tiles = filter_images(filters)[chosen]
+    numbers = select_filters(filters, labels)
+    tiles = filter_images(filters)[numbers]
     N, H, W, _ = tiles.shape
     columns = min(N, max(1, round((N * H / W) ** 0.5)) if labels is None else 5)
     tile_height = FIGURE_WIDTH / columns * H / W
@@ -49,13 +52,13 @@ def plot_filters(filters: Filters, labels: Sequence[str] | None, title: str) -> 
     height = TITLE_HEIGHT + -(-N // columns) * row_height
     figure = new_figure(FIGURE_WIDTH, height)
     figure.suptitle(title, fontsize=8, x=0.01, y=1 - 0.08 / height, ha="left", va="top")
-    for place, tile in enumerate(tiles):
-        row, column = divmod(place, columns)
+    for index, tile in enumerate(tiles):
+        row, column = divmod(index, columns)
         left, bottom = column / columns, (height - TITLE_HEIGHT - row * row_height - tile_height) / height
         size = 1 / columns - 0.006, tile_height / height - 0.006
         axes = figure.add_axes((left + 0.003, bottom + 0.003, *size))
         axes.imshow(tile, interpolation="nearest", aspect="auto")
         axes.set_axis_off()
         if labels is not None:
-            label_below(axes, labels[chosen[place]])
+            label_below(axes, labels[numbers[index]])
     return figure_png(figure)

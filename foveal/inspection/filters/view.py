@@ -29,7 +29,7 @@ class FiltersResult:
     run: str
     filters: Filters
     labels: tuple[str, ...] | None
-    """The classes, where each filter is the whole template of a class."""
+    """The classes, where each filter is the template of a class."""
 
     def to_json(self) -> dict[str, Any]:
         facts = {"run": self.run, "layer": self.filters.layer, "shape": list(self.filters.weights.shape)}
@@ -41,18 +41,18 @@ class FiltersResult:
         filters, norms, scale = self.filters, self.filters.norms, weight_scale(self.filters)
         N, C, T, H, W = filters.weights.shape
         size = f"{C} x {H} x {W}" if T == 1 else f"{C} x {T} x {H} x {W}"
-        middle = f"{np.median(norms):.3g} in the middle"
+        median = f"median {np.median(norms):.3g}"
         facts = [
             ("layer", filters.layer),
             ("filters" if self.labels is None else "templates", f"{N:,} of {size}"),
-            ("norms", f"{norms.max():.3g} at most, {middle}, {norms.min():.3g} at least"),
-            ("idle", f"{filters.idle:,}, of a norm below {100 * IDLE_NORM:.0f} % of the largest"),
+            ("norms", f"from {norms.min():.3g} to {norms.max():.3g}, {median}"),
+            ("idle", f"{filters.idle:,} with a norm below {100 * IDLE_NORM:.0f} % of the largest"),
             ("scale", f"gray is 0, white {scale:.3g}, black {-scale:.3g}"),
             ("caveat", CAVEAT),
         ]
         if N > MAX_FILTERS:
             largest = "the first" if self.labels is not None else "those of the largest norms"
-            facts.append(("drawn", f"{MAX_FILTERS} of them, {largest}"))
+            facts.append(("drawn", f"{MAX_FILTERS}, {largest}"))
         yield facts
 
 
@@ -64,7 +64,7 @@ class FiltersView(View[FiltersOptions, FiltersResult]):
 
     def check(self, run: InspectedRun) -> None:
         if run.config.model.encoder.kind not in IMAGE_ENCODERS:
-            raise UserError(f"{run.run.path}: filters are of an encoder of images, and this run has none")
+            raise UserError(f"{run.run.path}: this view needs an encoder of images, and this run has none")
 
     def compute(
         self, run: InspectedRun, options: FiltersOptions, log: Log, progress: ProgressCallback
@@ -73,7 +73,7 @@ class FiltersView(View[FiltersOptions, FiltersResult]):
         filters = first_layer_filters(run.model, image.channels, image.size)
         if filters is None:
             raise UserError(
-                f"{path}: no layer of it meets pixels: model.encoder.network={network} is not learned"
+                f"{path}: no layer has filters for pixels: model.encoder.network={network} learns none"
             )
         labels = tuple(run.objective.labels) if _are_class_templates(run, filters) else None
         return FiltersResult(str(path), filters, labels)
@@ -85,5 +85,5 @@ class FiltersView(View[FiltersOptions, FiltersResult]):
 
 
 def _are_class_templates(run: InspectedRun, filters: Filters) -> bool:
-    """Return whether each filter is all that the model knows of a class."""
+    """Return whether each filter is the template of a class: all that the model knows about the class."""
     return isinstance(run.objective, ClassificationObjective) and filters.layer == "head.projection"

@@ -1,6 +1,6 @@
-"""What each layer of a module makes of an input: shapes, parameters, multiply-adds, receptive fields.
+"""Sizes of each layer of a module: output shape, parameters, multiply-adds, memory, receptive field.
 
-Nothing is computed: the module runs on torch's meta device, which knows shapes alone.
+No numbers are computed: the module runs on PyTorch's meta device, whose tensors have only shapes.
 """
 
 import copy
@@ -18,12 +18,12 @@ from foveal.inspection.layers.receptive_field import AxisSizes, ReceptiveFieldTr
 
 @dataclass(frozen=True)
 class LayerSummary:
-    """A module, and what it makes of one example.
+    """The sizes of a module for one example.
 
-    `parameters` and `multiply_adds` are its own, without those of the modules inside; multiply-adds are those
-    of products and convolutions, a bias not counted. `memory` is the bytes of its output in float32. `field`
-    says for a grid how much of the input one of its places sees, on each axis; it is empty for what is no
-    grid, and for places that may see all of it.
+    `parameters` and `multiply_adds` do not include those of modules inside. Multiply-adds are those of
+    products and convolutions, without biases. `memory` is the bytes of the output in float32. `field` is the
+    receptive field of one position of an output grid, on each axis. `field` is empty if the output is no
+    grid, or if a position may depend on the whole input.
     """
 
     name: str
@@ -38,32 +38,35 @@ class LayerSummary:
 def summarize_layers(
     model: nn.Module, shape: Sequence[int], run: Callable[[Any, Tensor], Any] | None = None
 ) -> list[LayerSummary]:
-    """The layers of `model` in the order in which they end: modules with nothing inside, and others that have
-    parameters or multiply by themselves.
+    """Return the layers of `model` in the order in which their calls end.
 
-    `shape` is one example's, without the batch axis; `run(model, x)` says how the model is called, if not by
+    Layers are modules without submodules, and others with parameters or products of their own. `shape` is the
+    shape of one example, without the batch axis. `run(model, x)` calls the model; without it the call is
     `model(x)`. The model itself stays as it is.
     """
-    shadow = copy.deepcopy(model).to("meta").eval()
+    meta_model = copy.deepcopy(model).to("meta").eval()
     x = torch.empty(1, *shape, device="meta")
-    watch = _LayerRecorder(x)
-    for name, module in shadow.named_modules():
-        module.register_forward_pre_hook(watch.pre_hook(name))
-        module.register_forward_hook(watch.post_hook(name))
-    with torch.no_grad(), watch:
-        shadow(x) if run is None else run(shadow, x)
-    parameters, found = _parameter_counts(shadow, watch.outputs), []
-    for name, output in watch.outputs.items():
-        module, own = shadow.get_submodule(name), watch.products.get(name, 0)
-        if name in parameters or own or not list(module.children()):
-            sizes = tuple(output.shape[1:]), parameters.get(name, 0), own, 4 * output.numel()
-            found.append(LayerSummary(name, type(module).__name__, *sizes, watch.fields.size_of(output)))
-    return found
+    recorder = _LayerRecorder(x)
+    for name, module in meta_model.named_modules():
+        module.register_forward_pre_hook(recorder.pre_hook(name))
+        module.register_forward_hook(recorder.post_hook(name))
+    with torch.no_grad(), recorder:
+        meta_model(x) if run is None else run(meta_model, x)
+    parameters, layers = _parameter_counts(meta_model, recorder.outputs), []
+    for name, output in recorder.outputs.items():
+        module, products = meta_model.get_submodule(name), recorder.products.get(name, 0)
+        if name in parameters or products or not list(module.children()):
+            sizes = tuple(output.shape[1:]), parameters.get(name, 0), products, 4 * output.numel()
+            layers.append(LayerSummary(name, type(module).__name__, *sizes, recorder.fields.size_of(output)))
+    return layers
 
 
 def _parameter_counts(model: nn.Module, called: Collection[str]) -> dict[str, int]:
-    """How many each called module has: its own, and those of modules inside that are not called themselves
-    (of projections that are made in one product, say)."""
+    """Return the number of parameters of each called module.
+
+    Parameters of submodules that are not called themselves (such as projections that are computed in one
+    product) count for the module around them.
+    """
     counts: dict[str, int] = {}
     for name, weight in model.named_parameters():
         owner = name.rpartition(".")[0]
@@ -74,7 +77,7 @@ def _parameter_counts(model: nn.Module, called: Collection[str]) -> dict[str, in
 
 
 class _LayerRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts what each module multiplies, and follows how far a place of a grid sees."""
+    """Counts the multiply-adds of each module, and tracks receptive fields."""
 
     def __init__(self, x: Tensor):
         super().__init__()  # type: ignore[no-untyped-call]
@@ -84,14 +87,14 @@ class _LayerRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.fields = ReceptiveFieldTracker(x)
 
     def pre_hook(self, name: str) -> Callable[..., None]:
-        return lambda module, given: self._module_stack.append(name)
+        return lambda module, inputs: self._module_stack.append(name)
 
     def post_hook(self, name: str) -> Callable[..., None]:
-        def leave(module: nn.Module, given: Any, output: Any) -> None:
+        def leave(module: nn.Module, inputs: Any, output: Any) -> None:
             self._module_stack.pop()
-            found = _first(getattr(_first(output), "vectors", output))  # those of a memory
-            if isinstance(found, Tensor):
-                self.outputs[name] = found
+            tensor = _first(getattr(_first(output), "vectors", output))  # a memory's vectors
+            if isinstance(tensor, Tensor):
+                self.outputs[name] = tensor
 
         return leave
 
@@ -110,4 +113,5 @@ class _LayerRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _first(result: Any) -> Any:
+    """Return the first item of a tuple or list, other values as they are."""
     return result[0] if isinstance(result, (tuple, list)) and result else result

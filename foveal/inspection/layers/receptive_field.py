@@ -1,7 +1,7 @@
-"""How much of the input a place of a grid sees, followed from operation to operation.
+"""Receptive fields of the positions of a grid, tracked from operation to operation.
 
-A window adds `(kernel - 1) * dilation * jump`, where `jump` is the product of the strides before it (Araujo,
-Norris and Sim 2019). What a norm's mean and variance see beside that is left out.
+A window adds `(kernel - 1) * dilation * jump`, where `jump` is the product of the strides before the window
+(Araujo, Norris and Sim 2019). The means and variances of norms are not counted, though they depend on more.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 AxisSizes = tuple[int, ...]
 """One number for each axis of a grid."""
 WindowGeometry = tuple[AxisSizes, AxisSizes]
-"""How many places are seen beside one, and the stride."""
+"""The extent of a window beyond one position, and its stride."""
 AVERAGE_POOLING_OPS = (aten.avg_pool1d, aten.avg_pool2d, aten.avg_pool3d)
 MAX_POOLING_OPS = (aten.max_pool2d_with_indices, aten.max_pool3d_with_indices)
 ADAPTIVE_POOLING_OPS = (
@@ -33,9 +33,11 @@ PADDING_OPS = tuple(
 
 @dataclass(frozen=True)
 class ReceptiveField:
-    """Of a tensor with a grid: which of its axes are the grid's, what a place sees along each, and how far
-    from that the next place's sight lies. `flattened_axes` are axes that stand as one, for a product over
-    the last.
+    """The receptive field of a tensor with a grid.
+
+    `axes` are the tensor's axes that form the grid. `field` is the size of a position's receptive field on
+    each of them, and `jump` the distance between the fields of neighboring positions. `flattened_axes` are
+    the sizes of axes that were flattened to one, for a product over the last axis.
     """
 
     axes: AxisSizes
@@ -44,29 +46,29 @@ class ReceptiveField:
     flattened_axes: AxisSizes = ()
 
     def after_window(self, extent: AxisSizes, stride: AxisSizes) -> "ReceptiveField":
-        """Behind a window that sees `extent` places beside one."""
-        field = tuple(f + r * j for f, r, j in zip(self.field, extent, self.jump, strict=True))
+        """Return the field behind a window that reaches `extent` positions beyond one."""
+        field = tuple(f + e * j for f, e, j in zip(self.field, extent, self.jump, strict=True))
         return replace(self, field=field, jump=tuple(j * s for j, s in zip(self.jump, stride, strict=True)))
 
 
 class ReceptiveFieldTracker:
-    """The sight of all that came of an input (B, C, ...), whose axes from the third on are a grid."""
+    """Tracks the receptive fields of all tensors computed from an input (B, C, ...), a grid behind axis C."""
 
     def __init__(self, x: Tensor):
-        # Tensors are kept, so that no other gets the id of one. None: it may see anything.
+        # Tensors are kept, so that no other tensor gets the same id. None: positions may depend on anything.
         self._known: dict[int, tuple[Tensor, ReceptiveField | None]] = {}
         axes = tuple(range(2, x.dim()))
         self._known[id(x)] = x, ReceptiveField(axes, (1,) * len(axes), (1,) * len(axes)) if axes else None
 
     def size_of(self, x: Tensor) -> AxisSizes:
-        """What a place of `x` sees; empty if `x` is no grid, or may see anything."""
-        sight = self._known.get(id(x), (x, None))[1]
-        return () if sight is None or sight.flattened_axes else sight.field
+        """Return the field of a position of `x`; empty if `x` is no grid, or may depend on anything."""
+        field = self._known.get(id(x), (x, None))[1]
+        return () if field is None or field.flattened_axes else field.field
 
     def follow(self, operation: Any, args: tuple[Any, ...], result: Any) -> None:
-        """Note what an operation of torch's (an overload packet) has made."""
-        parts = [part for arg in args for part in (arg if isinstance(arg, (tuple, list)) else (arg,))]
-        known = [self._known[id(part)] for part in parts if id(part) in self._known]
+        """Record the fields of the results of a PyTorch operation (an overload packet)."""
+        inputs = [item for arg in args for item in (arg if isinstance(arg, (tuple, list)) else (arg,))]
+        known = [self._known[id(item)] for item in inputs if id(item) in self._known]
         for y in result if isinstance(result, (tuple, list)) else (result,):
             if known and isinstance(y, Tensor):
                 self._known[id(y)] = y, _receptive_field(operation, args, y, known)
@@ -75,31 +77,32 @@ class ReceptiveFieldTracker:
 def _receptive_field(
     operation: Any, args: tuple[Any, ...], y: Tensor, known: list[Any]
 ) -> ReceptiveField | None:
-    if any(sight is None for _, sight in known):
+    """Return the field of an operation's result `y` from those of its inputs; None for an unknown one."""
+    if any(field is None for _, field in known):
         return None
-    x, sight = next((one for one in known if one[0].shape == y.shape), known[0])
-    if any(other.axes != sight.axes or other.flattened_axes != sight.flattened_axes for _, other in known):
+    x, field = next(((tensor, field) for tensor, field in known if tensor.shape == y.shape), known[0])
+    if any(other.axes != field.axes or other.flattened_axes != field.flattened_axes for _, other in known):
         return None
-    widest = tuple(max(each) for each in zip(*(other.field for _, other in known), strict=True))
-    sight = replace(sight, field=widest)
-    if sight.flattened_axes:
-        return _flattened_field(operation, y, sight)
-    axes = _permuted_axes(operation, args, x, sight.axes)
+    widest = tuple(max(sizes) for sizes in zip(*(other.field for _, other in known), strict=True))
+    field = replace(field, field=widest)
+    if field.flattened_axes:
+        return _flattened_field(operation, y, field)
+    axes = _permuted_axes(operation, args, x, field.axes)
     if axes is not None:
-        return replace(sight, axes=axes)
+        return replace(field, axes=axes)
     if (
         operation in RESHAPE_OPS
         and y.dim() == 2
-        and sight.axes[-1] < x.dim() - 1
+        and field.axes[-1] < x.dim() - 1
         and y.shape[1] == x.shape[-1]
     ):
-        return replace(sight, flattened_axes=tuple(x.shape[:-1]))
-    window = _op_window(operation, args, x, y, sight.axes)
-    return None if window is None else sight.after_window(*window)
+        return replace(field, flattened_axes=tuple(x.shape[:-1]))
+    window = _op_window(operation, args, x, y, field.axes)
+    return None if window is None else field.after_window(*window)
 
 
 def _flattened_field(operation: Any, y: Tensor, receptive_field: ReceptiveField) -> ReceptiveField | None:
-    """Where all places stand in one axis: products of each, until the axes are apart again."""
+    """Return the field while all positions stand on one axis, until a reshape separates the axes again."""
     if operation in RESHAPE_OPS:
         return (
             replace(receptive_field, flattened_axes=())
@@ -111,13 +114,13 @@ def _flattened_field(operation: Any, y: Tensor, receptive_field: ReceptiveField)
 
 
 def _permuted_axes(operation: Any, args: tuple[Any, ...], x: Tensor, axes: AxisSizes) -> AxisSizes | None:
-    """Where the grid's axes stand behind an operation that moves axes; None for others."""
+    """Return the grid's axes after an operation that moves axes; None for other operations."""
     order = list(range(x.dim()))
     if operation is aten.permute:
         order = [axis % x.dim() for axis in args[1]]
     elif operation is aten.transpose:
-        one, other = (axis % x.dim() for axis in args[1:3])
-        order[one], order[other] = order[other], order[one]
+        first, second = (axis % x.dim() for axis in args[1:3])
+        order[first], order[second] = order[second], order[first]
     elif operation is aten.unsqueeze:
         order.insert(args[1] % (x.dim() + 1), -1)
     elif operation is aten.squeeze and x.shape[args[1]] == 1:
@@ -130,7 +133,7 @@ def _permuted_axes(operation: Any, args: tuple[Any, ...], x: Tensor, axes: AxisS
 def _op_window(
     operation: Any, args: tuple[Any, ...], x: Tensor, y: Tensor, axes: AxisSizes
 ) -> WindowGeometry | None:
-    """That through which a place of `y` sees `x`; None where it may see any."""
+    """Return the window of `x` that a position of `y` depends on; None where that may be all of `x`."""
     if operation is aten.convolution and not args[6]:
         return _kernel_window(x, axes, args[1].shape[2:], args[3], args[5])
     if operation in AVERAGE_POOLING_OPS or operation in MAX_POOLING_OPS:
@@ -142,22 +145,22 @@ def _op_window(
     if operation in ADAPTIVE_POOLING_OPS or operation is aten.mean:
         shares = tuple(-(-x.shape[axis] // y.shape[axis]) for axis in axes)
         return tuple(share - 1 for share in shares), shares
-    still = (0,) * len(axes)
+    no_extent = (0,) * len(axes)
     if operation is aten.slice:
         step = args[4] if len(args) > 4 else 1
-        return still, tuple(step if axis == args[1] else 1 for axis in axes)
+        return no_extent, tuple(step if axis == args[1] else 1 for axis in axes)
     if operation in PADDING_OPS or all(x.shape[axis] == y.shape[axis] for axis in axes):
-        return still, (1,) * len(axes)
+        return no_extent, (1,) * len(axes)
     return None
 
 
 def _kernel_window(
     x: Tensor, axes: AxisSizes, kernel: Any, stride: Any, dilation: Any
 ) -> WindowGeometry | None:
-    """Of windows over the last axes; numbers are one for each of these, or one for all."""
+    """Return the window of a kernel over the last axes; arguments have a number for each axis, or one."""
     count = len(kernel)
-    places = [axis - (x.dim() - count) for axis in axes]
-    if min(places) < 0:
+    indices = [axis - (x.dim() - count) for axis in axes]
+    if min(indices) < 0:
         return None
-    sides, steps, gaps = (list(given) * (count // len(given)) for given in (kernel, stride, dilation))
-    return tuple((sides[i] - 1) * gaps[i] for i in places), tuple(steps[i] for i in places)
+    sides, strides, dilations = (list(sizes) * (count // len(sizes)) for sizes in (kernel, stride, dilation))
+    return tuple((sides[i] - 1) * dilations[i] for i in indices), tuple(strides[i] for i in indices)

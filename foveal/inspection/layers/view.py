@@ -1,4 +1,4 @@
-"""The layers of a network for images, with the output of each for one image: `foveal models describe`."""
+"""The table of an image network's layers for `foveal models describe`."""
 
 import re
 from dataclasses import asdict
@@ -22,7 +22,7 @@ ImageShape = tuple[int, int, int]
 
 @runtime_checkable
 class NetworkTask(InspectedTask, Protocol):
-    """A task that trains networks for images."""
+    """A task that trains image networks."""
 
     @property
     def default_classes(self) -> int: ...
@@ -37,7 +37,7 @@ class NetworkTask(InspectedTask, Protocol):
 def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | None, json: bool) -> None:
     """Print a table of the layers for one image of the shape `input_shape`, such as 3x32x32.
 
-    Raises: UserError: the shape is no shape of an image, or the model has no use for it.
+    Raises: UserError: the shape is no shape of an image, or does not fit the model.
     """
     config = task.config
     image, encoder = config.data.image, config.model.encoder
@@ -59,13 +59,15 @@ def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | N
 
 
 def _meta_model(task: NetworkTask, shape: ImageShape, classes: int) -> EncoderWithHead:
-    """Return the model for images of that shape; a network by its name takes rectangles, too."""
+    """Return the model for images of that shape; named networks take rectangles, too."""
     _, rows, columns = shape
     encoder, config = task.encoder(), task.config
     if rows == columns:
         return task.model_for_classes(encoder, classes)
     if not isinstance(encoder, ImageEncoder):
-        raise UserError(f"--input {_format_shape(shape)}: patches are of square images: 3x{rows}x{rows}")
+        raise UserError(
+            f"--input {_format_shape(shape)}: this model takes only square images, such as 3x{rows}x{rows}"
+        )
     head = image_head(config.model.encoder.network, encoder, (rows, columns), classes, config.model.dropout)
     return EncoderWithHead(encoder, head)
 
@@ -78,18 +80,20 @@ def _forward_logits(model: Any, images: Tensor) -> Tensor:
 
 
 def _parse_shape(input_shape: str) -> ImageShape:
-    found = re.fullmatch(r"([13])x([1-9]\d{0,4})x([1-9]\d{0,4})", input_shape)
-    if found is None:
-        raise UserError(f"--input {input_shape}: expected channels (1 or 3), height and width, as 3x240x320")
-    return int(found[1]), int(found[2]), int(found[3])
+    match = re.fullmatch(r"([13])x([1-9]\d{0,4})x([1-9]\d{0,4})", input_shape)
+    if match is None:
+        raise UserError(
+            f"--input {input_shape}: expected channels (1 or 3), height and width, such as 3x240x320"
+        )
+    return int(match[1]), int(match[2]), int(match[3])
 
 
 def _format_table(layers: list[LayerSummary]) -> str:
-    head = ["layer", "kind", "output", "parameters", "multiply-adds", "sees", "memory"]
-    rows, before = [head], None
+    head = ["layer", "kind", "output", "parameters", "multiply-adds", "field", "memory"]
+    rows, previous = [head], None
     for layer in layers:
-        counts, made = (layer.parameters, layer.multiply_adds), (layer.output, layer.field)
-        if any(counts) or made != before:  # else it is one that changes no shape: dropout, a shortcut
+        counts, shapes = (layer.parameters, layer.multiply_adds), (layer.output, layer.field)
+        if any(counts) or shapes != previous:  # other layers change nothing to be seen: dropout, a shortcut
             sizes = (
                 _format_shape(layer.output),
                 *_format_counts(*counts),
@@ -97,9 +101,9 @@ def _format_table(layers: list[LayerSummary]) -> str:
                 _format_kilobytes(layer.memory),
             )
             rows.append([layer.name, layer.kind, *sizes])
-        before = made
+        previous = shapes
     sums = _format_counts(_total(layers, "parameters"), _total(layers, "multiply_adds"))
-    return format_table([*rows, ["in all", "", "", *sums, "", _format_kilobytes(_total(layers, "memory"))]])
+    return format_table([*rows, ["total", "", "", *sums, "", _format_kilobytes(_total(layers, "memory"))]])
 
 
 def _total(layers: list[LayerSummary], name: str) -> int:

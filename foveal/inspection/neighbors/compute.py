@@ -1,4 +1,4 @@
-"""Which images are the nearest to one, by the features of a network and by their pixels."""
+"""The images nearest to an image, by the features of a network and by pixels."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -13,24 +13,25 @@ from foveal.training.protocols import Batches
 
 DistanceMeasure = Literal["cosine", "euclidean"]
 PIXEL_GRID = 16
-"""Pixels are compared after averaging over a grid of so many rows and columns, at most."""
+"""Pixels are averaged over a grid of at most so many rows and columns before they are compared."""
 CAVEAT = "distances depend on the layer and on how vectors are scaled: they rank images, they are no evidence"
 
 
 class ImageVectors(NamedTuple):
-    """Two vectors of each image: what the head is given, and its pixels."""
+    """Two vectors for each image: the features that the head reads, and the pixels."""
 
     features: Float[Tensor, "N D"]
     pixels: Float[Tensor, "N P"]
 
 
 class NearestNeighbors:
-    """The `k` nearest of all that are added, to each of the queries, nearest first.
+    """The `k` nearest of all added vectors to each query, nearest first.
 
         cosine      1 - a.b / (|a| |b|)  =  |a/|a| - b/|b||² / 2
         euclidean   |a - b|
 
-    Differences are squared and summed, without the product that is faster: equal vectors have distance 0.
+    Differences are squared and summed, without the faster matrix product, so that equal vectors have
+    distance 0.
     """
 
     def __init__(self, queries: Float[Tensor, "Q D"], k: int, measure: DistanceMeasure):
@@ -41,18 +42,18 @@ class NearestNeighbors:
         self._count = 0
 
     def add(self, vectors: Float[Tensor, "N D"]) -> None:
-        """More to choose from; their rows go on where the last ended. Of equal distances the first stays."""
-        slow = "donot_use_mm_for_euclid_dist"
-        found = torch.cdist(self.queries, self._normalized(vectors), compute_mode=slow)
-        found = found.square() / 2 if self.measure == "cosine" else found
-        rows = torch.arange(self._count, self._count + len(vectors)).expand(len(found), -1)
+        """Add candidates; their row numbers follow the last ones. Of equal distances the first stays."""
+        exact = "donot_use_mm_for_euclid_dist"
+        distances = torch.cdist(self.queries, self._normalized(vectors), compute_mode=exact)
+        distances = distances.square() / 2 if self.measure == "cosine" else distances
+        rows = torch.arange(self._count, self._count + len(vectors)).expand(len(distances), -1)
         self._count += len(vectors)
-        distances, order = torch.cat([self.distances, found], 1).sort(dim=1, stable=True)
+        distances, order = torch.cat([self.distances, distances], 1).sort(dim=1, stable=True)
         self.distances = distances[:, : self.k]
         self.rows = torch.cat([self.rows, rows], 1).gather(1, order[:, : self.k])
 
     def of(self, query: int) -> list[tuple[int, float]]:
-        """Return the rows of the nearest to a query, and their distances."""
+        """Return the rows of the nearest candidates to a query, and their distances."""
         return [*zip(self.rows[query].tolist(), self.distances[query].tolist(), strict=True)]
 
     def _normalized(self, vectors: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
@@ -60,9 +61,9 @@ class NearestNeighbors:
 
 
 def embed_images(model: Any, batches: Batches, progress: ProgressCallback) -> Iterator[ImageVectors]:
-    """Of the images of an order, batch by batch; the features are the summary of the encoder's memory.
+    """Yield the vectors of images, batch by batch; features are the summary of the encoder's memory.
 
-    The model is to be in evaluation mode.
+    The model must be in evaluation mode.
     """
     device = next(model.parameters()).device
     for batch in iterate_batches(batches, progress):
@@ -75,7 +76,7 @@ def embed_images(model: Any, batches: Batches, progress: ProgressCallback) -> It
 
 
 class NeighborsBySpace(NamedTuple):
-    """The same queries in two spaces."""
+    """The neighbors of the same queries in two spaces."""
 
     features: NearestNeighbors
     pixels: NearestNeighbors
@@ -89,17 +90,21 @@ def find_neighbors(
     measure: DistanceMeasure,
     progress: ProgressCallback,
 ) -> NeighborsBySpace:
-    """The `k` nearest to each image of an order: by features in that measure, and by pixels, Euclidean."""
+    """Return the `k` nearest candidates to each query: by features in `measure`, by pixels Euclidean."""
     features, pixels = map(torch.cat, zip(*embed_images(model, queries, progress), strict=True))
-    found = NeighborsBySpace(NearestNeighbors(features, k, measure), NearestNeighbors(pixels, k, "euclidean"))
-    for some in embed_images(model, candidates, progress):
-        found.features.add(some.features)
-        found.pixels.add(some.pixels)
-    return found
+    nearest = NeighborsBySpace(
+        NearestNeighbors(features, k, measure), NearestNeighbors(pixels, k, "euclidean")
+    )
+    for vectors in embed_images(model, candidates, progress):
+        nearest.features.add(vectors.features)
+        nearest.pixels.add(vectors.pixels)
+    return nearest
 
 
 def majority_labels(nearest: NearestNeighbors, labels: Sequence[str]) -> list[str]:
-    """The label that most of the nearest have, for each query; among equals that of the nearest of them
-    (Cover and Hart 1967)."""
-    rows = [[labels[row] for row in found] for found in nearest.rows.tolist()]
-    return [max(near, key=near.count) for near in rows]
+    """Return for each query the label that most of its neighbors have (Cover and Hart 1967).
+
+    Between equally frequent labels the nearest neighbor decides.
+    """
+    neighbor_labels = [[labels[row] for row in rows] for rows in nearest.rows.tolist()]
+    return [max(near, key=near.count) for near in neighbor_labels]

@@ -1,5 +1,7 @@
-"""Queries and their nearest images as a PNG: on the left a query, then its nearest images by features, and in
-the row below by pixels."""
+"""Queries and their nearest images as a PNG.
+
+A query stands on the left, then its nearest images by features, and in the row below by pixels.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,11 +37,11 @@ class NeighborImage(NamedTuple):
     pixels: UInt8[np.ndarray, "H W C"]
     label: str
     distance: float | None = None
-    """None for a query, whose label may be unknown, empty."""
+    """None for a query, whose label is empty where unknown."""
 
 
 class QueryNeighbors(NamedTuple):
-    """A query, and the nearest to it, nearest first."""
+    """A query and its neighbors by features and by pixels, nearest first."""
 
     query: NeighborImage
     features: Sequence[NeighborImage]

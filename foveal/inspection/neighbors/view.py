@@ -1,4 +1,4 @@
-"""The view `neighbours` of a run: the images nearest to an image, by features and by pixels."""
+"""The view `neighbors` of a run: the images nearest to an image, by features and by pixels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ QUERIES_SHOWN = 5
 @dataclass(frozen=True)
 class NeighborsOptions:
     query: str | None = None
-    """An image, a folder or zip of images; the run's held-out images if not given, with the share whose
+    """An image, or a folder or zip of images; if not given, the run's held-out images, with the share whose
     nearest images have their label."""
     data: str | None = None
-    """The images among which neighbours are looked for; the run's training images if not given."""
+    """The images to search for neighbors; the run's training images if not given."""
     nearest: int = 5
-    """How many neighbours."""
+    """How many neighbors."""
     measure: DistanceMeasure = "cosine"
     """The distance between features."""
 
@@ -69,15 +69,15 @@ class NeighborsResult:
             yield f"{self.queries.sources[row]}{': ' if label else ''}{label}"
             facts = []
             for space, near in self.neighbors._asdict().items():
-                for place, image in enumerate(self._nearest(near, row)):
+                for rank, image in enumerate(self._nearest(near, row)):
                     text = f"{image['distance']:.4f}  {image['label']}  {image['source']}"
-                    facts.append((f"  {'' if place else space}", text))
+                    facts.append((f"  {'' if rank else space}", text))
             yield facts
         facts = [("caveat", CAVEAT)]
         if self.accuracy is not None:
             shares = ", ".join(f"{space} {100 * share:.1f} %" for space, share in self.accuracy.items())
-            text = f"the label that most of the {self.options.nearest} nearest have: by {shares}"
-            facts.insert(0, ("right", text))
+            text = f"by the label that most of the {self.options.nearest} nearest have: {shares}"
+            facts.insert(0, ("correct", text))
         yield facts
 
     def images(self) -> Iterator[QueryNeighbors]:
@@ -89,30 +89,28 @@ class NeighborsResult:
     def _nearest(self, neighbors: NearestNeighbors, row: int) -> list[dict[str, Any]]:
         sources, labels = self.candidates.sources, self.candidates.references
         return [
-            {"source": sources[place], "label": labels[place], "distance": distance}
-            for place, distance in neighbors.of(row)
+            {"source": sources[candidate], "label": labels[candidate], "distance": distance}
+            for candidate, distance in neighbors.of(row)
         ]
 
     def _images(self, neighbors: NearestNeighbors, row: int) -> list[NeighborImage]:
         examples, labels = self.candidates.examples, self.candidates.references
         return [
-            NeighborImage(examples.center_crop(place), labels[place], distance)
-            for place, distance in neighbors.of(row)
+            NeighborImage(examples.center_crop(candidate), labels[candidate], distance)
+            for candidate, distance in neighbors.of(row)
         ]
 
 
 @register_view
 class NeighborsView(View[NeighborsOptions, NeighborsResult]):
-    name = "neighbours"
+    name = "neighbors"
     summary = "The images nearest to an image, by a run's features and by pixels."
     Options = NeighborsOptions
-    progress = "images seen"
+    progress = "images read"
 
     def check(self, run: InspectedRun) -> None:
         if not run.task.trains_networks:
-            raise UserError(
-                f"{run.run.path}: neighbours are found by an encoder of images, and this run has none"
-            )
+            raise UserError(f"{run.run.path}: this view needs an encoder of images, and this run has none")
 
     def compute(
         self, run: InspectedRun, options: NeighborsOptions, log: Log, progress: ProgressCallback
@@ -122,8 +120,8 @@ class NeighborsView(View[NeighborsOptions, NeighborsResult]):
         prepared = _prepare_candidates(run, options, log)
         task = with_center_crop(run.task)
         queries = load_image_queries(run, prepared, options.query, log)
-        order, known = task.example_batches(queries.images), task.eval_batches(prepared.train)
-        neighbors = find_neighbors(run.model, order, known, options.nearest, options.measure, progress)
+        batches, candidates = task.example_batches(queries.images), task.eval_batches(prepared.train)
+        neighbors = find_neighbors(run.model, batches, candidates, options.nearest, options.measure, progress)
         rows, accuracy = [*range(len(queries.images))], None
         if options.query is None:
             rows = evenly_spaced(len(queries.images), QUERIES_SHOWN)

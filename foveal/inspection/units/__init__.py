@@ -1,1 +1,1 @@
-"""The view `units`: what moves the units of a deeper layer."""
+"""The view `units`: the images that activate the units of a deeper layer most."""

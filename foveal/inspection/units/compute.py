@@ -1,10 +1,12 @@
-"""What the units of a deeper layer respond to: the images that move each most, and which pixels of them, by
-guided backpropagation (Springenberg et al. 2015, 3.4).
+"""The images that activate units of a deeper layer most, and guided backpropagation to their pixels.
 
-    g_l = g_(l+1) * [x_l > 0] * [g_(l+1) > 0]          behind each rectifier; elsewhere the gradient
+Guided backpropagation (Springenberg et al. 2015, section 3.4) changes the gradient at each rectifier:
 
-It draws edges that could move a unit, and hardly depends on what the layer itself has learned (Adebayo et al.
-2018; Sixt et al. 2020). So there is a control: the same places through a layer whose weights are drawn anew.
+    g_l = g_(l+1) * [x_l > 0] * [g_(l+1) > 0]
+
+It shows edges that could activate a unit, and hardly depends on what the layer itself has learned (Adebayo et
+al. 2018; Sixt et al. 2020). Therefore a control is computed, too: the same positions, through a copy of the
+layer with random weights.
 """
 
 import copy
@@ -22,17 +24,17 @@ from foveal.ops.jit.dispatch import reference_only
 from foveal.training.protocols import Batches
 
 CAVEAT = (
-    "guided backpropagation draws edges that could move a unit; where it is as much alike through a layer of "
-    "random weights, it says nothing of what the unit has learned"
+    "guided backpropagation shows edges that could activate a unit; where a layer of random weights shows "
+    "much the same, it says nothing about what the unit has learned"
 )
 BATCH_SIZE = 8
-"""Images whose maps are in memory together."""
+"""Images whose feature maps are in memory together."""
 _RECTIFIERS = (torch.ops.aten.threshold_backward, torch.ops.aten.hardtanh_backward)
 _POOLING = torch.ops.aten.max_pool2d_with_indices_backward
 
 
 class UnitResponse(NamedTuple):
-    """The largest activation of a unit in an image, `row` of the examples; `position` in the layer's map."""
+    """The largest activation of a unit in the image `row` of the examples, and its `position` in the map."""
 
     value: float
     row: int
@@ -40,7 +42,7 @@ class UnitResponse(NamedTuple):
 
 
 class PixelWindow(NamedTuple):
-    """The pixels that a place sees, from the first to behind the last."""
+    """The pixels in the receptive field of a position; `bottom` and `right` are excluded."""
 
     top: int
     bottom: int
@@ -49,8 +51,11 @@ class PixelWindow(NamedTuple):
 
 
 class _GuidedReLU(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Gradients go back through rectifiers by the guided rule; or all of them, as if there were none, and to
-    every place of a window of which the largest is taken."""
+    """Changes gradients while they are computed.
+
+    `guided` applies the guided rule at rectifiers. Otherwise rectifiers pass all gradients, as if they were
+    the identity, and max pooling passes them to every position of its window.
+    """
 
     def __init__(self, guided: bool):
         super().__init__()  # type: ignore[no-untyped-call]
@@ -64,42 +69,48 @@ class _GuidedReLU(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return args[0].clone()
             args = (args[0].clamp(min=0), *args[1:])
         if function.overloadpacket is _POOLING and not self.guided:
-            gradient, x, kernel, stride, padding, _, up, _ = args
-            return torch.ops.aten.avg_pool2d_backward(gradient, x, kernel, stride, padding, up, True, None)
+            gradient, x, kernel, stride, padding, _, ceil, _ = args
+            return torch.ops.aten.avg_pool2d_backward(gradient, x, kernel, stride, padding, ceil, True, None)
         return function(*args, **(kwargs or {}))
 
 
 def feature_maps(model: Any, layer: str, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-    """The output of a layer of the model's encoder, by its name; ValueError if that is no map."""
-    kept: list[Any] = []
-    hook = model.get_submodule(layer).register_forward_hook(lambda _, given, output: kept.append(output))
+    """Return the output of a layer of the model's encoder, by the layer's name.
+
+    Raises: ValueError: the output is no feature map.
+    """
+    outputs: list[Any] = []
+    hook = model.get_submodule(layer).register_forward_hook(lambda _, inputs, output: outputs.append(output))
     try:
         model.encoder(images, None)
     finally:
         hook.remove()
-    if not kept or not isinstance(kept[0], Tensor) or kept[0].dim() != 4:
-        raise ValueError(f"{layer} makes no map of an image")
-    return kept[0]
+    if not outputs or not isinstance(outputs[0], Tensor) or outputs[0].dim() != 4:
+        raise ValueError(f"{layer} makes no feature map of an image")
+    return outputs[0]
 
 
 def top_responses(
     model: Any, layer: str, units: Sequence[int], batches: Batches, k: int, progress: ProgressCallback
 ) -> list[list[UnitResponse]]:
-    """Of each unit the `k` images of an order that move it most, the strongest first; each counts once."""
-    device, found = next(model.parameters()).device, [list[UnitResponse]() for _ in units]
+    """Return for each unit the `k` images that activate the unit most, the strongest response first.
+
+    An image counts once, at the position of its largest activation.
+    """
+    device, strongest = next(model.parameters()).device, [list[UnitResponse]() for _ in units]
     for batch in iterate_batches(batches, progress):
         with torch.inference_mode():
             maps = feature_maps(model, layer, batch.columns["source"].to(device))[:, list(units)].float()
-        values, places = maps.flatten(2).max(2)
-        for unit, responses in enumerate(found):
-            columns = batch.rows.tolist(), values[:, unit].tolist(), places[:, unit].tolist()
+        values, positions = maps.flatten(2).max(2)
+        for unit, responses in enumerate(strongest):
+            columns = batch.rows.tolist(), values[:, unit].tolist(), positions[:, unit].tolist()
             responses += [
-                UnitResponse(value, row, divmod(place, maps.shape[3]))
-                for row, value, place in zip(*columns, strict=True)
+                UnitResponse(value, row, divmod(position, maps.shape[3]))
+                for row, value, position in zip(*columns, strict=True)
             ]
-            responses.sort(key=lambda one: (-one.value, one.row))
+            responses.sort(key=lambda response: (-response.value, response.row))
             del responses[k:]
-    return found
+    return strongest
 
 
 def guided_backprop(
@@ -110,54 +121,60 @@ def guided_backprop(
     positions: Int[Tensor, "B 2"],
     rule: bool = True,
 ) -> Float[Tensor, "B C H W"]:
-    """What reaches the pixels of each image from one unit of a map at one place; without the guided `rule` as
-    if every rectifier were open, so that it is zero only where that place does not look."""
+    """Return the signal at the pixels of each image, from one unit at one position of its feature map.
+
+    Without the guided `rule` every rectifier passes all gradients, so the signal is zero only outside of the
+    receptive field.
+    """
     pixels = images.detach().clone().requires_grad_()
     with torch.enable_grad(), reference_only(*FUSED_OPS), _GuidedReLU(rule):
         maps = feature_maps(model, layer, pixels)
-        chosen = maps[torch.arange(len(maps)), units, positions[:, 0], positions[:, 1]]
-        (found,) = torch.autograd.grad(chosen.sum(), pixels)
-    return found.float().cpu()
+        activations = maps[torch.arange(len(maps)), units, positions[:, 0], positions[:, 1]]
+        (signal,) = torch.autograd.grad(activations.sum(), pixels)
+    return signal.float().cpu()
 
 
 def receptive_windows(
     model: Any, layer: str, images: Float[Tensor, "B C H W"], positions: Int[Tensor, "B 2"]
 ) -> list[PixelWindow]:
-    """What each place of a layer's map sees of its image."""
-    first = torch.zeros(len(positions), dtype=torch.int64)
-    found = []
-    for one in guided_backprop(model, layer, images, first, positions, rule=False):
-        rows, columns = one.abs().sum((0, 2)).nonzero(), one.abs().sum((0, 1)).nonzero()
-        found.append(
+    """Return the receptive field of one position of a feature map in each image."""
+    first_unit = torch.zeros(len(positions), dtype=torch.int64)
+    windows = []
+    for signal in guided_backprop(model, layer, images, first_unit, positions, rule=False):
+        rows, columns = signal.abs().sum((0, 2)).nonzero(), signal.abs().sum((0, 1)).nonzero()
+        windows.append(
             PixelWindow(int(rows.min()), int(rows.max()) + 1, int(columns.min()), int(columns.max()) + 1)
         )
-    return found
+    return windows
 
 
 def randomized_copy(model: nn.Module, layer: str) -> nn.Module:
-    """A copy whose weights of that layer are random, always the same."""
-    found = copy.deepcopy(model)
+    """Return a copy of the model with random weights in one layer, always the same."""
+    randomized = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        for part in found.get_submodule(layer).modules():
-            reset = getattr(part, "reset_parameters", None)
+        for module in randomized.get_submodule(layer).modules():
+            reset = getattr(module, "reset_parameters", None)
             if reset is not None:
                 reset()
-    return found
+    return randomized
 
 
 def most_active_units(
     model: Any, layer: str, images: Float[Tensor, "B C H W"], positions: Int[Tensor, "B 2"]
 ) -> Int[Tensor, " B"]:
-    """The unit with the largest activation at each place."""
+    """Return the unit with the largest activation at each position."""
     with torch.inference_mode():
         maps = feature_maps(model, layer, images)
     return maps[torch.arange(len(maps)), :, positions[:, 0], positions[:, 1]].argmax(1)
 
 
 class GuidedSignals(NamedTuple):
-    """Of some responses, an image each: what reaches its pixels from the unit; what does through a layer
-    drawn anew, from the unit that is busiest there; and what of it that place sees."""
+    """The signals of B responses, an image each.
+
+    `guided` comes from the unit itself. `control` goes through a layer of random weights, from the most
+    active unit at the same position. `windows` are the receptive fields of the positions.
+    """
 
     guided: Float[Tensor, "B C H W"]
     control: Float[Tensor, "B C H W"]
@@ -171,31 +188,29 @@ def guided_signals(
     units: Sequence[int],
     positions: Sequence[tuple[int, int]],
 ) -> GuidedSignals:
-    """Of the unit at the place of each image."""
-    other, own, control, seen = (
-        randomized_copy(model, layer),
-        list[Tensor](),
-        list[Tensor](),
-        list[PixelWindow](),
-    )
-    given = images, torch.tensor(units), torch.tensor(positions)
-    for some, chosen, where in zip(*(torch.split(part, BATCH_SIZE) for part in given), strict=True):
-        own.append(guided_backprop(model, layer, some, chosen, where))
-        control.append(
-            guided_backprop(other, layer, some, most_active_units(other, layer, some, where), where)
-        )
-        seen += receptive_windows(model, layer, some, where)
-    return GuidedSignals(torch.cat(own), torch.cat(control), seen)
+    """Return the signals from one unit at one position for each image."""
+    randomized = randomized_copy(model, layer)
+    guided, control, windows = list[Tensor](), list[Tensor](), list[PixelWindow]()
+    columns = images, torch.tensor(units), torch.tensor(positions)
+    for x, unit, position in zip(*(torch.split(column, BATCH_SIZE) for column in columns), strict=True):
+        guided.append(guided_backprop(model, layer, x, unit, position))
+        active = most_active_units(randomized, layer, x, position)
+        control.append(guided_backprop(randomized, layer, x, active, position))
+        windows += receptive_windows(model, layer, x, position)
+    return GuidedSignals(torch.cat(guided), torch.cat(control), windows)
 
 
 def mean_correlation(guided_signals: GuidedSignals) -> float | None:
-    """The mean correlation of where the two signals are large, over the pixels of each window; None where
-    there is none, as of windows of one pixel."""
-    each = []
-    for one, other, window in zip(*guided_signals, strict=True):
+    """Return the mean correlation of the sizes of signal and control over the pixels of each window.
+
+    None where there is no correlation, as for windows of one pixel.
+    """
+    correlations = []
+    for guided, control, window in zip(*guided_signals, strict=True):
         sizes = [
-            part.abs().sum(0)[window.top : window.bottom, window.left : window.right] for part in (one, other)
+            signal.abs().sum(0)[window.top : window.bottom, window.left : window.right]
+            for signal in (guided, control)
         ]
         if min(float(size.std(correction=0)) for size in sizes) > 0:
-            each.append(float(torch.corrcoef(torch.stack([size.flatten() for size in sizes]))[0, 1]))
-    return sum(each) / len(each) if each else None
+            correlations.append(float(torch.corrcoef(torch.stack([size.flatten() for size in sizes]))[0, 1]))
+    return sum(correlations) / len(correlations) if correlations else None

@@ -1,5 +1,7 @@
-"""Units as a PNG, a row each: the patches that activate the unit most, the guided backpropagation of these
-patches, and their guided backpropagation through a layer of random weights."""
+"""Units as a PNG, a row each: patches that activate the unit most, and guided backpropagation to them.
+
+The last columns are guided backpropagation through a layer of random weights.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,12 +12,12 @@ from jaxtyping import Float, UInt8
 from foveal.inspection.style import draw_text, image_png, new_sheet, resize_to_side, to_image
 
 CELL, GAP, GROUP_GAP, MARGIN, LINE_HEIGHT = 56, 2, 14, 60, 18
-"""Pixels of a patch's side, between two, between the kinds, for the unit's name, and of a line of text."""
-COLUMN_TITLES = ("what moves it most", "guided backpropagation", "the same, the layer's weights random")
+"""Pixels of a patch's side, between patches, between groups, for a unit's name, and of a line of text."""
+COLUMN_TITLES = ("strongest responses", "guided backpropagation", "the same, the layer's weights random")
 
 
 class UnitPatch(NamedTuple):
-    """The part of an image that a unit sees, and the two signals there, channel by channel."""
+    """The part of an image in a unit's receptive field, and the two signals there, channel by channel."""
 
     pixels: UInt8[np.ndarray, "h w C"]
     guided: Float[np.ndarray, "C h w"]
@@ -23,18 +25,18 @@ class UnitPatch(NamedTuple):
 
 
 def plot_units(rows: Sequence[tuple[str, Sequence[UnitPatch]]], title: str) -> bytes:
-    """Return the PNG of units by their names, each with as many patches."""
+    """Return the PNG of units by their names, all with equally many patches."""
     count = max(len(patches) for _, patches in rows)
     group = count * (CELL + GAP) + GROUP_GAP
     sheet = new_sheet(MARGIN + 3 * group, 2 * LINE_HEIGHT + len(rows) * (CELL + GAP) + GAP)
     draw_text(sheet, (GAP, GAP), title)
-    for number, kind in enumerate(COLUMN_TITLES):
-        draw_text(sheet, (MARGIN + number * group, LINE_HEIGHT), kind)
-    for down, (name, patches) in enumerate(rows):
-        y = 2 * LINE_HEIGHT + down * (CELL + GAP)
+    for number, column_title in enumerate(COLUMN_TITLES):
+        draw_text(sheet, (MARGIN + number * group, LINE_HEIGHT), column_title)
+    for row, (name, patches) in enumerate(rows):
+        y = 2 * LINE_HEIGHT + row * (CELL + GAP)
         draw_text(sheet, (GAP, y + CELL // 2 - 6), name)
-        for across, patch in enumerate(patches):
-            x = MARGIN + across * (CELL + GAP)
+        for column, patch in enumerate(patches):
+            x = MARGIN + column * (CELL + GAP)
             images = patch.pixels, signal_to_pixels(patch.guided), signal_to_pixels(patch.control)
             for number, pixels in enumerate(images):
                 sheet.paste(resize_to_side(to_image(pixels), CELL), (x + number * group, y))
@@ -42,7 +44,7 @@ def plot_units(rows: Sequence[tuple[str, Sequence[UnitPatch]]], title: str) -> b
 
 
 def signal_to_pixels(signal: Float[np.ndarray, "C h w"]) -> UInt8[np.ndarray, "h w C"]:
-    """Return the signal as pixels: gray is 0, and the largest size of any number white or black."""
+    """Return the signal as pixels: gray is 0, and the largest absolute value is white or black."""
     largest = float(np.abs(signal).max()) or 1.0
     levels: UInt8[np.ndarray, "h w C"] = np.round(127.5 + 127.5 * signal / largest).astype(np.uint8)
     return levels.transpose(1, 2, 0)

@@ -1,4 +1,4 @@
-"""The view `units` of a run: what the units of a deeper layer respond to."""
+"""The view `units` of a run: the images that activate the units of a deeper layer most."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class UnitsResult:
     responses: dict[int, list[UnitResponse]]
     """The strongest responses of the shown units."""
     signals: GuidedSignals
-    """Of all responses, in order."""
+    """The signals of all responses, in order."""
     images: SplitData[ImageExamples]
 
     @property
@@ -70,14 +70,14 @@ class UnitsResult:
         return {"run": self.run, "split": self.split} | layer | {"responses": rows}
 
     def sections(self) -> Iterator[str | Facts]:
-        table = [["unit", "most", "", "images that move it most"]]
+        table = [["unit", "largest", "", "images with the largest responses"]]
         for unit, responses in self.responses.items():
             labels = ", ".join(self.images.references[response.row] for response in responses)
             table.append([str(unit), f"{responses[0].value:.3g}", f"to {responses[-1].value:.3g}", labels])
         yield format_table(table)
         facts = [("layer", f"{self.layer}, {len(self.responses)} of its {self.count:,} units")]
         if self.control is not None:
-            text = f"correlation {self.control:.2f} with what a layer of random weights draws"
+            text = f"correlation {self.control:.2f} with the same through a layer of random weights"
             facts.append(("control", text))
         yield [*facts, ("caveat", CAVEAT)]
 
@@ -99,16 +99,14 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
     name = "units"
     summary = "The images that activate the units of a deeper layer most."
     Options = UnitsOptions
-    progress = "images seen"
+    progress = "images read"
 
     def check(self, run: InspectedRun) -> None:
         image, encoder = run.config.data.image, getattr(run.model, "encoder", None)
         learned = first_layer_filters(run.model, image.channels, image.size) is not None
         has_blocks = isinstance(encoder, ImageEncoder) and len(encoder.blocks) > 0
         if not (run.task.trains_networks and has_blocks and learned):
-            raise UserError(
-                f"{run.run.path}: units are shown of networks with convolutions that were trained for images"
-            )
+            raise UserError(f"{run.run.path}: this view needs an image network with trained convolutions")
 
     def compute(
         self, run: InspectedRun, options: UnitsOptions, log: Log, progress: ProgressCallback
@@ -116,10 +114,10 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
         task, model = with_center_crop(run.task), run.model
         layer = options.layer or f"encoder.blocks.{len(model.encoder.blocks) // 2}"
         part, split, _ = run.held_out(options.data, "with --data", log)
-        order = task.example_batches(part.examples)
-        count = _count_units(run, layer, order.batch(0, 0).columns["source"][:1])
+        batches = task.example_batches(part.examples)
+        count = _count_units(run, layer, batches.batch(0, 0).columns["source"][:1])
         units = evenly_spaced(count, UNITS_SHOWN)
-        strongest = top_responses(model, layer, units, order, IMAGES_PER_UNIT, progress)
+        strongest = top_responses(model, layer, units, batches, IMAGES_PER_UNIT, progress)
         by_unit = dict(zip(units, strongest, strict=True))
         responses = [(unit, response) for unit in units for response in by_unit[unit]]
         examples = part.examples.subset([response.row for _, response in responses])
@@ -133,9 +131,9 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
 
 
 def _count_units(run: InspectedRun, layer: str, image: Tensor) -> int:
-    """Return the number of a layer's units, by a look at one image.
+    """Return the number of a layer's units, from the feature maps of one image.
 
-    Raises: UserError: there is no such layer, or it makes no map.
+    Raises: UserError: there is no such layer, or the layer makes no feature map.
     """
     names = ", ".join(f"encoder.blocks.{number}" for number in range(len(run.model.encoder.blocks)))
     if layer not in dict(run.model.named_modules()):

@@ -1,1 +1,1 @@
-"""Model folders of Hugging Face, read and written: one file a model family."""
+"""Reading and writing of Hugging Face model folders, with one file for each model family."""

@@ -1,7 +1,8 @@
-"""BERT (Devlin et al. 2019): attention to the whole row, and its head that guesses what masks hide, if there.
+"""BERT (Devlin et al. 2019): an encoder with attention to the whole row, and its masked-language head if any.
 
-Each of their sentences is [CLS] x [SEP], ours start x stop: the rows of the marks behind our table are copies
-of those of [CLS], [SEP] and [MASK]. The type of the first sentence is added to every position.
+BERT's sentences are [CLS] x [SEP], Foveal's are bos x eos. The rows of the special tokens at the end of
+Foveal's table are copies of the rows of [CLS], [SEP] and [MASK]. The embedding of the first sentence's type
+is added to every position.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,11 +51,13 @@ HEAD_NAMES = {
 
 
 def read_bert(folder: Path, wordpieces: WordPieceVocabulary) -> ImportedTextModel:
-    """Read a model folder whose tokens are `wordpieces`: a `ModelConfig` of an encoder and its tensors,
-    those of the head among them if the file has one. UserError names what is missing, damaged or not ours."""
+    """Read a model folder whose tokens are `wordpieces`: the encoder, and the head if the file has one.
+
+    Raises: UserError: a file is missing or damaged, or the model differs from Foveal's.
+    """
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
-    encoder, longest = from_hf_config(settings)
+    encoder, max_length = from_hf_config(settings)
     config = validate_model_config({"encoder": encoder, "tie_embeddings": True}, path)
     theirs = _normalize_names(read_weights(folder))
     size, vocabulary = wordpieces.tokenizer.size, settings.size("vocab_size", 0)
@@ -66,14 +69,14 @@ def read_bert(folder: Path, wordpieces: WordPieceVocabulary) -> ImportedTextMode
         )
     with_head = HEAD_BIAS in theirs
     try:
-        shapes = _meta_weights(config.encoder, size, longest)
+        shapes = _meta_weights(config.encoder, size, max_length)
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
     names = dict(_name_pairs(config.encoder.layers, with_head))
     width = config.encoder.width
     expected = {their: shapes[our] for their, our in names.items()} | {
         WORD_EMBEDDINGS: torch.empty(vocabulary, width, device="meta"),
-        POSITION_EMBEDDINGS: torch.empty(longest, width, device="meta"),
+        POSITION_EMBEDDINGS: torch.empty(max_length, width, device="meta"),
         TYPE_EMBEDDINGS: torch.empty(settings.size("type_vocab_size", 2), width, device="meta"),
     }
     expected |= {HEAD_BIAS: torch.empty(vocabulary, device="meta")} if with_head else {}
@@ -85,11 +88,11 @@ def read_bert(folder: Path, wordpieces: WordPieceVocabulary) -> ImportedTextMode
     ours["encoder.stack.positioned.position.table"] = theirs[POSITION_EMBEDDINGS] + theirs[TYPE_EMBEDDINGS][0]
     if with_head:
         ours["head.projection.bias"] = theirs[HEAD_BIAS][rows]
-    return ImportedTextModel(BERT_MODEL_TYPE, config, size, longest, ours, with_head)
+    return ImportedTextModel(BERT_MODEL_TYPE, config, size, max_length, ours, with_head)
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
-    """EncoderConfig's tables, and how many positions there are."""
+    """Return the tables of an `EncoderConfig`, and the number of positions."""
     settings.require("position_embedding_type", "absolute")
     settings.require("is_decoder", False)
     settings.require("add_cross_attention", False)
@@ -115,7 +118,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
 
 
 def _name_pairs(layers: int, with_head: bool) -> Iterator[tuple[str, str]]:
-    """Theirs and ours, of the tensors that are the same on both sides."""
+    """Yield the Hugging Face name and Foveal's name of each tensor that is the same in both."""
     parts = {their: (f"encoder.{ours}", names) for their, (ours, names) in TOP_LEVEL_NAMES.items()}
     for i in range(layers):
         for their, (ours, names) in LAYER_NAMES.items():
@@ -127,21 +130,24 @@ def _name_pairs(layers: int, with_head: bool) -> Iterator[tuple[str, str]]:
 
 
 def _normalize_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Under the names of a bare model, old names made new; without the pooler, other heads and buffers."""
+    """Return the tensors under the newer names and without the prefix `bert.`.
+
+    The pooler, other heads and buffers are left out.
+    """
     names = {name: name.replace(".gamma", ".weight").replace(".beta", ".bias") for name in tensors}
-    bare = not any(name.startswith("bert.") for name in names)
-    found = {}
+    without_prefix = not any(name.startswith("bert.") for name in names)
+    normalized = {}
     for name, new in names.items():
-        if new.startswith(("cls.predictions.transform.", HEAD_BIAS)) or bare:
-            found[new] = tensors[name]
+        if new.startswith(("cls.predictions.transform.", HEAD_BIAS)) or without_prefix:
+            normalized[new] = tensors[name]
         elif new.startswith("bert."):
-            found[new.removeprefix("bert.")] = tensors[name]
+            normalized[new.removeprefix("bert.")] = tensors[name]
     unused = ("pooler.", "embeddings.position_ids")
-    return {name: tensor for name, tensor in found.items() if not name.startswith(unused)}
+    return {name: tensor for name, tensor in normalized.items() if not name.startswith(unused)}
 
 
 def _meta_weights(config: EncoderConfig, size: int, max_length: int) -> dict[str, Tensor]:
-    """Our model's weights on no device."""
+    """Return the weights of Foveal's model as tensors without numbers, on the meta device."""
     with torch.device("meta"):
         encoder = text_encoder(config, SpecialTokens(size).vocab_size, max_length)
         return unique_state_dict(EncoderWithHead(encoder, MaskedLMHead(config.width, encoder.vocabulary)))

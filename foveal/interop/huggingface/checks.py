@@ -1,4 +1,4 @@
-"""What all readers of model folders share: names of activations, and checks of settings and tensors."""
+"""Names of activations, and checks of settings and tensors, for all readers of model folders."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ FLOAT_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
     """Return a config of the settings in the file `path`.
 
-    Raises: UserError: a setting has no place in our config.
+    Raises: UserError: Foveal has no model with these settings.
     """
     try:
         return resolve_mixer_settings(ModelConfig.model_validate(tables))
@@ -38,21 +38,24 @@ def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
 
 
 def check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
-    """UserError if names, shapes or kinds of the tensors in a folder are not those expected."""
-    wrong = [f"no {name}" for name in expected if name not in tensors]
-    wrong += [f"{name} is not in such a model" for name in tensors if name not in expected]
-    wrong += [
+    """Check the names, shapes and dtypes of the tensors in a folder.
+
+    Raises: UserError: they are not those expected.
+    """
+    problems = [f"no {name}" for name in expected if name not in tensors]
+    problems += [f"{name} is not in such a model" for name in tensors if name not in expected]
+    problems += [
         f"{name} is {list(tensors[name].shape)}, not {list(tensor.shape)}"
         for name, tensor in expected.items()
         if name in tensors and tensors[name].shape != tensor.shape
     ]
-    wrong += [
-        f"{name} is {str(tensor.dtype).removeprefix('torch.')}, so quantised, which ours is not"
+    problems += [
+        f"{name} is {str(tensor.dtype).removeprefix('torch.')}, and quantized weights can't be imported"
         for name, tensor in tensors.items()
         if tensor.dtype not in FLOAT_DTYPES
     ]
-    if wrong:
-        more = f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+    if problems:
+        more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise UserError(
-            f"{folder}: its tensors do not fit its {HF_CONFIG_FILE}: {'; '.join(wrong[:3])}{more}"
+            f"{folder}: its tensors do not fit its {HF_CONFIG_FILE}: {'; '.join(problems[:3])}{more}"
         )

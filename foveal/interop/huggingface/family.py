@@ -1,4 +1,4 @@
-"""What a model_type of Hugging Face's is to us: its settings and the names of its tensors, beside ours."""
+"""The description of a Hugging Face model_type: its settings and tensor names beside Foveal's."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,13 +11,15 @@ from foveal.config import ModelConfig
 from foveal.interop.huggingface.hf_config import HFConfig
 
 NORM_EPSILON = 1e-5
-"""Of every norm of ours."""
+"""The epsilon of Foveal's norms."""
 
 
 @dataclass(frozen=True)
 class TensorMapping:
-    """How one Hugging Face tensor holds Foveal's: `names`, several one below the other, behind a change of
-    shape."""
+    """The conversion between a Hugging Face tensor and Foveal's tensors `names`.
+
+    Several tensors are concatenated along the first axis, before `to_hf` and after `from_hf`.
+    """
 
     names: tuple[str, ...]
     to_hf: Callable[[Tensor], Tensor]
@@ -25,21 +27,22 @@ class TensorMapping:
 
 
 def unchanged(*names: str) -> TensorMapping:
+    """Return a mapping that changes no shape."""
     return TensorMapping(names, lambda our_tensor: our_tensor, lambda hf_tensor: hf_tensor)
 
 
 def transposed(*names: str) -> TensorMapping:
-    """GPT-2's Conv1D keeps (inputs, outputs)."""
+    """Return the mapping to GPT-2's Conv1D, whose weights are (inputs, outputs)."""
     return TensorMapping(names, Tensor.t, Tensor.t)
 
 
 def depthwise_kernel(name: str) -> TensorMapping:
-    """A convolution of each channel by itself: (E, K), there (E, 1, K)."""
+    """Return the mapping of a depthwise convolution (E, K) to (E, 1, K)."""
     return TensorMapping((name,), lambda our_tensor: our_tensor[:, None], lambda hf_tensor: hf_tensor[:, 0])
 
 
 def broadcast_vector(name: str) -> TensorMapping:
-    """A vector (D,), there (1, 1, D)."""
+    """Return the mapping of a vector (D,) to (1, 1, D)."""
     return TensorMapping(
         (name,), lambda our_tensor: our_tensor[None, None], lambda hf_tensor: hf_tensor[0, 0]
     )
@@ -47,13 +50,13 @@ def broadcast_vector(name: str) -> TensorMapping:
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """A model_type.
+    """A Hugging Face model_type.
 
-    `top_level` and `per_layer` map Hugging Face names to Foveal names. Hugging Face's stand behind `prefix`,
-    those of layer i behind `layers` and the number too; Foveal's are in the block {first}, and {second} where
-    a layer is two blocks. `from_hf_config` gives ModelConfig's tables and the context, `to_hf_config` is the
-    inverse. A value that `from_hf_config` does not give is ModelConfig's default; those of `ignored_settings`
-    mean nothing to the model's outputs.
+    `top_level` and `per_layer` map Hugging Face names to Foveal's. Hugging Face's names begin with `prefix`;
+    those of a layer go on with `layers` and the layer's number. Foveal's names are in the block {first}, and
+    in {second} where a layer is two blocks. `from_hf_config` returns the tables of a `ModelConfig` and the
+    context length; `to_hf_config` is the inverse. Settings that `from_hf_config` leaves out have their
+    defaults. The `ignored_settings` do not change the model's outputs.
     """
 
     model_type: str
@@ -71,7 +74,7 @@ class ModelFamily:
     to_hf_config: Callable[[ModelConfig, int], dict[str, Any]]
 
     def tensor_mappings(self, layers: int, tied: bool) -> Iterator[tuple[str, TensorMapping]]:
-        """Each Hugging Face name in a model of so many layers, and what it holds."""
+        """Yield the Hugging Face names of a model with so many `layers`, and the mapping of each tensor."""
         yield self.prefix + self.embedding, unchanged("embedding.table")
         for name, mapping in self.top_level.items():
             yield self.prefix + name, mapping
@@ -87,16 +90,18 @@ class ModelFamily:
             yield self.head, unchanged("projection.weight")
 
     def to_hf_weights(self, our_tensors: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
+        """Return Foveal's tensors as Hugging Face's."""
         return {
-            name: mapping.to_hf(torch.cat([our_tensors[part] for part in mapping.names])).contiguous()
+            name: mapping.to_hf(torch.cat([our_tensors[ours] for ours in mapping.names])).contiguous()
             for name, mapping in self.tensor_mappings(layers, tied)
         }
 
     def from_hf_weights(self, hf_tensors: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
+        """Return Hugging Face's tensors as Foveal's."""
         return {
-            part: tensor.contiguous()
+            ours: tensor.contiguous()
             for name, mapping in self.tensor_mappings(layers, tied)
-            for part, tensor in zip(
+            for ours, tensor in zip(
                 mapping.names, mapping.from_hf(hf_tensors[name]).chunk(len(mapping.names)), strict=True
             )
         }

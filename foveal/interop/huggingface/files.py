@@ -20,20 +20,26 @@ HF_CONFIG_FILE, HF_WEIGHTS_FILE, HF_INDEX_FILE, HF_TOKENIZER_FILE = (
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file; UserError if there is none."""
+    """Read the JSON object in a file.
+
+    Raises: UserError: the file can't be read, or holds no JSON object.
+    """
     try:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise UserError(f"{path}: not JSON; get the folder anew") from None
+        raise UserError(f"{path}: not JSON; download the folder again") from None
     if not isinstance(content, dict):
-        raise UserError(f"{path}: holds no JSON object; get the folder anew")
+        raise UserError(f"{path}: holds no JSON object; download the folder again")
     return content
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Every tensor by its name. UserError for files that are missing or damaged."""
+    """Read all tensors by their names.
+
+    Raises: UserError: a file is missing or damaged, or the weights are pickled.
+    """
     tensors: dict[str, Tensor] = {}
     if (folder / HF_WEIGHTS_FILE).is_file():
         tensors = _load_safetensors(folder / HF_WEIGHTS_FILE)
@@ -43,18 +49,22 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         if not isinstance(shards, dict) or not all(
             isinstance(name, str) and re.fullmatch(r"[\w.-]+\.safetensors", name) for name in shards.values()
         ):
-            raise UserError(f"{index}: its weight_map names no files of this folder; get the folder anew")
+            raise UserError(
+                f"{index}: its weight_map names no files of this folder; download the folder again"
+            )
         for name in sorted(set(shards.values())):
             tensors |= _load_safetensors(folder / name)
         if missing := sorted(shards.keys() - tensors.keys()):
-            raise UserError(f"{index}: {missing[0]} is not in {shards[missing[0]]}; get the folder anew")
+            raise UserError(
+                f"{index}: {missing[0]} is not in {shards[missing[0]]}; download the folder again"
+            )
     elif pickled := sorted(folder.glob("pytorch_model*.bin")):
         raise UserError(
-            f"{pickled[0]}: pickled, and pickle is never read; convert it: transformers' "
+            f"{pickled[0]}: pickle files are never read; convert the folder: transformers' "
             f"AutoModelForCausalLM.from_pretrained(...).save_pretrained(...) writes {HF_WEIGHTS_FILE}"
         )
     else:
-        raise UserError(f"{folder}: no {HF_WEIGHTS_FILE} in it: name a model folder of Hugging Face's")
+        raise UserError(f"{folder}: it has no {HF_WEIGHTS_FILE}: name a Hugging Face model folder")
     return tensors
 
 
@@ -64,4 +74,4 @@ def _load_safetensors(path: Path) -> dict[str, Tensor]:
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror or error}") from None
     except SafetensorError as error:
-        raise UserError(f"{path}: not a safetensors file, or cut off ({error}); get it anew") from None
+        raise UserError(f"{path}: not a safetensors file, or cut off ({error}); download it again") from None

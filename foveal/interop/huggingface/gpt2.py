@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al. 2019): attention behind learned positions."""
+"""GPT-2 (Radford et al. 2019): attention with learned positions."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from foveal.models.mixer_settings import settings_of
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
+    """Return the tables of a `ModelConfig`, and the context length."""
     settings.require("layer_norm_epsilon", NORM_EPSILON)
     settings.require("scale_attn_weights", True)
     settings.require("scale_attn_by_inverse_layer_idx", False)
@@ -35,11 +36,13 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
 
 
 def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
+    """Return the settings of a config.json.
+
+    Raises: UserError: GPT-2 has no such activation function.
+    """
     names = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
     if config.activation not in names:
-        raise UserError(
-            f"model.activation={config.activation}: GPT-2's files are read with {', '.join(names)}"
-        )
+        raise UserError(f"model.activation={config.activation}: GPT-2 can have only {', '.join(names)}")
     return {
         "n_layer": config.layers,
         "n_embd": config.width,

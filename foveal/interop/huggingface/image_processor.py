@@ -1,4 +1,4 @@
-"""What a network of Hugging Face's was trained to see: the size of images, and the scale of their levels."""
+"""The preprocessing of a Hugging Face image network: the size of images, and the scale of their levels."""
 
 from pathlib import Path
 
@@ -12,11 +12,14 @@ from foveal.interop.image_network import ImportedImageNetwork
 
 HF_PREPROCESSOR_FILE = "preprocessor_config.json"
 MAX_IMAGE_SIZE = 4096
-"""Pixels to a side."""
+"""Most pixels to a side."""
 
 
 def read_image_processor(folder: Path, network: ImportedImageNetwork) -> PairProcessor:
-    """From the file beside the weights, whose levels are from 0 to 1. UserError for what is not ours."""
+    """Read the processor from the file beside the weights, in which levels are from 0 to 1.
+
+    Raises: UserError: the file is missing, or has a preprocessing that Foveal does not support.
+    """
     path = folder / HF_PREPROCESSOR_FILE
     settings = HFConfig(read_json(path), path)
     for step in ("do_resize", "do_rescale", "do_normalize"):
@@ -29,17 +32,17 @@ def read_image_processor(folder: Path, network: ImportedImageNetwork) -> PairPro
         raise settings.error("size", "expected the side of a square in pixels")
     if network.size not in (None, sides[0]):
         raise settings.error("size", f"the positions of its model are for images of {network.size} pixels")
-    mean, deviation = (
+    mean, std = (
         tuple(255 * level for level in _read_channel_values(settings, key, network.channels))
         for key in ("image_mean", "image_std")
     )
-    return PairProcessor(ImageInput(Statistics(mean, deviation), sides[0]), ClassLabels(network.labels))
+    return PairProcessor(ImageInput(Statistics(mean, std), sides[0]), ClassLabels(network.labels))
 
 
 def _read_channel_values(settings: HFConfig, key: str, channels: int) -> list[float]:
-    levels = settings.get(key, None)
-    known = isinstance(levels, list) and len(levels) == channels
-    if not known or not all(isinstance(level, float) and 0 < level < 1 for level in levels):
+    value = settings.get(key, None)
+    complete = isinstance(value, list) and len(value) == channels
+    if not complete or not all(isinstance(level, float) and 0 < level < 1 for level in value):
         raise settings.error(key, f"expected {channels} numbers between 0 and 1, one for each channel")
-    found: list[float] = levels
-    return found
+    levels: list[float] = value
+    return levels

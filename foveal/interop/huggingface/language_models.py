@@ -1,4 +1,4 @@
-"""Model folders of Hugging Face's, config.json and model.safetensors: gpt2, mamba and rwkv, in and out."""
+"""Import and export of Hugging Face language models: gpt2, mamba and rwkv."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -27,33 +27,36 @@ from foveal.store.sealed import unique_state_dict
 FAMILIES = {family.model_type: family for family in (GPT2, MAMBA, RWKV)}
 PROJECTION_BIAS = "projection.bias"
 BERT_MODEL_TYPE = "bert"
-"""Read by `interop.huggingface.bert`: an encoder."""
+"""An encoder, which `interop.huggingface.bert` reads."""
 OTHER_MODEL_TYPES = (BERT_MODEL_TYPE, "resnet", "convnext", "vit")
-"""Read elsewhere."""
+"""Model types that other files read."""
 
 
 class ImportedTextModel(NamedTuple):
-    """A model folder in our terms: a language model, or of BERT an encoder, that may come without a head."""
+    """A model folder in Foveal's terms: a language model, or BERT's encoder with or without its head."""
 
     model_type: str
     config: ModelConfig
     vocabulary: int
     context: int
-    """Tokens that it was trained on at a time; GPT-2 and BERT have no positions past them."""
+    """The length in tokens of the model's training windows; GPT-2 and BERT have no further positions."""
     tensors: dict[str, Tensor]
-    """Under our names, in float32."""
+    """The weights under Foveal's names, in float32."""
     has_head: bool = True
 
 
 def read_language_model(folder: Path) -> ImportedTextModel:
-    """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
+    """Read a model folder.
+
+    Raises: UserError: a file is missing or damaged, or the model differs from Foveal's.
+    """
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
-    kind = settings.get("model_type", "")
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        known = suggest(str(kind)[:40], [*FAMILIES, *OTHER_MODEL_TYPES])
-        raise settings.error("model_type", f"not one that ours can be{known}")
-    family = FAMILIES[kind]
+    model_type = settings.get("model_type", "")
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
+        known = suggest(str(model_type)[:40], [*FAMILIES, *OTHER_MODEL_TYPES])
+        raise settings.error("model_type", f"Foveal can't import this type{known}")
+    family = FAMILIES[model_type]
     config, context = _read_config(family, settings)
     vocabulary = settings.size("vocab_size", 0)
     tensors = _normalize_names(family, read_weights(folder))
@@ -72,7 +75,7 @@ def read_language_model(folder: Path) -> ImportedTextModel:
     check_tensors(expected, tensors, folder)
     tensors = {name: tensor.float() for name, tensor in tensors.items()}
     ours = family.from_hf_weights(tensors, config.layers, config.tie_embeddings)
-    return ImportedTextModel(kind, config, vocabulary, context, ours)
+    return ImportedTextModel(model_type, config, vocabulary, context, ours)
 
 
 def write_language_model(
@@ -82,12 +85,12 @@ def write_language_model(
     context: int,
     files: Mapping[str, bytes] = {},
 ) -> str:
-    """Make `folder`, whole or not at all, with the model and `files` beside it; gives its model_type.
+    """Write the model and `files` into a new `folder`, completely or not at all, and return the model_type.
 
-    UserError if it exists, or for a model that is none of Hugging Face's.
+    Raises: UserError: the folder exists, or Hugging Face has no such model.
     """
     if folder.exists():
-        raise UserError(f"{folder} exists: name a folder that is not there yet")
+        raise UserError(f"{folder} exists: name a new folder")
     family = _family_of(config)
     context = model.limit or context
     settings = {
@@ -104,7 +107,7 @@ def write_language_model(
     ours = unique_state_dict(model)
     if PROJECTION_BIAS in ours and ours.pop(PROJECTION_BIAS).any():
         raise UserError(
-            f"model.projection_bias=true: a {family.model_type} has no bias in its projection, and this one "
+            f"model.projection_bias=true: {family.model_type} has no bias in its projection, and this bias "
             "is not zero; train with model.projection_bias=false"
         )
     tensors = family.to_hf_weights(
@@ -124,17 +127,23 @@ def _read_config(family: ModelFamily, settings: HFConfig) -> tuple[ModelConfig, 
 
 
 def _normalize_names(family: ModelFamily, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Under the names of a model with its head, without buffers that are no weights.
+    """Return the tensors under the names of a model with its head, without buffers.
 
-    A file of the bare model has no prefix; old ones of GPT-2 hold the causal mask too.
+    Files of models without a head have no prefix. Old files of GPT-2 contain the causal mask.
     """
     names = [name for name in tensors if not name.endswith((".attn.bias", ".attn.masked_bias"))]
-    bare = not any(name.startswith(family.prefix) for name in names)
-    return {family.prefix + name if bare and name != family.head else name: tensors[name] for name in names}
+    without_prefix = not any(name.startswith(family.prefix) for name in names)
+    return {
+        family.prefix + name if without_prefix and name != family.head else name: tensors[name]
+        for name in names
+    }
 
 
 def _drop_tied_head(family: ModelFamily, tensors: dict[str, Tensor], folder: Path) -> None:
-    """A tied projection may be there twice, but must be the embedding."""
+    """Remove the second copy of a tied embedding, if there is one.
+
+    Raises: UserError: the head is not the embedding.
+    """
     head = tensors.pop(family.head, None)
     embedding = family.prefix + family.embedding
     if head is not None and embedding in tensors and not torch.equal(head, tensors[embedding]):
@@ -142,31 +151,39 @@ def _drop_tied_head(family: ModelFamily, tensors: dict[str, Tensor], folder: Pat
 
 
 def _family_of(config: ModelConfig) -> ModelFamily:
-    used = _distinct_mixers(config)
+    """Return the family with the mixers of a config.
+
+    Raises: UserError: there is none.
+    """
+    mixers = _distinct_mixers(config)
     for family in FAMILIES.values():
-        if used == family.mixer:
+        if mixers == family.mixer:
             return family
     known = ", ".join(family.mixer for family in FAMILIES.values())
     raise UserError(
-        f"model.mixers={config.mixers}: Hugging Face has no such model; there are those of one kind: {known}"
+        f"model.mixers={config.mixers}: Hugging Face has no such model; only models whose mixers are all of "
+        f"one kind can be exported: {known}"
     )
 
 
 def _check_representable(family: ModelFamily, config: ModelConfig, settings: HFConfig) -> None:
-    """Refuse what is lost on the way: settings that are others when the folder is read back."""
-    back, _ = _read_config(family, settings)
-    mine, theirs = dict(_flatten(_normalized(config))), dict(_flatten(_normalized(back)))
-    lost = [
-        f"model.{key}={str(mine[key]).lower()} is always {str(theirs[key]).lower()} there"
-        for key in mine
-        if mine[key] != theirs[key] and key not in family.ignored_settings and _is_relevant(key, family)
+    """Check that a config stays the same when it is read back from the exported `settings`.
+
+    Raises: UserError: a setting would change.
+    """
+    restored, _ = _read_config(family, settings)
+    before, after = dict(_flatten(_normalized(config))), dict(_flatten(_normalized(restored)))
+    changed = [
+        f"model.{key}={str(before[key]).lower()} is always {str(after[key]).lower()} there"
+        for key in before
+        if before[key] != after[key] and key not in family.ignored_settings and _is_relevant(key, family)
     ]
-    if lost:
-        raise UserError(f"no {family.model_type} of Hugging Face's: {'; '.join(lost)}")
+    if changed:
+        raise UserError(f"Hugging Face has no such {family.model_type}: {'; '.join(changed)}")
 
 
 def _is_relevant(key: str, family: ModelFamily) -> bool:
-    """Whether a setting is for this family's models: those of other mixers and layers are not."""
+    """Return whether this family reads a setting; those of other mixers and layers have no effect."""
     section, dot, _ = key.partition(".")
     if key in ("projection_bias", "initialization", "head_pooling"):
         return False
@@ -174,7 +191,7 @@ def _is_relevant(key: str, family: ModelFamily) -> bool:
 
 
 def _normalized(config: ModelConfig) -> ModelConfig:
-    """Return the same model in one spelling."""
+    """Return the config of the same model in a normal form."""
     spelling = {
         "mixers": _distinct_mixers(config),
         "embedding_width": 0 if config.embedding_width == config.width else config.embedding_width,

@@ -10,7 +10,10 @@ from foveal.models.mixer_settings import settings_of
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
-    """residual_in_fp32 means nothing in float32; time_step_... and rescale_... are of the first weights."""
+    """Return the tables of a `ModelConfig`, and the context length.
+
+    residual_in_fp32 has no effect in float32. time_step_... and rescale_... concern the first weights alone.
+    """
     settings.require("layer_norm_epsilon", NORM_EPSILON)
     settings.require("hidden_act", "silu")
     settings.require("use_bias", False)
@@ -32,6 +35,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
 
 
 def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
+    """Return the settings of a config.json."""
     mamba = settings_of(config, MambaSpec)
     return {
         "num_hidden_layers": config.layers,

@@ -1,4 +1,4 @@
-"""RWKV, version 4 (Peng et al. 2023): a layer is two blocks of ours."""
+"""RWKV, version 4 (Peng et al. 2023): a layer is two of Foveal's blocks."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from foveal.interop.huggingface.hf_config import HFConfig
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
-    """rescale_every is theirs to keep float16 from overflowing: the files hold the weights as trained."""
+    """Return the tables of a `ModelConfig`, and the context length.
+
+    rescale_every keeps float16 from overflowing at inference; files contain the weights as trained.
+    """
     settings.require("layer_norm_epsilon", NORM_EPSILON)
     width = settings.size("hidden_size", 4096)
     settings.require("attention_hidden_size", width)
@@ -28,8 +31,12 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
 
 
 def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
+    """Return the settings of a config.json.
+
+    Raises: UserError: the model has a single layer.
+    """
     if config.layers == 1:
-        raise UserError("model.layers=1: transformers can't open an rwkv of fewer than two layers")
+        raise UserError("model.layers=1: transformers can't open an rwkv with fewer than two layers")
     return {
         "num_hidden_layers": config.layers,
         "hidden_size": config.width,

@@ -1,4 +1,4 @@
-"""Hugging Face's tokenizer.json to a tokenizer of ours and back."""
+"""Conversion between Hugging Face's tokenizer.json and Foveal's tokenizers."""
 
 import json
 from pathlib import Path
@@ -13,16 +13,18 @@ ANY_CHARACTER = r"[\s\S]"
 
 
 def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
-    """The tokenizer of a model of `vocabulary` tokens: byte-level BPE, or single characters as we write them.
+    """Read the tokenizer of a model of `vocabulary` tokens: byte-level BPE, or characters that Foveal wrote.
 
-    Models are often given more tokens than their tokenizer has, for the sake of round sizes: those are added,
-    as `<unused N>`. Errors: UserError for other tokenizers, and those with more tokens than the model.
+    Models often have more tokens than their tokenizer, for the sake of round sizes. The missing tokens are
+    added as `<unused N>`.
+
+    Raises: UserError: the tokenizer is another one, or has more tokens than the model.
     """
     path = folder / HF_TOKENIZER_FILE
     content = read_json(path)
     model = content.get("model")
     if not isinstance(model, dict):
-        raise UserError(f"{path}: it has no model, so it is no tokenizer; get the folder anew")
+        raise UserError(f"{path}: it has no model, so it is no tokenizer; download the folder again")
     if model.get("type") == "WordLevel":
         tokenizer: Tokenizer = CharacterTokenizer(_read_characters(model, path))
     else:
@@ -34,7 +36,7 @@ def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
-    """tokenizer.json, and the few words with which transformers' AutoTokenizer takes it as it is."""
+    """Return tokenizer.json, and the config with which transformers' AutoTokenizer opens that file."""
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     return {
         HF_TOKENIZER_FILE: _to_json(tokenizer).encode(),
@@ -55,7 +57,7 @@ def _to_json(tokenizer: Tokenizer) -> str:
         fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         fast.decoder = decoders.ByteLevel()
     elif tokenizer.kind == "word":
-        raise UserError("data.tokenizer=word has no form of Hugging Face's that leaves unknown words out")
+        raise UserError("data.tokenizer=word: Hugging Face has no tokenizer that skips unknown words")
     else:
         return tokenizer.to_json()
     return str(fast.to_str())
@@ -66,33 +68,41 @@ def _token_ids(letters: str) -> dict[str, int]:
 
 
 def _read_characters(model: dict[str, Any], path: Path) -> str:
-    """The vocabulary that `_to_json` wrote."""
+    """Return the vocabulary that `_to_json` wrote.
+
+    Raises: UserError: tokens are not single characters.
+    """
     vocabulary = model.get("vocab")
     if isinstance(vocabulary, dict) and all(len(token) == 1 for token in vocabulary):
         letters = "".join(sorted(vocabulary))
         if vocabulary == _token_ids(letters):
             return letters
-    raise UserError(f"{path}: word tokens: only byte-level BPE and single characters are ours too")
+    raise UserError(f"{path}: word tokens: Foveal can import only byte-level BPE and single characters")
 
 
 def _check_byte_level_bpe(content: dict[str, Any], model: dict[str, Any], path: Path) -> None:
-    """Byte-level BPE as GPT-2's: any text, cut before white space, is tokenised part by part."""
-    before, after, normalizer = (
+    """Check that a tokenizer is byte-level BPE as GPT-2's, which cuts text before white space.
+
+    Raises: UserError: a part of the tokenizer is another one.
+    """
+    pre_tokenizer, post_processor, normalizer = (
         part if isinstance(part, dict) else {"type": part}
         for part in map(content.get, ("pre_tokenizer", "post_processor", "normalizer"))
     )
-    adds_nothing = after.get("type") == "TemplateProcessing" and after.get("special_tokens") == {}
-    right = {
+    adds_nothing = (
+        post_processor.get("type") == "TemplateProcessing" and post_processor.get("special_tokens") == {}
+    )
+    as_in_gpt2 = {
         "model": model.get("type") == "BPE" and not model.get("dropout"),
-        "pre_tokenizer": before.get("type") == "ByteLevel"
-        and before.get("add_prefix_space") is False
-        and before.get("use_regex", True) is True,
-        "post_processor": after.get("type", "?") in (None, "ByteLevel") or adds_nothing,
+        "pre_tokenizer": pre_tokenizer.get("type") == "ByteLevel"
+        and pre_tokenizer.get("add_prefix_space") is False
+        and pre_tokenizer.get("use_regex", True) is True,
+        "post_processor": post_processor.get("type", "?") in (None, "ByteLevel") or adds_nothing,
         "normalizer": normalizer.get("type", "?") in (None, "NFC"),
     }
-    for name in right:
-        if not right[name]:
-            raise UserError(f"{path}: its {name} is not that of byte-level BPE as GPT-2's, which ours is")
+    for name, same in as_in_gpt2.items():
+        if not same:
+            raise UserError(f"{path}: its {name} is not that of GPT-2's byte-level BPE, which Foveal needs")
 
 
 def _read_byte_level_bpe(content: dict[str, Any], path: Path, vocabulary: int) -> BPETokenizer:
@@ -102,9 +112,9 @@ def _read_byte_level_bpe(content: dict[str, Any], path: Path, vocabulary: int) -
     try:
         fast = Fast.from_str(json.dumps(content | {"truncation": None, "padding": None}))
         if fast.get_vocab_size() > 0 and fast.id_to_token(fast.get_vocab_size() - 1) is None:
-            raise ValueError("its numbers have gaps")
+            raise ValueError("its token ids have gaps")
         unused = range(fast.get_vocab_size(), vocabulary)
         fast.add_tokens([AddedToken(f"<unused {i}>", normalized=False) for i in unused])
         return BPETokenizer(fast)
     except Exception as error:  # the library raises plain Exception
-        raise UserError(f"{path}: not a tokenizer that can be used ({error}); get it anew") from None
+        raise UserError(f"{path}: not a usable tokenizer ({error}); download it again") from None

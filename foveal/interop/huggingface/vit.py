@@ -1,4 +1,4 @@
-"""Vision Transformers of Hugging Face's (Dosovitskiy et al. 2021): of any size, with a class token."""
+"""Vision Transformers from Hugging Face (Dosovitskiy et al. 2021), of any size, with a class token."""
 
 from pathlib import Path
 
@@ -41,32 +41,36 @@ LAYER_NAMES = {
 
 
 def read_vit(folder: Path) -> ImportedImageNetwork:
-    """Read a model folder. UserError names the file and what in it is missing, damaged or not ours."""
+    """Read a model folder.
+
+    Raises: UserError: a file is missing or damaged, or the model differs from Foveal's.
+    """
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
     config, labels = from_hf_config(settings), read_labels(settings)
     channels, size = settings.size("num_channels", 3), settings.size("image_size", 224)
-    found = read_weights(folder)
-    if config.encoder.layers > len(found):
-        raise UserError(f"{path}: {config.encoder.layers} layers, but {folder} has {len(found)} tensors")
+    hf_tensors = read_weights(folder)
+    if config.encoder.layers > len(hf_tensors):
+        raise UserError(f"{path}: {config.encoder.layers} layers, but {folder} has {len(hf_tensors)} tensors")
     try:
         ours = _meta_weights(config, channels, size, len(labels))
     except (ConfigError, ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
     width, patch = config.encoder.width, config.encoder.patch_size
-    # Of a convolution whose stride is its kernel, and of a batch of one.
-    there = {
+    # Hugging Face has a convolution whose stride is its kernel size, and a batch axis of length 1.
+    hf_shapes = {
         PROJECTION: (width, channels, patch, patch),
         CLASS_TOKEN: (1, 1, width),
         POSITIONS: (1, *ours[POSITIONS].shape),
     }
-    shapes = ours | {name: ours[name].view(shape) for name, shape in there.items()}
-    tensors = rename_tensors(shapes, hf_name, found, folder)
+    shapes = ours | {name: ours[name].view(shape) for name, shape in hf_shapes.items()}
+    tensors = rename_tensors(shapes, hf_name, hf_tensors, folder)
     shaped = {name: tensor.view(ours[name].shape) for name, tensor in tensors.items()}
     return ImportedImageNetwork("vit", config, channels, labels, shaped, size)
 
 
 def from_hf_config(settings: HFConfig) -> ModelConfig:
+    """Return the config of the model."""
     settings.require("qkv_bias", True)
     width = settings.size("hidden_size", 768)
     encoder = {
@@ -90,7 +94,7 @@ def from_hf_config(settings: HFConfig) -> ModelConfig:
 
 
 def hf_name(name: str) -> str:
-    """Their name of our `name`."""
+    """Return the Hugging Face name of Foveal's weight `name`."""
     if name in TOP_LEVEL_NAMES:
         return TOP_LEVEL_NAMES[name]
     _, _, _, number, rest = name.split(".", 4)
@@ -99,7 +103,7 @@ def hf_name(name: str) -> str:
 
 
 def _meta_weights(config: ModelConfig, channels: int, size: int, classes: int) -> dict[str, Tensor]:
-    """Our model's weights on no device."""
+    """Return the weights of Foveal's model as tensors without numbers, on the meta device."""
     with torch.device("meta"):
         encoder = patch_encoder(config.encoder, channels, size)
         return unique_state_dict(

@@ -1,4 +1,4 @@
-"""BERT's tokenizer.json to a tokenizer of ours."""
+"""Conversion of BERT's tokenizer.json to a tokenizer of Foveal's."""
 
 import json
 from pathlib import Path
@@ -10,14 +10,17 @@ from foveal.interop.huggingface.files import HF_TOKENIZER_FILE, read_json
 
 
 class WordPieceVocabulary(NamedTuple):
-    """A tokenizer, and which of its tokens are our `start`, `stop` and `mask`."""
+    """A tokenizer, and its tokens for Foveal's special tokens `bos`, `eos` and `mask`."""
 
     tokenizer: WordPieceTokenizer
     special_tokens: tuple[int, int, int]
 
 
 def read_wordpiece(folder: Path) -> WordPieceVocabulary:
-    """The tokenizer of a BERT. UserError if there is none, or it is another than WordPiece as BERT's."""
+    """Read the tokenizer of a BERT.
+
+    Raises: UserError: there is none, or it is not BERT's WordPiece.
+    """
     from tokenizers import Tokenizer as Fast
 
     path = folder / HF_TOKENIZER_FILE
@@ -25,19 +28,23 @@ def read_wordpiece(folder: Path) -> WordPieceVocabulary:
     _check_bert_tokenizer(content, path)
     try:
         fast = Fast.from_str(json.dumps(content | {"truncation": None, "padding": None}))
-        start, stop, mask = (fast.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[MASK]"))
-        if start is None or stop is None or mask is None:
+        bos, eos, mask = (fast.token_to_id(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
+        if bos is None or eos is None or mask is None:
             raise ValueError("it needs [CLS], [SEP] and [MASK]")
-        if fast.encode("").ids != [start, stop]:
+        if fast.encode("").ids != [bos, eos]:
             raise ValueError("it does not put [CLS] before a text and [SEP] behind it")
-        return WordPieceVocabulary(WordPieceTokenizer(fast), (start, stop, mask))
+        return WordPieceVocabulary(WordPieceTokenizer(fast), (bos, eos, mask))
     except Exception as error:  # the library raises plain Exception
-        raise UserError(f"{path}: not a tokenizer that can be used ({error}); get it anew") from None
+        raise UserError(f"{path}: not a usable tokenizer ({error}); download it again") from None
 
 
 def _check_bert_tokenizer(content: dict[str, Any], path: Path) -> None:
-    kinds = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
-    for part, kind in kinds.items():
-        found = content.get(part)
-        if not isinstance(found, dict) or found.get("type") != kind:
-            raise UserError(f"{path}: its {part} is not that of WordPiece as BERT's, which ours is")
+    """Check that a tokenizer is BERT's WordPiece.
+
+    Raises: UserError: a part of the tokenizer is another one.
+    """
+    types = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
+    for name, expected in types.items():
+        part = content.get(name)
+        if not isinstance(part, dict) or part.get("type") != expected:
+            raise UserError(f"{path}: its {name} is not that of BERT's WordPiece, which Foveal needs")

@@ -1,1 +1,1 @@
-"""Weights that were published for a network of ours, by name."""
+"""Published weights by name."""

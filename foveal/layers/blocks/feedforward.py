@@ -1,4 +1,4 @@
-"""Feed-forward layers: a small network on each vector by itself."""
+"""Feed-forward layers: a small network that reads each vector by itself."""
 
 from typing import Literal
 
@@ -14,9 +14,9 @@ Feedforward = Literal["none", "mlp", "swiglu", "highway", "moe"]
 
 
 class MLP(nn.Module):
-    """`W_2 activation(W_1 x + b_1) + b_2` (Vaswani et al. 2017, 3.3, there with ReLU).
+    """`W_2 activation(W_1 x + b_1) + b_2` (Vaswani et al. 2017, 3.3, with ReLU).
 
-    Weights start normal with deviation 0.02.
+    Weights start normal with standard deviation 0.02, biases at zero.
     """
 
     def __init__(self, width: int, hidden: int, activation: Activation = "gelu"):
@@ -36,9 +36,10 @@ class MLP(nn.Module):
 
 
 class SwiGLU(nn.Module):
-    """`(silu(x W_1) * x W_2) W_3` without biases (Shazeer 2020); weights normal, deviation 0.02.
+    """`(silu(x W_1) * x W_2) W_3` without biases (Shazeer 2020).
 
-    With hidden = 8D/3 it has as many weights as an MLP with hidden 4D.
+    Weights start normal with standard deviation 0.02. With hidden = 8D/3 there are as many weights as in an
+    MLP with hidden = 4D.
     """
 
     def __init__(self, width: int, hidden: int):
@@ -59,7 +60,8 @@ class SwiGLU(nn.Module):
 class Highway(nn.Module):
     """`g * relu(W x + b) + (1 - g) * x`, `g = sigmoid(W_g x + b_g)` (Srivastava et al. 2015, equation 3).
 
-    The gate's bias starts at -2, so that x is carried at first; weights normal, deviation 0.02.
+    The gate's bias starts at -2, so x passes through at first. Weights start normal with standard deviation
+    0.02.
     """
 
     def __init__(self, width: int):
@@ -87,10 +89,11 @@ def make_feedforward(
     active: int = 2,
     balance: float = 0.01,
 ) -> MLP | SwiGLU | Highway | Experts | None:
-    """The layer called `kind`; MLP, SwiGLU and each expert have about `2 * expansion * width^2` weights.
+    """Return the layer called `kind`, or None for `none`.
 
-    `activation` is the MLP's and the experts'; `active` of `experts` compute a vector, and `balance` is the
-    coefficient of their load balance.
+    MLP, SwiGLU and each expert have about `2 * expansion * width^2` weights. `activation` is that of the MLP
+    and of the experts. `active` of `experts` compute each vector, and `balance` is the coefficient of the
+    load balancing loss.
     """
     hidden = round(expansion * width)
     if kind == "mlp":

@@ -1,4 +1,4 @@
-"""Writing a text with a Transformer: its blocks, one position at a time, in one piece."""
+"""Generation with a Transformer: several blocks compute one position in a single kernel call."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,14 +36,14 @@ _active_plans: ContextVar[Mapping[nn.Module, BlockPlan] | None] = ContextVar(
 
 
 class FusedDecoding:
-    """What `fuse_for_decoding` found in a model; while it is `active`, the model's stacks use it."""
+    """The blocks that `fuse_for_decoding` found in a model, which its stacks use while this is `active`."""
 
     def __init__(self, plans: Mapping[nn.Module, BlockPlan]):
         self._plans = plans
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Let the model's stacks compute positions in one piece while this is open, in this thread."""
+        """Let the model's stacks use the kernel while this context is open, in this thread."""
         token = _active_plans.set(self._plans)
         try:
             yield
@@ -89,15 +89,18 @@ def try_fused_decode_step(
         for keys, values, counts in caches
     ]
     y = fused_decode_step(x, weights, caches, filled)
-    after = [{"keys": each.keys, "values": each.values, "count": each.lengths} for each in caches]
+    after = [{"keys": cache.keys, "values": cache.values, "count": cache.lengths} for cache in caches]
     return y, [state | {"filled": filled} for state in after]
 
 
 def _block_weights(block: nn.Module) -> BlockWeights | None:
-    """Return None where the kernel can't compute this block, or must not: in training, with a hook inside."""
+    """Return the weights of a block, or None if the kernel must not compute it.
+
+    The kernel computes no block in training, with a hook inside, or with layers of other kinds.
+    """
     if type(block) is not Block or block.training:  # with dropout
         return None
-    if any(part._forward_hooks or part._forward_pre_hooks for part in block.modules()):
+    if any(module._forward_hooks or module._forward_pre_hooks for module in block.modules()):
         return None
     weights = _collect_weights(block)
     return weights if weights is not None and block_supported(weights) else None
@@ -108,18 +111,18 @@ def _is_kv_cache(state: State) -> bool:
 
 
 class _UnsupportedLayer(Exception):
-    """A layer that is not ours, as after a surgery on the model."""
+    """A layer of another class than those that the kernel computes."""
 
 
 def _collect_weights(block: Block) -> BlockWeights | None:
-    """Return the weights of a pre-norm block with residuals, windowless attention and a network of ours.
+    """Return the weights of a pre-norm block with residuals, attention without a window, and a known network.
 
-    They are detached: their memory stays theirs even if the layer gets another tensor.
+    The weights are detached: they keep their memory even if the layer gets another tensor.
     """
     mixer, network = block.mixer, block.feedforward
     if not block.pre or not block.residual or type(mixer) is not SelfAttention or mixer.window:
         return None
-    if any("forward" in vars(part) for part in block.modules()):
+    if any("forward" in vars(module) for module in block.modules()):
         return None
     gate: nn.Module | None
     activation: Activation

@@ -16,13 +16,15 @@ from foveal.ops.padding import zero_padding
 
 
 class Block(TappedModule):
-    """One mixer and, if given, one feed-forward layer, each with its norm, dropout and residual.
+    """One mixer and an optional feed-forward layer, each with its norm, dropout and residual.
 
     Pre-norm: `x = x + mixer(norm(x))`, `x = x + feedforward(norm(x))` (Xiong et al. 2020).
+
     Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
-    Without `residual` the `x +` is left out, and the mixer may change the width.
-    `epsilon` is the norms'.
-    A `MoELayer` feed-forward layer gives `aux`, sums within each row, which goes up to the task.
+
+    Without `residual` the `x +` is missing, and the mixer may change the width. `epsilon` is the norms'. A
+    feed-forward layer that is a `MoELayer` returns `aux`, sums within each row, which the block passes on to
+    the objective.
     """
 
     def __init__(

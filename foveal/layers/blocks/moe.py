@@ -1,4 +1,4 @@
-"""Mixture of experts: many small networks, a few of them for each vector."""
+"""Mixture of experts: many small networks, a few of which compute each vector."""
 
 from abc import ABC, abstractmethod
 
@@ -13,14 +13,14 @@ from foveal.ops.moe import apply_experts, load_balancing_loss, top_k_routing
 from foveal.ops.padding import sequence_mask, zero_padding
 
 AuxLosses = dict[str, Float[Tensor, " B"]]
-"""Sums within each row that reach the task: an expert layer's load balance, say."""
+"""Sums within each row for the objective, such as an expert layer's load balancing loss."""
 
 
 class MoELayer(nn.Module, ABC):
-    """A feed-forward layer that sends vectors different ways, and says how well they are spread.
+    """A feed-forward layer that routes vectors to experts, and measures how evenly they are spread.
 
-    It is told the lengths, since padding must not count, and returns a sum within each row for every one
-    of `aux_names`. They are named beforehand because a term's weight is known before the forward pass.
+    The layer gets the lengths, since padding must not count. For each of `aux_names` it returns a sum within
+    each row. The names are known in advance because the weight of a term is needed before the forward pass.
     """
 
     aux_names: tuple[str, ...]
@@ -32,23 +32,24 @@ class MoELayer(nn.Module, ABC):
 
 
 def aux_names(module: nn.Module) -> list[str]:
-    """The names in `aux` of all routed layers inside."""
-    routed = (part for part in module.modules() if isinstance(part, MoELayer))
-    return sorted({name for part in routed for name in part.aux_names})
+    """Return the names in `aux` of all expert layers of a module."""
+    layers = (layer for layer in module.modules() if isinstance(layer, MoELayer))
+    return sorted({name for layer in layers for name in layer.aux_names})
 
 
-def add_aux(one: AuxLosses, other: AuxLosses) -> AuxLosses:
-    """The sums of two parts of a model."""
-    return one | {name: one[name] + sums if name in one else sums for name, sums in other.items()}
+def add_aux(first: AuxLosses, second: AuxLosses) -> AuxLosses:
+    """Return the sums of two parts of a model together."""
+    return first | {name: first[name] + sums if name in first else sums for name, sums in second.items()}
 
 
 class Experts(MoELayer, TappedModule):
     """`y = sum_e g_e(x) W_2e activation(W_1e x)` over the `active` likeliest of `count` experts.
 
-    The chances are `softmax(W_r x)`, computed in the weights' own precision under autocast too (Fedus et al.
-    2021, 2.4); `ops.moe.top_k_routing` makes gates of them. `aux["balance"]` is `coefficient` times
-    `ops.moe.load_balancing_loss`. An active expert costs as much as an MLP of the same hidden width. All
-    weights start normal with deviation 0.02; no biases. Sources: Shazeer et al. 2017, Fedus et al. 2021.
+    The probabilities are `softmax(W_r x)`, computed in the precision of the weights even under autocast
+    (Fedus et al. 2021, 2.4). `ops.moe.top_k_routing` makes the gates of them. `aux["balance"]` is
+    `coefficient` times `ops.moe.load_balancing_loss`. An active expert costs as much as an MLP of the same
+    hidden width. All weights start normal with standard deviation 0.02; there are no biases. Sources: Shazeer
+    et al. 2017, Fedus et al. 2021.
     """
 
     aux_names = ("balance",)
@@ -80,22 +81,22 @@ class Experts(MoELayer, TappedModule):
         self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
     ) -> tuple[Float[Tensor, "B T D"], AuxLosses]:
         x = zero_padding(x, lengths)
-        there = None if lengths is None else sequence_mask(lengths, x.shape[1])
+        valid = None if lengths is None else sequence_mask(lengths, x.shape[1])
         with torch.autocast(x.device.type, enabled=False):
-            chances = F.linear(x.to(self.router.weight.dtype), self.router.weight).softmax(-1)
-        chosen, gates = top_k_routing(chances, self.active, there)
-        self.tap("counts", lambda: chosen.flatten().bincount(minlength=self.count + 1)[: self.count])
-        self.tap("gates", lambda: self._dense_gates(chosen, gates))
+            probabilities = F.linear(x.to(self.router.weight.dtype), self.router.weight).softmax(-1)
+        expert_ids, gates = top_k_routing(probabilities, self.active, valid)
+        self.tap("counts", lambda: expert_ids.flatten().bincount(minlength=self.count + 1)[: self.count])
+        self.tap("gates", lambda: self._dense_gates(expert_ids, gates))
         y = apply_experts(
             x.flatten(0, 1),
-            chosen.flatten(0, 1),
+            expert_ids.flatten(0, 1),
             gates.flatten(0, 1),
             self.weight_expand,
             self.weight_contract,
             self.activate,
         )
-        return y.view_as(x), {"balance": self.coefficient * load_balancing_loss(chances, chosen)}
+        return y.view_as(x), {"balance": self.coefficient * load_balancing_loss(probabilities, expert_ids)}
 
     def _dense_gates(self, expert_ids: Tensor, gates: Tensor) -> Float[Tensor, "B T E"]:
-        every = gates.new_zeros(*gates.shape[:2], self.count + 1)
-        return every.scatter(2, expert_ids, gates)[..., : self.count]
+        dense = gates.new_zeros(*gates.shape[:2], self.count + 1)
+        return dense.scatter(2, expert_ids, gates)[..., : self.count]

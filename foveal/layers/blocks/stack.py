@@ -15,7 +15,10 @@ from foveal.ops.padding import zero_padding
 
 
 class Stack(nn.Module):
-    """Blocks one after the other, behind absolute positions if given; its state is theirs, and the count."""
+    """Blocks one after the other, behind absolute positions if there are any.
+
+    The state holds the states of the blocks and, with positions, the number of inputs so far.
+    """
 
     def __init__(self, blocks: list[nn.Module], positioned: AddPositions | None = None):
         super().__init__()
@@ -55,13 +58,13 @@ class Stack(nn.Module):
         states: list[State] = []
         total: AuxLosses = {}
         plan = active_plan(self) if lengths is None else ()
-        while (done := len(states)) < len(blocks):
+        while (layer := len(states)) < len(blocks):
             if plan:
-                x, written = try_fused_decode_step(plan[done:], x, before[done:])
-                if written:
-                    states += written
+                x, fused_states = try_fused_decode_step(plan[layer:], x, before[layer:])
+                if fused_states:
+                    states += fused_states
                     continue
-            x, block_state, aux = blocks[done](x, before[done], lengths=lengths)
+            x, block_state, aux = blocks[layer](x, before[layer], lengths=lengths)
             states.append(block_state)
             total = add_aux(total, aux)
         return x, {"blocks": tuple(states)} | after, total
@@ -75,23 +78,22 @@ class Stack(nn.Module):
         before = 0 if state is None else state["filled"]
         filled = T + before
         check_position_limit(self.limit, filled)
-        first = count if before else count[:1]  # at the start all rows have the same positions
-        x = zero_padding(self.positioned(x, first), lengths)
+        offset = count if before else count[:1]  # at the start all rows have the same positions
+        x = zero_padding(self.positioned(x, offset), lengths)
         added = T if lengths is None else lengths
         return x, {"count": count + added, "filled": filled}
 
 
 def fuse_for_decoding(model: object) -> FusedDecoding:
-    """Look for blocks of Transformers that can compute one position at a time in one piece.
+    """Find the Transformer blocks of a model that a kernel can compute together, one position at a time.
 
-    While the result is `active`, the model's stacks do so, on a CPU and without gradients; its outputs are
-    those of layer by layer up to rounding. Blocks that can't are computed as ever: in training mode, with a
-    hook, a window or post-norm, without residuals, or with a layer put in the place of one of ours.
+    While the result is `active`, the model's stacks use the kernel, on a CPU and without gradients. The
+    outputs equal those of layer by layer up to rounding. Other blocks are computed as usual: in training
+    mode, with a hook, a window or post-norm, without residuals, or with a layer of another class.
 
     Between this call and the last use nothing of the model may be replaced: layers, parameters, settings,
     hooks, training mode. Values of parameters may change in place. A new call sees every change.
     """
-    stacks = (
-        (part for part in model.modules() if isinstance(part, Stack)) if isinstance(model, nn.Module) else ()
-    )
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    stacks = (module for module in modules if isinstance(module, Stack))
     return FusedDecoding({stack: plan_blocks(stack.blocks) for stack in stacks})

@@ -1,1 +1,1 @@
-"""Mixers: one file each. A mixer moves information along the sequence."""
+"""Mixers, one file each. A mixer moves information along the sequence."""

@@ -1,4 +1,4 @@
-"""A recurrent decoder over a memory: it looks anew at every step, or has one summary, once or always."""
+"""Recurrent decoders that read a memory: by attention at every step, or as one summary vector."""
 
 import math
 from collections.abc import Callable
@@ -37,13 +37,13 @@ SUMMARY_KEY, SAMPLED_KEY = "memory_summary", "drawn"
 CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
 AttentionScore = Literal["initial-state", "every-step", "additive", "dot", "scaled-dot", "general"]
 AttendFunction = Callable[[Tensor], Tensor]
-"""A cell's h (B, D) to the context (B, M)."""
+"""Maps a cell's h (B, D) to the context (B, M)."""
 
 
 class AdditiveScore(nn.Module):
     """`e_i = v . tanh(W s + k_i)` with keys `k_i = U h_i + b` (Bahdanau et al. 2015).
 
-    All weights start uniform in +-1/sqrt(what they read), the bias at zero.
+    All weights start uniform in +-1/sqrt(number of inputs), the bias at zero.
     """
 
     def __init__(self, width: int, memory_width: int):
@@ -68,13 +68,13 @@ class AdditiveScore(nn.Module):
         mask: Bool[Tensor, "B S"],
         steps: int,
     ) -> AttendFunction:
-        """For so many steps to come."""
+        """Return the function from s to the context, for `steps` calls."""
         context_of = additive_attention(keys, self.weight, values, mask, steps)
         return lambda s: context_of(self.query(s))
 
 
 class DotProductScore(nn.Module):
-    """A product of `s` and each key: a vector of the memory, or `W h_i` (Luong et al. 2015)."""
+    """A product of `s` and each key. A key is a vector of the memory, or `W h_i` (Luong et al. 2015)."""
 
     def __init__(self, key: nn.Module, score_function: Callable[[Tensor, Tensor], Tensor]):
         super().__init__()
@@ -94,30 +94,34 @@ class DotProductScore(nn.Module):
         mask: Bool[Tensor, "B S"],
         steps: int,
     ) -> AttendFunction:
-        """As `AdditiveScore.attend_function`; any number of steps is alike."""
+        """Return the function from s to the context. The same for any number of `steps`."""
         return lambda s: weighted_sum(masked_softmax(self(s, keys), mask), values)
 
 
 class AttentionRNN(TappedModule):
-    """A recurrent cell whose input is joined by a context: `s_t = cell([x_t; c_t], s_(t-1))`.
+    """A recurrent cell that reads a context beside its input: `s_t = cell([x_t; c_t], s_(t-1))`.
 
-    The context is the mean of the memory's vectors `h_i` by weights that depend on the state before:
-    `c_t = sum_i a_ti h_i`, `a_t = softmax(e_t)`, and the score `e_ti` of s = s_(t-1), a cell's h, is
+    The context is a weighted mean of the memory's vectors `h_i`, and the weights depend on the state before:
+    `c_t = sum_i a_ti h_i`, `a_t = softmax(e_t)`. With s = s_(t-1), the h of a cell, the score `e_ti` is
 
     * additive: `v . tanh(W s + U h_i + b)` (Bahdanau et al. 2015, A.1.2);
     * dot: `s . h_i`, for equal widths (Luong et al. 2015, 3.1);
-    * general: `s . W h_i` (there); scaled: the same over `sqrt(width)` (Vaswani et al. 2017, 3.2.1).
+    * general: `s . W h_i` (Luong et al. 2015, 3.1);
+    * scaled-dot: `s . W h_i / sqrt(width)` (Vaswani et al. 2017, 3.2.1).
 
-    *hard* attention looks at one place instead: `c_t = h_i`, in training drawn with the chance a_ti, else the
-    likeliest (Xu et al. 2015, 4.1). The state says what was `drawn` (B, 2) so far: the sums of log a_ti of
-    the places and of the entropies of the a_t, of which the task makes a loss.
+    *Hard* attention reads one position: `c_t = h_i`. In training the position is sampled with probability
+    a_ti, in evaluation the likeliest is taken (Xu et al. 2015, 4.1). The state entry `drawn` (B, 2) holds two
+    sums over the steps so far: of log a_ti of the sampled positions, and of the entropies of the a_t. The
+    objective makes a loss of them.
 
-    In all of them `s_0 = tanh(W summary + b)`, an LSTM's cells start at zero. Two do not look, the bottleneck
-    that attention widens: for *summary* c_t is the memory's summary at every step (Cho et al. 2014), and
-    *first* has no c_t, so s_0 is all that is known of the memory (Sutskever et al. 2014).
+    In all variants `s_0 = tanh(W summary + b)`, and an LSTM's cell state starts at zero. Two variants have no
+    attention, but the bottleneck that attention widens. For *every-step* c_t is the memory's summary at every
+    step (Cho et al. 2014). For *initial-state* there is no c_t, so only s_0 depends on the memory (Sutskever
+    et al. 2014).
 
-    State: the cell's, and what stays as it is: `memory_keys` (B, S, width), made once, the memory's vectors
-    as `memory_values` (B, S, M), `memory_mask` (B, S); or `memory_summary` (B, M); or nothing, for *first*.
+    State: the cell's, and constants: `memory_keys` (B, S, width), computed once, `memory_values` (B, S, M),
+    the memory's vectors, and `memory_mask` (B, S). For *every-step* the constant is `memory_summary` (B, M);
+    for *initial-state* there is none.
     """
 
     bounded = True
@@ -138,15 +142,17 @@ class AttentionRNN(TappedModule):
         self.recurrent = Recurrent(CELLS[cell](d_in + joined, width))
         self.first = Linear(memory_width, width)
         self.score = _make_score(score, width, memory_width)
-        given: StateShapes = {} if score == "initial-state" else {SUMMARY_KEY: (memory_width,)}
+        constant_shapes: StateShapes = {} if score == "initial-state" else {SUMMARY_KEY: (memory_width,)}
         if self.score is not None:
             sizes = (-1, width), (-1, memory_width), (-1,)
-            given = dict(zip(MEMORY_KEYS, sizes, strict=True)) | ({SAMPLED_KEY: (2,)} if hard else {})
-        self.shapes: StateShapes = {**self.recurrent.shapes, **given}
+            constant_shapes = dict(zip(MEMORY_KEYS, sizes, strict=True)) | (
+                {SAMPLED_KEY: (2,)} if hard else {}
+            )
+        self.shapes: StateShapes = {**self.recurrent.shapes, **constant_shapes}
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """The cell's and the score's own; W of s_0 uniform in +-1/sqrt(memory_width), its bias zero."""
+        """Reset the cell and the score; W of s_0 is uniform in +-1/sqrt(memory_width), its bias zero."""
         self.recurrent.reset_parameters()
         _init_linear(self.first)
         if self.score is not None:
@@ -188,39 +194,40 @@ class AttentionRNN(TappedModule):
         score: Callable[..., Tensor] = self.score
         p, join = self._join_context(zero_padding(x, lengths))
         keys, values, mask = memory
-        keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would do it again at every step
-        look = self.score.attend_function(keys, values, mask, x.shape[1])
-        rows, places = torch.arange(len(p), device=p.device), list[Tensor]()
+        keys, values = keys.to(p.dtype), values.to(p.dtype)  # autocast would convert them at every step
+        attend = self.score.attend_function(keys, values, mask, x.shape[1])
+        rows, positions = torch.arange(len(p), device=p.device), list[Tensor]()
 
         def step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-            return self.recurrent.cell.step(join(p, look(s["h"])), s)
+            return self.recurrent.cell.step(join(p, attend(s["h"])), s)
 
         def hard_step(p: Tensor, s: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-            place, *drawn = sample_position(score(s["h"], keys), mask, self.training)
-            places.append(place)
-            y, new = self.recurrent.cell.step(join(p, values[rows, place]), s)
-            return y, new | {SAMPLED_KEY: s[SAMPLED_KEY] + torch.stack(drawn, 1)}
+            position, log_prob, entropy = sample_position(score(s["h"], keys), mask, self.training)
+            positions.append(position)
+            y, new = self.recurrent.cell.step(join(p, values[rows, position]), s)
+            return y, new | {SAMPLED_KEY: s[SAMPLED_KEY] + torch.stack([log_prob, entropy], 1)}
 
         y, after = run_recurrence(hard_step if self.hard else step, p, before, lengths)
 
         def weights() -> Tensor:
             if self.hard:
-                looked = F.one_hot(torch.stack(places, 1), keys.shape[1]) * mask[:, None]
-                return looked[:, None].to(p.dtype)
+                one_hot = F.one_hot(torch.stack(positions, 1), keys.shape[1]) * mask[:, None]
+                return one_hot[:, None].to(p.dtype)
             s = torch.cat([before["h"][:, None], y[:, :-1]], 1)
             return masked_softmax(score(s, keys[:, None]), mask[:, None])[:, None]
 
         self.tap("weights", weights)
         y = zero_padding(y, lengths)
         self.tap("hidden", lambda: y)
-        return y, {name: part.to(before[name].dtype) for name, part in after.items()}
+        return y, {name: tensor.to(before[name].dtype) for name, tensor in after.items()}
 
     def _join_context(
         self, x: Float[Tensor, "B T D"]
     ) -> tuple[Float[Tensor, "B T P"], Callable[[Tensor, Tensor], Tensor]]:
-        """What is known before the steps, and how a context joins it: `W_x x_t + b`, and `+ W_c c_t`.
+        """Return the part of the projection known before the steps, and how a context joins it.
 
-        Writing one position, `W [x_t; c_t] + b` in one product reads the weights once, as they lie.
+        The parts are `W_x x_t + b` and `+ W_c c_t`. In generation of one position, the single product
+        `W [x_t; c_t] + b` reads the weights once, in the order in which they are stored.
         """
         cell = self.recurrent.cell
         if x.shape[1] == 1 and not torch.is_grad_enabled():
@@ -240,19 +247,19 @@ def _make_score(
     if score == "dot":
         if width != memory_width:
             widths = f"not {width} and {memory_width}"
-            raise ValueError(f"score=dot needs a decoder as wide as the memory, {widths}: take general")
+            raise ValueError(f"score=dot needs a decoder as wide as the memory, {widths}: set score=general")
         return DotProductScore(nn.Identity(), dot_scores)
     key = Linear(memory_width, width, bias=False)
     return DotProductScore(key, scaled_dot_scores if score == "scaled-dot" else dot_scores)
 
 
-def _init_linear(*parts: nn.Module) -> None:
-    """Weights of linear layers uniform in +-1/sqrt(inputs), which is torch's own choice; biases zero."""
-    for part in parts:
-        if isinstance(part, nn.Linear):
-            part.reset_parameters()
-            if part.bias is not None:
-                nn.init.zeros_(part.bias)
+def _init_linear(*layers: nn.Module) -> None:
+    """Draw weights of linear layers uniform in +-1/sqrt(inputs), as torch does, and set biases to zero."""
+    for layer in layers:
+        if isinstance(layer, nn.Linear):
+            layer.reset_parameters()
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
 
 class AttentionRNNSettings(StrictModel):
@@ -270,7 +277,7 @@ class AttentionRNNSettings(StrictModel):
     def _has_positions(self) -> "AttentionRNNSettings":
         if self.hard and self.score in ("initial-state", "every-step"):
             raise ValueError(
-                f"hard=true needs scores of places to draw one: take another than score={self.score}"
+                f"hard=true samples a position by its score, but score={self.score} gives none: set another"
             )
         return self
 

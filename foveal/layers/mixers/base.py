@@ -1,4 +1,4 @@
-"""The contract of every mixer: what moves information along the sequence."""
+"""The contract of every mixer: a layer that moves information along the sequence."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -14,45 +14,51 @@ from foveal.core.state import State
 class Mixer(Protocol):
     """`y, state = mixer(x, state=None, *, lengths=None)`.
 
-    `x` is (B, T, d_in), `y` (B, T, d_out); `lengths` (B,) says how much of each row is there, the rest is
-    padding on the right, and `y` is zero there. The state returned is exact after each row's own length;
-    None stands for the start. With gradients off a state that is passed is consumed: it may be written
-    in place, so `select` it first to go on from it twice.
+    `x` is (B, T, d_in), `y` (B, T, d_out). `lengths` (B,) are the lengths of the rows; the rest of a row is
+    padding on the right, where `y` is zero. The returned state is exact after each row's own length. None
+    stands for the initial state. With gradients off the mixer may write into the state it gets, so `select` a
+    copy first to continue from it twice.
     """
 
     d_in: int
     d_out: int
     bounded: bool
-    """The state's size does not grow with the sequence, so it can be carried on for ever."""
+    """The state's size does not grow with the sequence, so the state can be carried on without end."""
 
     def __call__(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State]: ...
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
-        """The start, in fresh storage: zeros or learned; `capacity` inputs are to come, if known."""
+        """Return the initial state, zeros or learned, in fresh storage.
+
+        `capacity` is the number of inputs to come, if known.
+        """
         ...
 
     def reset_parameters(self) -> None: ...
 
 
 StateShapes = Mapping[str, tuple[int, ...] | None]
-"""Each part of a state: its tensor's shape behind the batch (-1: any size), or None where it is no tensor."""
+"""The shape of each part of a state without the batch axis (-1: any size); None for a part that is no
+tensor."""
 
 
 def check_input(x: Float[Tensor, "B T D"], state: State, shapes: StateShapes, like: Tensor) -> None:
-    """Refuse an input with nothing in it, and a state that is not of this batch or not this mixer's.
+    """Check that an input is not empty, and that a state fits this batch and this mixer.
 
-    The state's floating numbers must be of `like`'s dtype or, under autocast, of autocast's; None, the
-    start, is always right. Raises ValueError with what was passed and what is needed.
+    The state's floating-point numbers must have the dtype of `like` or, under autocast, that of autocast.
+    None, the initial state, always fits.
+
+    Raises: ValueError: the input or the state does not fit; the message has both the actual and the needed.
     """
     if not (x.shape[0] and x.shape[1]):
         raise ValueError(f"{x.shape[0]} rows of {x.shape[1]} positions: both must be at least 1")
     if state is None:
         return
     if not isinstance(state, dict) or state.keys() != shapes.keys():
-        found = ", ".join(sorted(state)) if isinstance(state, dict) else type(state).__name__
-        raise ValueError(f"a state of another mixer: it has {found}; needed: {', '.join(sorted(shapes))}")
+        actual = ", ".join(sorted(state)) if isinstance(state, dict) else type(state).__name__
+        raise ValueError(f"a state of another mixer: it has {actual}; needed: {', '.join(sorted(shapes))}")
     for name, shape in shapes.items():
         if shape is None:
             continue

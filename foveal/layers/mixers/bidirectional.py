@@ -1,4 +1,4 @@
-"""Both directions of any mixer, for encoders."""
+"""Any mixer in both directions, for encoders."""
 
 from typing import Literal
 
@@ -13,15 +13,17 @@ from foveal.ops.padding import reverse_by_length
 
 
 class Bidirectional(nn.Module):
-    """Two mixers, one forwards and one on each row reversed within its own length.
+    """Two mixers, one of which reads each row backward, reversed within its own length.
 
-    Their outputs stand side by side (Schuster and Paliwal 1997) or are added: `join`. It needs the whole row
-    at once, so it has no state and refuses one.
+    `join` says whether their outputs stand side by side (Schuster and Paliwal 1997) or are added. Both
+    directions need the whole row at once, so there is no state, and a state is refused.
     """
 
     bounded = False
 
-    def __init__(self, there: nn.Module, back: nn.Module, join: Literal["beside", "sum"] = "beside"):
+    def __init__(
+        self, there: nn.Module, back: nn.Module, join: Literal["concatenate", "sum"] = "concatenate"
+    ):
         super().__init__()
         self.there: Mixer = there  # type: ignore[assignment]
         self.back: Mixer = back  # type: ignore[assignment]
@@ -31,7 +33,7 @@ class Bidirectional(nn.Module):
             raise ValueError(f"a sum needs equal widths, not {there.d_out} and {back.d_out}")
         self.join = join
         self.d_in = self.there.d_in
-        self.d_out = self.there.d_out + (self.back.d_out if join == "beside" else 0)
+        self.d_out = self.there.d_out + (self.back.d_out if join == "concatenate" else 0)
 
     def reset_parameters(self) -> None:
         self.there.reset_parameters()
@@ -44,8 +46,8 @@ class Bidirectional(nn.Module):
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State]:
         if state is not None:
-            raise ValueError("a bidirectional mixer can't go on from a state: give it the row at once")
+            raise ValueError("a bidirectional mixer can't go on from a state: pass the whole row at once")
         there, _ = self.there(x, lengths=lengths)
         back, _ = self.back(reverse_by_length(x, lengths), lengths=lengths)
         back = reverse_by_length(back, lengths)
-        return (torch.cat([there, back], 2) if self.join == "beside" else there + back), None
+        return (torch.cat([there, back], 2) if self.join == "concatenate" else there + back), None

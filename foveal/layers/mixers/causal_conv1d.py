@@ -1,4 +1,4 @@
-"""Causal convolution as a mixer: its state is the inputs that later outputs still see."""
+"""Causal convolution as a mixer. Its state is the inputs that later outputs still read."""
 
 import math
 
@@ -19,11 +19,11 @@ from foveal.ops.padding import zero_padding
 class CausalConv1d(nn.Module):
     """`y_t = b + sum_j W_j x_(t - (K-1-j) dilation)`, K = `kernel` (van den Oord et al. 2016, 2.1).
 
-    A linear map and nothing else: the nonlinearity is the block's feed-forward layer. An output sees
-    `1 + (K-1) dilation` inputs, one of a stack 1 + the sum of (K-1) dilation over its layers (all strides
-    are 1). Weights start uniform in +-1/sqrt(D K), as torch's; the bias at zero.
+    A linear map alone: the nonlinearity is the block's feed-forward layer. An output reads `1 + (K-1)
+    dilation` inputs. In a stack it reads 1 + the sum of (K-1) dilation over the layers (all strides are 1).
+    Weights start uniform in +-1/sqrt(D K), as torch's, and the bias at zero.
 
-    State: `inputs` (B, `reach`, D), the last (K-1) dilation ones, zeros at first.
+    State: `inputs` (B, `reach`, D), the last (K-1) dilation inputs, initially zeros.
     """
 
     bounded = True
@@ -31,7 +31,7 @@ class CausalConv1d(nn.Module):
     def __init__(self, d_in: int, width: int, kernel: int, dilation: int = 1):
         super().__init__()
         if kernel < 1 or dilation < 1:
-            raise ValueError(f"a kernel of {kernel} and a dilation of {dilation}: both begin at 1")
+            raise ValueError(f"a kernel of {kernel} and a dilation of {dilation}: both must be at least 1")
         self.d_in, self.d_out, self.dilation = d_in, width, dilation
         self.reach = (kernel - 1) * dilation
         self.weight = nn.Parameter(torch.empty(width, d_in, kernel))

@@ -16,11 +16,11 @@ from foveal.ops.padding import zero_padding
 class CrossAttention(MultiHeadAttention):
     """Attention to a memory: queries from the input, keys and values from the memory's vectors.
 
-    (Vaswani et al. 2017, 3.2.3: encoder-decoder attention.) Where a row of the memory is empty, the heads
-    give zeros.
+    This is encoder-decoder attention (Vaswani et al. 2017, 3.2.3). Where a row of the memory is empty, the
+    heads return zeros.
 
-    State: `memory_keys` and `memory_values` (B, S, H, K), projected once, and `memory_mask` (B, S). They stay
-    as they are, so the state that is returned is the one that was passed.
+    State: `memory_keys` and `memory_values` (B, S, H, K), projected once, and `memory_mask` (B, S). They
+    never change, so the state is returned as it was passed.
     """
 
     bounded = True

@@ -1,4 +1,4 @@
-"""Multi-head attention of every position to its whole row."""
+"""Multi-head attention of every position to its whole row, for encoders."""
 
 import torch
 from jaxtyping import Float, Int
@@ -12,10 +12,10 @@ from foveal.ops.padding import sequence_mask, zero_padding
 
 
 class FullAttention(MultiHeadAttention):
-    """Self-attention in which every position sees its whole row, for encoders (Vaswani et al. 2017, 3.2.3).
+    """Self-attention in which every position sees its whole row (Vaswani et al. 2017, 3.2.3).
 
-    With `rotary`, queries and keys are turned by their positions. It needs the whole row at once, so it
-    has no state and refuses one.
+    With `rotary`, queries and keys are rotated by their positions. The layer needs the whole row at once, so
+    it has no state, and a state is refused.
     """
 
     bounded = False
@@ -31,7 +31,9 @@ class FullAttention(MultiHeadAttention):
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
         if state is not None:
-            raise ValueError("attention to the whole row can't go on from a state: give it the row at once")
+            raise ValueError(
+                "attention to the whole row can't go on from a state: pass the whole row at once"
+            )
         check_input(x, None, {}, x)
         T = x.shape[1]
         x = zero_padding(x, lengths)

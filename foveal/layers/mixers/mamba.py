@@ -22,11 +22,13 @@ from foveal.ops.ssm.mamba_gate import mamba_gate
 from foveal.ops.ssm.selective_scan import selective_scan
 
 MIN_DELTA, MAX_DELTA = 0.001, 0.1
-"""Between these the time steps begin."""
+"""The range of the first step sizes."""
 
 
 class Mamba(TappedModule):
-    """Gu and Dao 2023, 3.4 and figure 3, E = `expansion` D channels of N = `states` states each:
+    """A selective state space behind a short convolution (Gu and Dao 2023, 3.4 and figure 3).
+
+    There are E = `expansion` D channels of N = `states` states each:
 
         u, z    = W_in x
         u       = silu(convolution(u))                    each channel by itself, `kernel` inputs
@@ -35,10 +37,11 @@ class Mamba(TappedModule):
         y       = selective_scan(u, delta, -exp(A_log), B, C) + skip * u
         output  = W_out (y * silu(z))
 
-    As the authors begin it: A = -(1 .. N) in each channel, `skip` 1, delta log-uniform between 0.001 and
-    0.1 for r = 0, W_delta uniform in +-1/sqrt(R); all other weights uniform in +-1/sqrt(their inputs).
+    The initialization is the authors': A = -(1 .. N) in each channel, `skip` 1, delta log-uniform between
+    0.001 and 0.1 for r = 0, W_delta uniform in +-1/sqrt(R). All other weights are uniform in +-1/sqrt(number
+    of inputs).
 
-    State: `inputs` (B, kernel - 1, E), the convolution's last ones, and `h` (B, E, N); zeros at first.
+    State: `inputs` (B, kernel - 1, E), the convolution's last inputs, and `h` (B, E, N); initially zeros.
     """
 
     no_decay = ("A_log", "convolution_weight")
@@ -61,7 +64,7 @@ class Mamba(TappedModule):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        matrices = (part.weight for part in (self.input, self.selection, self.delta, self.output))
+        matrices = (layer.weight for layer in (self.input, self.selection, self.delta, self.output))
         for weight in (*matrices, self.convolution_weight):
             bound = 1 / math.sqrt(weight.shape[1])
             nn.init.uniform_(weight, -bound, bound)
@@ -81,7 +84,7 @@ class Mamba(TappedModule):
         check_input(x, state, self.shapes, self.A_log)
         if state is None:
             state = self.init_state(x.shape[0])
-        # Two products: one alone would have its gradient put together from those of its halves.
+        # Two products. The gradient of a single product would be assembled from those of its halves.
         x = zero_padding(x, lengths)
         inputs, z = (linear(x, weight) for weight in self.input.weight.chunk(2))
         history = state["inputs"]

@@ -1,4 +1,4 @@
-"""What mixers over a memory have in common: they begin from one, and never from nothing."""
+"""Checks that mixers over a memory share: they start from a memory, never from nothing."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -10,7 +10,10 @@ INIT_STATE_HINT = "begin with init_state(batch, memory=...)"
 
 
 def memory_tensors(memory: Memory | None, batch: int) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
-    """Vectors and mask of `batch` rows, in fresh storage; zeros where nothing is, whatever lies there."""
+    """Return vectors and mask of `batch` rows in fresh storage, with zeros where the mask excludes a vector.
+
+    Raises: ValueError: there is no memory, or the memory has another number of rows.
+    """
     if memory is None:
         raise ValueError(f"a mixer that reads a memory can't begin without one: {INIT_STATE_HINT}")
     vectors, mask = memory.vectors, memory.mask
@@ -20,6 +23,9 @@ def memory_tensors(memory: Memory | None, batch: int) -> tuple[Float[Tensor, "B 
 
 
 def require_state(state: State) -> None:
-    """None stands for the start elsewhere; here it would be a start without a memory."""
+    """Check that a state was passed. None is an initial state for other mixers, but here it has no memory.
+
+    Raises: ValueError: the state is None.
+    """
     if state is None:
         raise ValueError(f"a mixer that reads a memory can't go on from nothing: {INIT_STATE_HINT}")

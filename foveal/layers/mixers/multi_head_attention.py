@@ -1,4 +1,4 @@
-"""What all multi-head attention has in common: four linear layers, and what stands between them."""
+"""The part that all multi-head attention shares: four linear layers, and the product between them."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,19 +16,19 @@ from foveal.ops.linear import linear
 class MultiHeadAttention(TappedModule):
     """H heads in parallel, each `softmax(q k^T / sqrt(K)) v` with K = width / H (Vaswani et al. 2017, 3.2).
 
-    Keys and values are made of vectors that are `source` wide. All weights start normal with deviation
-    0.02, biases at zero.
+    Keys and values are made of vectors of width `source_width`. All weights start normal with standard
+    deviation 0.02, biases at zero.
     """
 
-    def __init__(self, width: int, heads: int, source: int):
+    def __init__(self, width: int, heads: int, source_width: int):
         super().__init__()
         if width % heads:
             raise ValueError(f"width {width} is not a multiple of {heads} heads")
         self.d_in = self.d_out = self.width = width
         self.heads = heads
         self.query = Linear(width, width)
-        self.key = Linear(source, width)
-        self.value = Linear(source, width)
+        self.key = Linear(source_width, width)
+        self.value = Linear(source_width, width)
         self.output = Linear(width, width)
         self.reset_parameters()
 
@@ -37,25 +37,29 @@ class MultiHeadAttention(TappedModule):
             nn.init.normal_(layer.weight, std=0.02)
             nn.init.zeros_(layer.bias)
 
-    def _project(self, x: Float[Tensor, "B T D"], *parts: Linear) -> Float[Tensor, "B T E K"]:
-        """The heads of all `parts` side by side: by one product, or for few positions without a copy of W."""
+    def _project(self, x: Float[Tensor, "B T D"], *layers: Linear) -> Float[Tensor, "B T E K"]:
+        """Return the heads of all `layers` side by side.
+
+        They are computed by one product; for few positions by one product each, which needs no copy of the
+        weights.
+        """
         if x.shape[0] * x.shape[1] < self.width:
-            together = torch.cat([linear(x, part.weight, part.bias) for part in parts], 2)
+            heads = torch.cat([linear(x, layer.weight, layer.bias) for layer in layers], 2)
         else:
-            weight = torch.cat([part.weight for part in parts])
-            together = F.linear(x, weight, torch.cat([part.bias for part in parts]))
-        return torch.unflatten(together, 2, (len(parts) * self.heads, -1))
+            weight = torch.cat([layer.weight for layer in layers])
+            heads = F.linear(x, weight, torch.cat([layer.bias for layer in layers]))
+        return torch.unflatten(heads, 2, (len(layers) * self.heads, -1))
 
     def _queries_keys_values(
         self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"] | None
     ) -> tuple[Float[Tensor, "B T H K"], Float[Tensor, "B T H K"], Float[Tensor, "B T H K"]]:
-        """Of one input; queries and keys turned by their `positions`, if given."""
-        together = self._project(x, self.query, self.key, self.value)
+        """Return queries, keys and values of one input, queries and keys rotated by `positions` if any."""
+        heads = self._project(x, self.query, self.key, self.value)
         if positions is None:
-            q, k, v = together.chunk(3, 2)
+            q, k, v = heads.chunk(3, 2)
             return q, k, v
-        turned, v = torch.split(together, [2 * self.heads, self.heads], 2)
-        q, k = apply_rotary(turned, positions).chunk(2, 2)
+        rotated, v = torch.split(heads, [2 * self.heads, self.heads], 2)
+        q, k = apply_rotary(rotated, positions).chunk(2, 2)
         return q, k, v
 
     def _attend(
@@ -67,8 +71,8 @@ class MultiHeadAttention(TappedModule):
         causal: bool = False,
         window: int = 0,
     ) -> Float[Tensor, "B T D"]:
-        """`ops.attention.dot_product.dot_product`, and the output layer behind it."""
-        q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H, T, K)
+        """Apply `ops.attention.dot_product.attention`, then the output layer."""
+        q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))  # (B, H, T, K)
         mask = None if visible is None else visible[:, None]
         y = attention(q, k, v, mask, causal, window)
         self.tap("weights", lambda: attention_weights(q, k, combine_masks(q, k, mask, causal, window)))
@@ -78,7 +82,7 @@ class MultiHeadAttention(TappedModule):
 def check_heads(heads: int, stack: StackFacts, section: str) -> None:
     """Check that the heads of the mixer with this section divide the stack's width.
 
-    Raises: ValueError: they do not, or leave an odd width for rotary positions.
+    Raises: ValueError: they do not divide it, or they leave an odd width for rotary positions.
     """
     width = stack.width
     if width % heads:

@@ -1,7 +1,7 @@
-"""Recurrent mixers: a cell is one step of equations, `Recurrent` runs it along the sequence.
+"""Recurrent mixers: a cell is one step of equations, and `Recurrent` runs the cell along the sequence.
 
-A cell of one's own needs `sizes`, `project` and `step`, and gets training, truncated backpropagation,
-generation and the laws' tests for it (`examples/own_cell.py`).
+A cell of your own needs `sizes`, `project` and `step`. Training, truncated backpropagation, generation and
+the tests of the laws then work for it (`examples/own_cell.py`).
 """
 
 import math
@@ -35,29 +35,32 @@ class RecurrentCell(nn.Module, ABC):
 
     @abstractmethod
     def reset_parameters(self) -> None:
-        """Fill every parameter anew."""
+        """Initialize every parameter again."""
 
     @abstractmethod
     def project(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T P"]:
-        """The part of the equations that depends on the input alone, for the whole sequence at once."""
+        """Compute the part of the equations that depends on the input alone, for the whole sequence."""
 
     @abstractmethod
     def step(self, p: Float[Tensor, "B P"], state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """`y_t, s_t` from `p_t` and `s_(t-1)`."""
+        """Return `y_t, s_t` from `p_t` and `s_(t-1)`."""
 
     def fused(
         self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The whole sequence: outputs, and the state after each row's own length; by steps, if not faster."""
+        """Compute the whole sequence, by a faster way than steps if there is one.
+
+        Returns the outputs, and the state after each row's own length.
+        """
         return cells.run_recurrence(self.step, self.project(x), state, lengths)
 
     def fast_path(self) -> str:
-        """What `fused` does here, as `ops.jit.dispatch` calls it; empty if nothing beats the steps."""
+        """Return the name of the path of `fused` for `ops.jit.dispatch`; empty if steps are the fastest."""
         return ""
 
 
 class Recurrent(TappedModule):
-    """The mixer made of a cell; its start is zeros, or learned (one vector for all rows)."""
+    """The mixer that a cell makes. The initial state is zeros, or learned (one vector for all rows)."""
 
     bounded = True
 
@@ -89,14 +92,14 @@ class Recurrent(TappedModule):
         x = zero_padding(x, lengths)
         if state is None:
             state = self.init_state(x.shape[0])
-        # Writing one position, a fused kernel would rearrange the weights first; the step reads them once.
-        several = x.shape[1] > 1 or torch.is_grad_enabled()
-        path = self.cell.fast_path() if several else ""
+        # For one position a fused kernel would rearrange the weights first; the step reads them once.
+        single_step = x.shape[1] == 1 and not torch.is_grad_enabled()
+        path = "" if single_step else self.cell.fast_path()
         if use_fast_path(type(self.cell).__name__, path, bool(path)):
             y, after = self.cell.fused(x, state, lengths)
         else:
             y, after = cells.run_recurrence(self.cell.step, self.cell.project(x), state, lengths)
-        # A kernel may compute in lower precision; the state keeps its own.
+        # A kernel may compute in lower precision; the state keeps its dtype.
         after = {name: part.to(state[name].dtype) for name, part in after.items()}
         y = zero_padding(y, lengths)
         self.tap("hidden", lambda: y)
@@ -104,9 +107,9 @@ class Recurrent(TappedModule):
 
 
 class _GatedCell(RecurrentCell):
-    """What the built-in cells share: `gates` blocks of rows in `W_x`, `W_h` and one bias.
+    """The part that the built-in cells share: `gates` blocks of rows in `W_x`, `W_h` and one bias.
 
-    All weights start uniform in +-1/sqrt(H), as torch's; biases at zero.
+    All weights start uniform in +-1/sqrt(H), as torch's, and biases at zero.
     """
 
     def __init__(self, d_in: int, width: int, gates: int):
@@ -136,7 +139,8 @@ class _GatedCell(RecurrentCell):
 
 
 class Elman(_GatedCell):
-    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`, or ReLU, which starts from `W_h = 1` (Le et al. 2015)."""
+    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`, or with ReLU and W_h initially the identity (Le et al.
+    2015)."""
 
     def __init__(self, d_in: int, width: int, nonlinearity: Literal["tanh", "relu"] = "tanh"):
         super().__init__(d_in, width, gates=1)
@@ -160,7 +164,7 @@ class Elman(_GatedCell):
 
 
 class LSTM(_GatedCell):
-    """`ops.recurrent.cells.lstm_step`; the forget gate's bias starts at 1 (Gers et al. 2000)."""
+    """The cell of `ops.recurrent.cells.lstm_step`. The forget gate's bias starts at 1 (Gers et al. 2000)."""
 
     def __init__(self, d_in: int, width: int):
         super().__init__(d_in, width, gates=4)
@@ -184,10 +188,10 @@ class LSTM(_GatedCell):
 
 
 class GRU(_GatedCell):
-    """The gated recurrent unit; `reset` says whether r multiplies before or after the recurrent product.
+    """The gated recurrent unit. `reset_after` makes r multiply after the recurrent product instead of before.
 
-    *before* is the paper's (Cho et al. 2014), *after* is torch's and cuDNN's, with a bias of its own
-    inside the product. Their weights are not interchangeable.
+    Before the product is the paper's order (Cho et al. 2014). After the product is torch's and cuDNN's, with
+    an additional bias inside the product. Weights of one order do not fit the other.
     """
 
     def __init__(self, d_in: int, width: int, reset_after: bool = True):

@@ -1,4 +1,4 @@
-"""Mixers by name: each file of this package registers the mixers that a config may name."""
+"""Mixers by name: each file of this package registers mixers that a config may name."""
 
 import importlib
 import pkgutil
@@ -26,9 +26,9 @@ class MixerPlace(Generic[S]):
 
     settings: S
     d_in: int
-    """Width of the vectors that come in."""
+    """Width of the input vectors."""
     width: int
-    """Width of the vectors that go out."""
+    """Width of the output vectors."""
     layer: int = 0
     """Number of the layer, from 0."""
     layers: int = 1
@@ -36,14 +36,14 @@ class MixerPlace(Generic[S]):
     rotary: bool = False
     """The stack's positions are rotary."""
     causal: bool = True
-    """Each position sees only what came before it."""
+    """Each position sees only itself and earlier positions."""
     memory_width: int = 0
     """Width of the memory that the stack reads; 0 without one."""
 
 
 @dataclass(frozen=True)
 class StackFacts:
-    """What a mixer's settings must fit: sizes of the stack around it."""
+    """Sizes of the stack around a mixer, which the mixer's settings must fit."""
 
     section: str
     """The stack's section in the config: `model`, `model.encoder`."""
@@ -53,18 +53,18 @@ class StackFacts:
 
 
 class MixerSpec(ABC, Generic[S]):
-    """A mixer that a config may name: its settings, the facts that a stack asks for, and how to make one."""
+    """A mixer that a config may name: its settings, its facts for the stack, and a function that makes it."""
 
     name: str
     """The name in a pattern of mixers, set by `register_mixer`."""
     Settings: type[S]
     """The mixer's section of a stack's config."""
     same_width: ClassVar[bool] = False
-    """Outputs are always as wide as inputs."""
+    """Outputs always have the width of the inputs."""
     reads_memory: ClassVar[bool] = False
     """The mixer reads a memory, so it can stand in a decoder only."""
     sees_whole_row: ClassVar[bool] = False
-    """Without `MixerPlace.causal` one mixer sees both directions; others need a second mixer for that."""
+    """Without `MixerPlace.causal` one mixer sees both directions; other mixers need a second one for that."""
 
     def __init__(self, name: str):
         self.name = name
@@ -79,10 +79,13 @@ class MixerSpec(ABC, Generic[S]):
         """Return a new mixer for this place."""
 
     def check(self, settings: S, stack: StackFacts) -> None:
-        """Check that the settings fit the stack; `ValueError` says what to change."""
+        """Check that the settings fit the stack.
+
+        Raises: ValueError: they do not fit; the message says what to change.
+        """
 
     def samples_positions(self, settings: S) -> bool:
-        """Return whether the mixer samples where it looks, which is learned by REINFORCE."""
+        """Return whether the mixer samples the positions it reads, which is learned by REINFORCE."""
         return False
 
 

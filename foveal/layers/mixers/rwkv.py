@@ -1,9 +1,9 @@
 """RWKV, version 4: time mixing and channel mixing (Peng et al. 2023).
 
-Both look one input back, so both are mixers with a state, and a layer of RWKV is two blocks, each with its
-norm and its residual. The first weights are those of the author's code (github.com/BlinkDL/RWKV-LM, RWKV-v4):
-matrices at zero but one in each, and decays, bonuses and shares that differ from channel to channel and from
-layer to layer. `layer` of `layers`, counted from 0, says where in a model this one stands.
+Both read the previous input too, so both are mixers with a state. A layer of RWKV is two blocks, each with
+its norm and its residual. The initialization is that of the author's code (github.com/BlinkDL/RWKV-LM,
+RWKV-v4): all matrices but one in each mixer are zero, and decays, bonuses and mixing weights differ between
+channels and layers. `layer`, counted from 0, and `layers` say where in a model the mixer stands.
 """
 
 import math
@@ -23,16 +23,19 @@ from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv
 
 
 class TimeMixing(TappedModule):
-    """A decaying mean of values in each channel, behind a gate (Peng et al. 2023, eq. 11 to 17):
+    """A decaying mean of values in each channel, behind a gate (Peng et al. 2023, equations 11 to 17).
 
         r, k, v = W_r, W_k, W_v times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
         y       = W_o (σ(r) * wkv(k, v, w = -exp(decay), u = bonus))
 
-    At first W_r, W_k and W_o are zero, W_v is orthogonal; with d = i / (D - 1), l = layer / (layers - 1) and
-    m = (i / D)^(1 - layer / layers) in channel i = 0 .. D - 1: decay = -5 + 8 d^(0.7 + 1.3 l),
-    bonus = ln 0.3 + ((i + 1) mod 3 - 1) / 2, μ_k = m, μ_v = m + 0.3 l, μ_r = √m.
+    Initially W_r, W_k and W_o are zero, and W_v is orthogonal. With `d = i / (D - 1)`,
+    `l = layer / (layers - 1)` and `m = (i / D)^(1 - layer / layers)` in channel i = 0 .. D - 1:
 
-    State, each (B, D): `last` input; `numerator`, `denominator`, `exponent` of the sums
+        decay = -5 + 8 d^(0.7 + 1.3 l)
+        bonus = ln 0.3 + ((i + 1) mod 3 - 1) / 2
+        μ_k = m, μ_v = m + 0.3 l, μ_r = √m
+
+    State, each (B, D): the `last` input, and `numerator`, `denominator`, `exponent` of the sums
     (`ops.recurrent.rwkv`).
     """
 
@@ -94,12 +97,15 @@ class TimeMixing(TappedModule):
 
 
 class ChannelMixing(TappedModule):
-    """A feed-forward layer that sees the input before too, behind a gate (Peng et al. 2023, eq. 14, 15, 18):
+    """A feed-forward layer that reads the previous input too, behind a gate (Peng et al. 2023, eq. 14, 15,
+    18).
 
         r, k = W_r, W_k times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
         y    = σ(r) * W_v max(k, 0)²
 
-    At first W_r and W_v are zero, W_k is orthogonal times √(hidden / D); μ_r = μ_k = m as in `TimeMixing`.
+    Initially W_r and W_v are zero, W_k is orthogonal times √(hidden / D), and `μ_r = μ_k = m` as in
+    `TimeMixing`.
+
     State: the `last` input (B, D).
     """
 
@@ -122,8 +128,8 @@ class ChannelMixing(TappedModule):
         nn.init.zeros_(self.value.weight)
         hidden, width = self.key.weight.shape
         nn.init.orthogonal_(self.key.weight, max(1.0, math.sqrt(hidden / width)))
-        for share in (self.mix_receptance, self.mix_key):
-            share.copy_(_initial_mix(share, self.layer, self.layers))
+        for mix in (self.mix_receptance, self.mix_key):
+            mix.copy_(_initial_mix(mix, self.layer, self.layers))
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return {"last": self.mix_key.new_zeros(batch, self.d_in)}
@@ -145,15 +151,15 @@ class ChannelMixing(TappedModule):
 def _token_shift(
     x: Float[Tensor, "B T D"], last: Float[Tensor, "B D"], lengths: Int[Tensor, " B"] | None
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B D"]]:
-    """The input before each, `last` before the first; and the last one of each row."""
+    """Return the input before each input, starting with `last`, and the last input of each row."""
     before = torch.cat([last[:, None], x[:, :-1]], 1)
     return before, x[:, -1] if lengths is None else last_valid(last, x, lengths)
 
 
-def _initial_mix(share: Float[Tensor, " D"], layer: int, layers: int) -> Float[Tensor, " D"]:
-    """`(i / D)^(1 - layer / layers)`: later layers look less at the input before."""
-    D = len(share)
-    return (torch.arange(D, device=share.device) / D) ** (1 - layer / layers)
+def _initial_mix(mix: Float[Tensor, " D"], layer: int, layers: int) -> Float[Tensor, " D"]:
+    """Return `(i / D)^(1 - layer / layers)`: later layers give the previous input less weight."""
+    D = len(mix)
+    return (torch.arange(D, device=mix.device) / D) ** (1 - layer / layers)
 
 
 @register_mixer("rwkv")

@@ -1,4 +1,4 @@
-"""State space layers: a linear differential equation as a mixer."""
+"""S5: a linear differential equation as a mixer, the simplified state space layer."""
 
 import math
 
@@ -18,25 +18,25 @@ from foveal.ops.padding import last_valid, zero_padding
 from foveal.ops.ssm.linear_scan import linear_scan
 
 STEP_RANGE = (0.001, 0.1)
-"""The range of the first timescales."""
+"""The range of the first step lengths."""
 
 
 class S5(nn.Module):
     """`s' = A s + B x`, `y = C s + D * x`, `g = gelu(y)`, and the output is `g * sigmoid(W g + b)`.
 
-    The simplified state space layer (Smith et al. 2023): A is diagonal and complex, and x is held over each
-    step of length `delta`, one for each state, so that exactly
+    The simplified state space layer (Smith et al. 2023). A is diagonal and complex. The input x is constant
+    during each step, and each state has its own step length `delta`, so that exactly
 
         s_t = exp(delta A) s_(t-1) + (exp(delta A) - 1) / A * B x_t        (zero-order hold)
 
-    The states come in conjugate pairs, and only one of each is kept, N = `states` in all: `C s` is then
-    `2 Re(C s)`. A has the real part `-exp(log_rate)`, so the layer never explodes.
+    The states come in conjugate pairs, and only one state of each pair is stored, N = `states` in all, so
+    `C s` is `2 Re(C s)`. A has the real part `-exp(log_rate)`, so the state never explodes.
 
-    A starts as the eigenvalues of HiPPO-N, once for each of `blocks` blocks, B and C as real normal
-    matrices (deviations 1/sqrt(width) and 1/sqrt(2N)) seen from its eigenvectors, D normal, `delta`
-    log-uniform in `STEP_RANGE`; W normal with deviation 0.02, b zero.
+    A starts as the eigenvalues of HiPPO-N, once for each of `blocks` blocks. B and C start as real normal
+    matrices (standard deviations 1/sqrt(width) and 1/sqrt(2N)) in the basis of the eigenvectors, D normal,
+    `delta` log-uniform in `STEP_RANGE`, W normal with standard deviation 0.02, and b zero.
 
-    State: `s` (B, N, 2), real and imaginary parts, zeros at first.
+    State: `s` (B, N, 2), real and imaginary parts, initially zeros.
     """
 
     bounded = True
@@ -77,7 +77,7 @@ class S5(nn.Module):
         return {"s": self.into.new_zeros(batch, self.states, 2)}
 
     def discretized(self) -> tuple[Complex[Tensor, " N"], Complex[Tensor, " N"]]:
-        """What a step leaves of each state, and what it takes of the input."""
+        """Return the factor by which each state decays in a step, and the factor of its input."""
         A = torch.complex(-self.log_rate.exp(), self.frequency)
         exponent = A * self.log_step.exp()
         return exponent.exp(), exponent.expm1() / A
@@ -89,33 +89,34 @@ class S5(nn.Module):
         if state is None:
             state = self.init_state(x.shape[0])
         x = zero_padding(x, lengths)
-        decay, taken = self.discretized()
-        # Complex products as real ones, on real and imaginary parts side by side; the scan in full precision.
+        decay, input_factor = self.discretized()
+        # Complex products as real products of parts side by side. The scan has full precision.
         v = linear(x, self.into.flatten(0, 1)).to(self.into.dtype).view(*x.shape[:2], self.states, 2)
-        first = state["s"].to(self.into.dtype)
-        states = linear_scan(decay, taken * torch.view_as_complex(v), torch.view_as_complex(first))
+        initial = state["s"].to(self.into.dtype)
+        states = linear_scan(decay, input_factor * torch.view_as_complex(v), torch.view_as_complex(initial))
         pairs = torch.view_as_real(states).flatten(2)
         mirrored = torch.view_as_real(2 * states.conj().resolve_conj()).flatten(2)
         twice_real = linear(mirrored, self.out.flatten(1))
         hidden = gelu(twice_real + self.feedthrough * x)
         y = hidden * self.gate(hidden).sigmoid()
-        last = pairs[:, -1] if lengths is None else last_valid(first.flatten(1), pairs, lengths)
-        return zero_padding(y, lengths), {"s": last.view_as(first)}
+        last = pairs[:, -1] if lengths is None else last_valid(initial.flatten(1), pairs, lengths)
+        return zero_padding(y, lengths), {"s": last.view_as(initial)}
 
 
 def hippo_normal(size: int) -> tuple[Complex[Tensor, " N"], Complex[Tensor, "P N"]]:
-    """Eigenvalues and eigenvectors of HiPPO-N, those with positive imaginary part (N = `size` / 2).
+    """Return the eigenvalues of HiPPO-N with positive imaginary part, and their eigenvectors. N = `size` / 2.
 
-    HiPPO-LegS is `A_nk = -sqrt((2n+1)(2k+1))` below the diagonal, -(n+1) on it and 0 above (Gu et al. 2020).
-    Its normal part adds `p p^T` with `p_n = sqrt(n + 1/2)`, which leaves -1/2 on the diagonal and beside it
-    an antisymmetric matrix S (Gu et al. 2022). The eigenvalues are -1/2 + i w, w those of the Hermitian -iS.
+    HiPPO-LegS is `A_nk = -sqrt((2n+1)(2k+1))` below the diagonal, -(n+1) on the diagonal and 0 above it (Gu
+    et al. 2020). Its normal part adds `p p^T` with `p_n = sqrt(n + 1/2)`. That leaves -1/2 on the diagonal,
+    and an antisymmetric matrix S beside it (Gu et al. 2022). The eigenvalues are -1/2 + i w, where w are
+    those of the Hermitian matrix -iS.
     """
     p = (torch.arange(size, dtype=torch.float64, device="cpu") + 0.5).sqrt()
     antisymmetric = torch.outer(p, p).triu(1) - torch.outer(p, p).tril(-1)
     frequencies, vectors = torch.linalg.eigh(-1j * antisymmetric)  # from the lowest to the highest
-    kept = slice(size // 2, None)
+    positive = slice(size // 2, None)
     values = torch.complex(torch.full_like(frequencies, -0.5), frequencies)
-    return values[kept], vectors[:, kept]
+    return values[positive], vectors[:, positive]
 
 
 class S5Settings(StrictModel):

@@ -1,4 +1,4 @@
-"""Causal multi-head self-attention as a mixer: its state is the keys and values of what it has seen."""
+"""Causal multi-head self-attention as a mixer. Its state is the keys and values of its inputs so far."""
 
 from typing import Annotated
 
@@ -15,20 +15,21 @@ from foveal.layers.mixers.base import check_input
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
-from foveal.ops.attention.cached_attention import cached_attention
-from foveal.ops.attention.cached_attention import cached_attention_usable as cached_usable
+from foveal.ops.attention.cached_attention import cached_attention, cached_attention_usable
 from foveal.ops.attention.dot_product import attention_weights
 from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.padding import zero_padding
 
 
 class SelfAttention(MultiHeadAttention):
-    """Each position looks back: a query sees itself and what came before, or with a `window` w itself and the
-    w - 1 before. With `rotary`, queries and keys are turned by their positions.
+    """Causal self-attention: each query sees itself and all earlier positions.
 
-    State: `count` (B,) inputs seen by each row, and their `keys` and `values` (B, C, H, K). Without a window
-    row b's input j lies in slot j, and `filled` bounds the slots in use by any row; with one C = w - 1,
-    and the last w - 1 inputs lie at the right end.
+    With a `window` w a query sees itself and the w - 1 positions before. With `rotary`, queries and keys are
+    rotated by their positions.
+
+    State: `count` (B,), the number of inputs of each row so far, and their `keys` and `values` (B, C, H, K).
+    Without a window input j of row b has slot j, and `filled` is the number of slots that some row uses. With
+    a window C = w - 1, and the last w - 1 inputs stand at the right end.
     """
 
     def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):
@@ -57,24 +58,25 @@ class SelfAttention(MultiHeadAttention):
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
         positions = None
         if self.rotary:
-            first = x.new_zeros(1, dtype=torch.long) if state is None else before
-            positions = first[:, None] + torch.arange(T, device=x.device)
+            offset = x.new_zeros(1, dtype=torch.long) if state is None else before
+            positions = offset[:, None] + torch.arange(T, device=x.device)
         q, k, v = self._queries_keys_values(x, positions)
         added = before.new_full((B,), T) if lengths is None else lengths
         after: dict[str, State] = {"count": before + added}
-        one = T == 1 and lengths is None and state is not None and not self.window
-        if one and use_fast_path("attention", "cached", cached_usable(q, state["keys"], state["values"])):
-            y, cache = self._attend_cached(q, k, v, state)
-            return self.output(y.flatten(2)), cache | after
+        if T == 1 and lengths is None and state is not None and not self.window:
+            usable = cached_attention_usable(q, state["keys"], state["values"])
+            if use_fast_path("attention", "cached", usable):
+                y, cache = self._attend_cached(q, k, v, state)
+                return self.output(y.flatten(2)), cache | after
         visible: Bool[Tensor, "#B #T S"] | None
         if self.window:
             k, v, visible, cache = self._slide(k, v, state, before, added)
         elif state is None or (not state["filled"] and torch.is_grad_enabled()):
-            # From the start there is nothing to append to; room that was asked for is for writing alone.
+            # The cache is empty, so there is nothing to append to. Reserved capacity serves generation only.
             visible, cache = None, {"keys": k, "values": v, "filled": T}
         else:
             k, v, visible, cache = self._append(k, v, state, before)
-        # What `_append` says is all there is to say; else a query sees what came before it, in its window.
+        # The mask of `_append` is complete. Otherwise a query sees the earlier positions in its window.
         causal = self.window > 0 or visible is None
         y = self._attend(q, k, v, visible, causal, self.window)
         return zero_padding(y, lengths), cache | after
@@ -82,7 +84,7 @@ class SelfAttention(MultiHeadAttention):
     def _attend_cached(
         self, q: Float[Tensor, "B 1 H K"], k: Tensor, v: Tensor, state: State
     ) -> tuple[Float[Tensor, "B 1 H K"], dict[str, State]]:
-        """Write one key and value a row and attend, in place."""
+        """Write one key and one value for each row, and attend, in place."""
         filled = state["filled"] + 1
         keys, values = with_capacity(state["keys"], filled), with_capacity(state["values"], filled)
         y = cached_attention(q, k, v, keys, values, state["count"], filled)
@@ -98,10 +100,11 @@ class SelfAttention(MultiHeadAttention):
     def _append(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"]
     ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
-        """Write into the slots from each row's count on; all keys so far, and which a query sees.
+        """Write keys and values into the slots behind each row's count.
 
-        What padding leaves in a slot lies past the row's new count, so no query sees it before it is
-        written over. The first inputs of all rows see no others, as without a state.
+        Returns all keys and values so far, which of them a query sees, and the new cache. Padding that is
+        written into a slot lies behind the row's new count, so no query sees it before it is overwritten. The
+        first inputs of all rows see no other inputs, as without a state.
         """
         T, filled = k.shape[1], state["filled"] + k.shape[1]
         slots = before[:, None] + torch.arange(T, device=k.device)
@@ -118,24 +121,27 @@ class SelfAttention(MultiHeadAttention):
     def _slide(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"], added: Int[Tensor, " B"]
     ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
-        """Put the new keys behind the w - 1 kept ones, of which a row may have fewer; keep its last w - 1."""
-        kept = self.window - 1
+        """Put the new keys and values behind the w - 1 past ones, and cache the last w - 1 of each row.
+
+        A row may have fewer past keys than that; the mask excludes the slots before them.
+        """
+        past = self.window - 1
         if state is None:
-            old_k = old_v = k.new_zeros(k.shape[0], kept, *k.shape[2:])
+            old_k = old_v = k.new_zeros(k.shape[0], past, *k.shape[2:])
         else:
             old_k, old_v = state["keys"], state["values"]
-        every_k, every_v = torch.cat([old_k, k], 1), torch.cat([old_v, v], 1)
-        last = added[:, None] + torch.arange(kept, device=k.device)
+        all_k, all_v = torch.cat([old_k, k], 1), torch.cat([old_v, v], 1)
+        last = added[:, None] + torch.arange(past, device=k.device)
         last = last[:, :, None, None].expand(-1, -1, *k.shape[2:])
-        cache: dict[str, State] = {"keys": every_k.gather(1, last), "values": every_v.gather(1, last)}
+        cache: dict[str, State] = {"keys": all_k.gather(1, last), "values": all_v.gather(1, last)}
         if state is None:
             return k, v, None, cache
-        there = torch.arange(kept + k.shape[1], device=k.device) >= kept - before[:, None]
-        return every_k, every_v, there[:, None], cache
+        valid = torch.arange(past + k.shape[1], device=k.device) >= past - before[:, None]
+        return all_k, all_v, valid[:, None], cache
 
 
 def _write_slots(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
-    """`cache` with `new` in `slots`: grown to hold `filled` slots; in place with gradients off."""
+    """Return `cache` with `new` in `slots`, grown to `filled` slots; in place with gradients off."""
     cache = with_capacity(cache, filled)
     index = slots[:, :, None, None].expand_as(new)
     new = new.to(cache.dtype)
@@ -143,11 +149,11 @@ def _write_slots(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: 
 
 
 def with_capacity(cache: Tensor, filled: int) -> Tensor:
-    """`cache` with at least `filled` slots; without gradients it grows by doubling."""
+    """Return `cache` with at least `filled` slots. Without gradients it grows by doubling."""
     if filled <= cache.shape[1]:
         return cache
-    room = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])
-    return F.pad(cache, (0, 0, 0, 0, 0, room - cache.shape[1]))
+    capacity = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])
+    return F.pad(cache, (0, 0, 0, 0, 0, capacity - cache.shape[1]))
 
 
 class AttentionSettings(StrictModel):
@@ -172,4 +178,6 @@ class AttentionSpec(MixerSpec[AttentionSettings]):
     def check(self, settings: AttentionSettings, stack: StackFacts) -> None:
         check_heads(settings.heads, stack, self.section)
         if settings.window and not stack.causal:
-            raise ValueError(f"{stack.section}.{self.section}.window: an encoder sees all; leave it out")
+            raise ValueError(
+                f"{stack.section}.{self.section}.window: an encoder sees the whole row; leave the window out"
+            )

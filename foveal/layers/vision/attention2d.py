@@ -1,4 +1,4 @@
-"""Self-attention over the places of a grid, between convolutions (Zhang et al. 2019, section 3)."""
+"""Self-attention over the positions of a grid, between convolutions (Zhang et al. 2019, section 3)."""
 
 import torch
 from jaxtyping import Float
@@ -9,16 +9,16 @@ from foveal.layers.linear import Linear
 from foveal.ops.attention.dot_product import attention, attention_weights
 
 KEY_REDUCTION = 8
-"""Channels over those that are compared (section 3)."""
+"""Channels of the input for each channel of queries and keys (section 3)."""
 
 
 class SelfAttention2d(TappedModule):
     """`y_j = x_j + gamma * W_v sum_i a_ij h(x_i)`, `a_ij = softmax_i(f(x_i) . g(x_j) / sqrt(K))`.
 
-    i and j are places of the grid; f, g and h are convolutions of one place to K = C / 8 channels, `W_v` one
-    back to C. The paper does not divide by sqrt(K) (Vaswani et al. 2017 do), which only scales f. Gamma, one
-    number, starts at zero, so that a network begins without the block; the weights start normal with variance
-    1 over their inputs.
+    i and j are positions of the grid. f, g and h are 1x1 convolutions to K = C / 8 channels, and `W_v` is a
+    1x1 convolution back to C. The paper does not divide by sqrt(K) (Vaswani et al. 2017 do), which only
+    scales f. Gamma, a single number, starts at zero, so that a network begins without the block. The weights
+    start normal with variance 1 / (number of inputs).
     """
 
     def __init__(self, width: int):
@@ -37,8 +37,8 @@ class SelfAttention2d(TappedModule):
         nn.init.zeros_(self.gamma)
 
     def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
-        places = x.flatten(2).mT
-        q, k, v = (part(places)[:, None] for part in (self.query, self.key, self.value))  # (B, 1, S, K)
+        vectors = x.flatten(2).mT
+        q, k, v = (layer(vectors)[:, None] for layer in (self.query, self.key, self.value))  # (B, 1, S, K)
         self.tap("weights", lambda: attention_weights(q, k))
         y = self.output(attention(q, k, v)[:, 0])
         return x + self.gamma * y.mT.reshape(x.shape)

@@ -1,4 +1,4 @@
-"""Convolution over a grid and batch normalisation: torch's, with starts that suit networks for images."""
+"""Convolution over a grid and batch normalization: torch's, initialized for image networks."""
 
 import math
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from foveal.ops.vision.winograd import conv2d_3x3
 
 
 class Conv2d(nn.Conv2d):
-    """torch's, with padding by zeros that keeps the size at stride 1 where none is said; bias only if asked.
+    """torch's convolution. By default the padding keeps the size at stride 1, and there is no bias.
 
-    Weights start normal with variance 2 / n, for a rectifier (He et al. 2015b): n = fan out, eq. 14, where a
-    norm sets the size of the outputs anyway; n = fan in, eq. 10, which keeps that size, where there is a bias
-    and so no norm. Biases start at zero.
+    Weights start normal with variance 2 / n, for a rectifier (He et al. 2015b). Without a bias, n is the fan
+    out (equation 14): a norm behind the convolution sets the size of the outputs anyway. With a bias, and so
+    without a norm, n is the fan in (equation 10), which keeps the size. Biases start at zero.
     """
 
     def __init__(
@@ -46,25 +46,26 @@ class Conv2d(nn.Conv2d):
 
 
 class Conv2dSame(Conv2d):
-    """With zeros as TensorFlow's "SAME" has them: where their number is odd, one more behind than before.
+    """A convolution padded as TensorFlow's "SAME": of an odd number of zeros, one more stands behind than
+    before.
 
-    At stride 2 on an even side the windows begin a place later than with as many zeros on both sides.
+    At stride 2 on an even side, the windows begin one pixel later than with equal padding on both sides.
     """
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        zeros: list[int] = []
+        padding: list[int] = []
         for side, kernel, stride in zip(x.shape[:1:-1], self.kernel_size, self.stride, strict=True):
             count = max((-(-side // stride) - 1) * stride + kernel - side, 0)
-            zeros += [count // 2, count - count // 2]
-        return F.conv2d(F.pad(x, zeros), self.weight, self.bias, self.stride, groups=self.groups)
+            padding += [count // 2, count - count // 2]
+        return F.conv2d(F.pad(x, padding), self.weight, self.bias, self.stride, groups=self.groups)
 
 
 class BatchNorm2d(nn.BatchNorm2d):
-    """torch's (Ioffe and Szegedy 2015), but in two cases it is in training as it is in evaluation: by the
-    running statistics, which stay as they are.
+    """torch's batch norm (Ioffe and Szegedy 2015), in two cases with the running statistics in training too.
 
-    Where its gain is frozen; and for one value a channel, which has no variance: the last batch of an epoch
-    may be one image whose map has shrunk to one place.
+    The statistics then stay as they are. The cases: the gain is frozen; or there is one value for each
+    channel, which has no variance. The last batch of an epoch may be a single image whose map has shrunk to
+    one position.
     """
 
     keeps_statistics = True
@@ -76,7 +77,7 @@ class BatchNorm2d(nn.BatchNorm2d):
 
 
 class ConvNormAct(nn.Module):
-    """`activation(norm(W * x))`, a convolution without a bias; None is no activation."""
+    """`activation(norm(W * x))` with a convolution without bias. None means no activation."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""ConvNeXt's block, and its norm over channels of a grid (Liu et al. 2022)."""
+"""The block of ConvNeXt, and its norm over the channels of a grid (Liu et al. 2022)."""
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from foveal.layers.vision.conv2d import Conv2d
 
 
 class LayerNorm2d(LayerNorm):
-    """Layer norm of each place's channels."""
+    """Layer norm over the channels of each position."""
 
     def __init__(self, width: int):
         super().__init__(width, epsilon=1e-6)
@@ -22,8 +22,8 @@ class LayerNorm2d(LayerNorm):
 class ConvNeXtBlock(nn.Module):
     """`y = x + scale * MLP(norm(filter(x)))`, with a 7x7 filter for each channel (figure 4).
 
-    The MLP has four times the width inside, and GELU. The scale, one number for each channel, starts at 1e-6,
-    so that a block is nearly the identity at first.
+    The MLP is four times as wide inside, with GELU. The scale, one number for each channel, starts at 1e-6,
+    so a block is nearly the identity at first.
     """
 
     def __init__(self, width: int):

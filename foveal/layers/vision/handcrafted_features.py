@@ -1,4 +1,4 @@
-"""Features of images that are computed, not learned: how often which colour is seen, which way edges go."""
+"""Image features that are computed, not learned: histograms of colors and of edge directions."""
 
 import torch
 from jaxtyping import Float
@@ -13,14 +13,14 @@ from foveal.ops.vision.histogram import (
 )
 
 IMAGES_PER_CHUNK = 32
-"""Images whose features are computed at a time."""
+"""Images whose features are computed together."""
 
 
 class StandardizedFeatures(nn.Module):
-    """`(f(x) - m) / s`: the maps of `feature` in a size at which a classifier learns them easily.
+    """`(f(x) - m) / s`: the maps of `feature`, scaled so that a classifier learns them easily.
 
-    m is the mean of each map, s one deviation for all of them, so that rare colours or words are not blown
-    up. Both are those of some training images, over all places; until `fit` they are 0 and 1.
+    m is the mean of each map. s is one standard deviation for all maps, so that rare colors or words are not
+    magnified. `fit` computes both from training images, over all positions; before that they are 0 and 1.
     """
 
     mean: Tensor
@@ -34,13 +34,13 @@ class StandardizedFeatures(nn.Module):
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
-        """See `layers.data_dependent_init`."""
+        """Compute the mean and the standard deviation; see `layers.data_dependent_init`."""
         if isinstance(self.feature, DataDependentInit):
             self.feature.fit(images)
         maps = torch.cat(
             [
-                self.feature(images[at : at + IMAGES_PER_CHUNK])
-                for at in range(0, len(images), IMAGES_PER_CHUNK)
+                self.feature(images[start : start + IMAGES_PER_CHUNK])
+                for start in range(0, len(images), IMAGES_PER_CHUNK)
             ]
         )
         self.mean.copy_(maps.mean((0, 2, 3))[:, None, None])
@@ -52,11 +52,11 @@ class StandardizedFeatures(nn.Module):
 
 
 class ColorHistogram(nn.Module):
-    """The root of the share of the pixels in each of `bins^C` boxes of colours, as one place (B, D, 1, 1).
+    """The root of the fraction of pixels in each of `bins^C` color boxes, at a single position (B, D, 1, 1).
 
-    Pixels are standardised: each channel is cut into bins of half a standard deviation around the mean, the
-    outer two open. Of roots, a linear classifier compares by `sum_k sqrt(p_k q_k)` (Bhattacharyya 1943),
-    which frequent colours rule less than `sum_k p_k q_k`.
+    Pixels are standardized. Each channel is cut into bins of half a standard deviation around the mean, and
+    the two outer bins are open. With roots, a linear classifier compares images by `sum_k sqrt(p_k q_k)`
+    (Bhattacharyya 1943), in which frequent colors weigh less than in `sum_k p_k q_k`.
     """
 
     def __init__(self, bins: int):
@@ -65,18 +65,18 @@ class ColorHistogram(nn.Module):
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D 1 1"]:
         codes = color_codes(images, self.bins, width=0.5)
-        found = code_frequencies(codes, self.bins ** images.shape[1], images.dtype)
-        return found.sqrt()[:, :, None, None]
+        frequencies = code_frequencies(codes, self.bins ** images.shape[1], images.dtype)
+        return frequencies.sqrt()[:, :, None, None]
 
 
 class HistogramOfOrientedGradients(nn.Module):
     """Histograms of oriented gradients over cells of 8 x 8 pixels (Dalal and Triggs 2005).
 
-    A map for each of `orientations` between 0 and 180 degrees: the mean vote
-    (`gradient_orientation_votes`) of a cell's pixels. Simpler than in the paper: a pixel votes in its own
-    cell only, and instead of overlapping blocks that hold each cell four times, each is once divided by the
-    strength of the 3 x 3 cells around it. Pixels that fill no cell, at the right and at the bottom, are left
-    out.
+    There is a map for each of `orientations` between 0 and 180 degrees. Its values are the mean vote
+    (`gradient_orientation_votes`) of the pixels of a cell. Two things are simpler than in the paper: a pixel
+    votes in its own cell only, and each cell is divided once by the strength of the 3 x 3 cells around it,
+    instead of four times in overlapping blocks. Pixels at the right and at the bottom that fill no cell are
+    ignored.
     """
 
     def __init__(self, orientations: int):

@@ -17,14 +17,15 @@ def tf_conv_norm_act(
     activation: Callable[[Tensor], Tensor] | None = F.relu6,
     groups: int = 1,
 ) -> ConvNormAct:
-    """As these networks were published: with TensorFlow's zeros, and 1e-3 beside the variance."""
+    """Return a `ConvNormAct` as these networks were published: with TensorFlow's padding and epsilon 1e-3."""
     return ConvNormAct(d_in, d_out, kernel, stride, activation, groups, Conv2dSame, 1e-3)
 
 
 class InvertedResidual(nn.Module):
-    """1x1 to `expansion` times the channels, a filter for each of them, and 1x1 back (table 1, figure 3).
+    """A 1x1 convolution to `expansion` times the channels, a filter for each, and a 1x1 convolution back.
 
-    There is no activation behind the last, and the input is added where the shapes are equal.
+    (Table 1, figure 3.) The last convolution has no activation. The input is added where the shapes are
+    equal.
     """
 
     def __init__(self, d_in: int, d_out: int, kernel: int, stride: int, expansion: int):

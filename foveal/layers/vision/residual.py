@@ -1,4 +1,4 @@
-"""Residual blocks over a grid (He, Zhang, Ren and Sun 2015), and the same without shortcuts."""
+"""Residual blocks over a grid (He, Zhang, Ren and Sun 2015), and the same blocks without shortcuts."""
 
 from typing import Literal
 
@@ -13,11 +13,11 @@ Shortcut = Literal["projection", "padded", "none"]
 
 
 class ResidualBlock(nn.Module):
-    """`y = phi(body(x) + shortcut(x))` (eq. 1 and 2), or `y = phi(body(x))` without one, a plain network's.
+    """`y = phi(body(x) + shortcut(x))` (equations 1 and 2), or without a shortcut `y = phi(body(x))`.
 
     `phi` is the `activation`, a rectifier as published. The shortcut is the identity where the shapes are
-    equal; else `projection`, a convolution of one place with a norm (option B), or `padded`, every
-    `stride`-th place with zeros as the new channels (option A).
+    equal. Otherwise it is a `projection`, a 1x1 convolution with a norm (option B), or `padded`: every
+    `stride`-th position, with zeros as the new channels (option A).
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class ResidualBlock(nn.Module):
 
 
 class ZeroPaddedShortcut(nn.Module):
-    """Every `stride`-th place, and `more` channels of zeros behind those there are."""
+    """Takes every `stride`-th position, and appends `extra_channels` channels of zeros."""
 
-    def __init__(self, more: int, stride: int):
+    def __init__(self, extra_channels: int, stride: int):
         super().__init__()
-        self.more, self.stride = more, stride
+        self.extra_channels, self.stride = extra_channels, stride
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
-        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more))
+        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.extra_channels))
 
 
 def basic_block(d_in: int, d_out: int, stride: int, activation: ActivationFunction = F.relu) -> nn.Module:
-    """Two convolutions of 3x3."""
+    """Return two 3x3 convolutions."""
     return nn.Sequential(
         ConvNormAct(d_in, d_out, 3, stride, activation), ConvNormAct(d_out, d_out, 3, activation=None)
     )
@@ -67,10 +67,10 @@ def basic_block(d_in: int, d_out: int, stride: int, activation: ActivationFuncti
 def bottleneck_block(
     d_in: int, d_out: int, stride: int, activation: ActivationFunction = F.relu
 ) -> nn.Module:
-    """1x1 to a quarter of the channels, 3x3, and 1x1 back.
+    """Return a 1x1 convolution to a quarter of the channels, a 3x3 convolution, and a 1x1 convolution back.
 
-    The stride is the 3x3's, as in torchvision and Hugging Face ("v1.5"); in the paper it is the first 1x1's,
-    which skips three places of four.
+    The 3x3 convolution has the stride, as in torchvision and Hugging Face ("v1.5"). In the paper the first
+    1x1 convolution has it, which skips three of four positions.
     """
     inner = d_out // 4
     return nn.Sequential(

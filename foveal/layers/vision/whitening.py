@@ -1,4 +1,4 @@
-"""A first convolution whose outputs are decorrelated: computed from images, not learned."""
+"""A first convolution with decorrelated outputs, computed from images and not learned."""
 
 import torch
 from jaxtyping import Float
@@ -6,15 +6,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 EPSILON = 5e-4
-"""Added to the variances: directions in which patches hardly differ, which are noise, are not blown up."""
+"""Added to the variances, so that directions in which patches hardly differ, which are noise, are not
+magnified."""
 
 
 class WhiteningConv2d(nn.Conv2d):
-    """`y = [W; -W] * x + b` over patches of side `kernel` (Jordan 2024, 3.2, after Page 2019).
+    """`y = [W; -W] * x + b` over patches with side `kernel` (Jordan 2024, 3.2, after Page 2019).
 
-    The rows of `W` are the eigenvectors of the patches' second moments, each over the root of its
-    eigenvalue, so that outputs are uncorrelated and of size one; both signs, for a rectifier behind them.
-    `fit` computes W, which is frozen; the bias is learned. Until then W is random, of that size on noise.
+    The rows of `W` are the eigenvectors of the patches' second moments, each divided by the root of its
+    eigenvalue, so the outputs are uncorrelated and of size one. Both signs are there for the rectifier that
+    follows. `fit` computes W, which is frozen; the bias is learned. Before `fit` W is random, with outputs of
+    size one for noise.
     """
 
     def __init__(self, channels: int, kernel: int):
@@ -28,16 +30,16 @@ class WhiteningConv2d(nn.Conv2d):
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
-        """See `layers.data_dependent_init`."""
+        """Compute W; see `layers.data_dependent_init`."""
         size = self.weight[0].numel()
         moments = torch.zeros(size, size, dtype=torch.float64, device=images.device)
         count = 0
-        for some in torch.split(images, 256):  # unfolded, images are kernel^2 times as large
-            patches = F.unfold(some, self.kernel_size).transpose(1, 2).reshape(-1, size).double()
+        for chunk in torch.split(images, 256):  # unfolded, images are kernel^2 times as large
+            patches = F.unfold(chunk, self.kernel_size).transpose(1, 2).reshape(-1, size).double()
             moments += patches.T @ patches
             count += len(patches)
         values, vectors = torch.linalg.eigh(moments / count)
         rows = (vectors / (values.clamp(min=0) + EPSILON).sqrt()).T
-        # An eigenvector's sign is arbitrary: the largest part of each is made positive.
+        # An eigenvector's sign is arbitrary. The largest element of each is made positive.
         rows = rows * rows.gather(1, rows.abs().argmax(1, keepdim=True)).sign()
         self.weight.copy_(torch.cat([rows, -rows]).view_as(self.weight))

@@ -106,7 +106,7 @@ def attention(
     elif kernel_usable and full_causal and visible is not None:
         path = "keys"
     elif kernel_usable and not full_causal and T > QUERY_CHUNK:
-        path = "pieces"
+        path = "chunks"
     if not use_fast_path("attention", path, True):
         return attention_reference(q, k, v, visible, causal, window)
     if path == "products":
@@ -119,7 +119,7 @@ def attention(
         return cast(
             Tensor, _kernel(q, k, v, 0.0, True, attn_mask=_additive_mask(visible, q.dtype, -torch.inf))[0]
         )
-    if path == "pieces":
+    if path == "chunks":
         return cast(Tensor, _ChunkedAttention.apply(q, k, v, visible, window))  # type: ignore[no-untyped-call]
     full_causal = full_causal and visible is None
     mask = None if full_causal else combine_masks(q, k, visible, causal, window)

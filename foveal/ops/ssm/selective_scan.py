@@ -42,7 +42,7 @@ def selective_scan(
         kernel = _forward.usable(A) and _backward.usable()
         if not use_fast_path("selective_scan", "kernel" if kernel else "chunks", True):
             return selective_scan_reference(u, delta, A, B, C, initial)
-        path = (kernel_forward, kernel_backward) if kernel else (forward, backward)
+        path = (kernel_forward, kernel_backward) if kernel else (chunked_forward, chunked_backward)
         return _SelectiveScan.apply(*path, u, delta, A, B, C, initial)  # type: ignore[no-untyped-call]
 
 
@@ -76,7 +76,7 @@ def kernel_forward(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "B G S N L"]]:
-    """Compute `forward` with `kernels.selective_scan`: G groups of L channels, one vector each."""
+    """Compute `chunked_forward` with `kernels.selective_scan`: G groups of L channels, one vector each."""
     rows, T, E = u.shape
     N = A.shape[1]
     u, delta, B, C = pad_to_lanes(u), pad_to_lanes(delta), B.contiguous(), C.contiguous()
@@ -112,7 +112,7 @@ def kernel_backward(
     C: Float[Tensor, "B T N"],
     checkpoints: Float[Tensor, "B G S N L"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Compute `backward` with `kernels.selective_scan`."""
+    """Compute `chunked_backward` with `kernels.selective_scan`."""
     rows, T, E = u.shape
     N = A.shape[1]
     dy, u, delta, B, C = (
@@ -170,7 +170,7 @@ class _SelectiveScan(torch.autograd.Function):
         return None, None, *ctx.path_back(*gradients, *ctx.saved_tensors)
 
 
-def forward(
+def chunked_forward(
     u: Float[Tensor, "B T E"],
     delta: Float[Tensor, "B T E"],
     A: Float[Tensor, "E N"],
@@ -178,7 +178,7 @@ def forward(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "S B N E"]]:
-    """Return the outputs, the last state, and for `backward` the state before each chunk of time.
+    """Return the outputs, the last state, and for `chunked_backward` the state before each chunk of time.
 
     Decays and inputs of a chunk are computed at once. Then a step is one addition in place, and the outputs
     are one product. In memory time is first and channels are last, so a step is contiguous.
@@ -198,7 +198,7 @@ def forward(
     return y, h.transpose(1, 2).contiguous(), checkpoints
 
 
-def backward(
+def chunked_backward(
     dy: Float[Tensor, "B T E"],
     dlast: Float[Tensor, "B E N"],
     u: Float[Tensor, "B T E"],

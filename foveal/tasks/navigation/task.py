@@ -57,7 +57,7 @@ class NavigationTask(ExampleTask):
     balances_experts = False
     loss_unit = "move"
     length_unit = "moves"
-    suggested_view = "walks"
+    suggested_view = "navigation"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:

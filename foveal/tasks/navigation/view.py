@@ -1,4 +1,4 @@
-"""The view `walks` of a run: the path that it takes by an instruction, drawn on the map."""
+"""The view `navigation` of a run: the paths that the run takes by instructions, drawn on maps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,31 +31,31 @@ class NavigationResult:
     episodes: Sequence[EpisodePath]
 
     def to_json(self) -> dict[str, Any]:
-        return {"run": self.run, "walks": self._episodes_json()}
+        return {"run": self.run, "episodes": self._episodes_json()}
 
     def sections(self) -> Iterator[Facts]:
         for episode in self._episodes_json():
             yield [(name, value) for name, value in episode.items() if value is not None]
 
     def _episodes_json(self) -> list[dict[str, str | None]]:
-        walks = []
+        episodes = []
         for episode in self.episodes:
             right = None if episode.reference is None else moves_to_text(episode.reference)
             moves = moves_to_text(episode.moves)
-            walks.append({"instruction": episode.instruction, "moves": moves, "right": right})
-        return walks
+            episodes.append({"instruction": episode.instruction, "moves": moves, "right": right})
+        return episodes
 
 
 @register_view
 class NavigationView(View[NavigationOptions, NavigationResult]):
-    name = "walks"
+    name = "navigation"
     summary = "The paths that a run takes by instructions, drawn on maps."
     Options = NavigationOptions
-    progress = "maps walked"
+    progress = "maps read"
 
     def check(self, run: InspectedRun) -> None:
         if not isinstance(run.task, NavigationTask):
-            raise UserError(f"{run.run.path}: a run of no walks (task {run.task.name})")
+            raise UserError(f"{run.run.path}: this run follows no instructions (task {run.task.name})")
 
     def compute(
         self, run: InspectedRun, options: NavigationOptions, log: Log, progress: ProgressCallback

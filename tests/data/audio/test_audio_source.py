@@ -15,7 +15,7 @@ from foveal.data.audio.frame_places import FramePlaceBatches
 from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.pairs.pair import PairFormat
 from foveal.data.prepare_examples import prepare_examples
-from tests.data.formats import AUDIO_LABEL, AUDIO_LABELS, SPEECH
+from tests.support.pair_formats import AUDIO_LABEL, AUDIO_LABELS, SPEECH
 
 RATE, HOP, WINDOW = 8000, 80, 200
 CONFIG = DataConfig(

@@ -12,7 +12,7 @@ from foveal.data.core.standardize import Statistics
 from foveal.data.pairs import labels
 from foveal.data.pairs.labels import ClassLabels
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
-from tests.data.formats import ANSWERS, CLIP_LABEL
+from tests.support.pair_formats import ANSWERS, CLIP_LABEL
 
 SEEN = Statistics.from_data([np.array([[0.0], [1.0]], np.float32)])
 

@@ -11,7 +11,7 @@ from foveal.data import prepare_examples
 from foveal.data.core.group_split import row_groups, split_by_group
 from foveal.data.core.rows import Row
 from foveal.data.files.data_part import open_part
-from tests.data.formats import IMAGE_TEXT, TEXT_PAIRS
+from tests.support.pair_formats import IMAGE_TEXT, TEXT_PAIRS
 
 TONES = ("", ": light skin tone", ": dark skin tone", ": dark skin tone, red hair")
 PATTERN = r"\W|[\w-]+ skin tone"

@@ -21,7 +21,7 @@ from foveal.data.files.archives import read_archive
 from foveal.data.files.tables import read_rows
 from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
-from tests.data.formats import TEXT_PAIRS
+from tests.support.pair_formats import TEXT_PAIRS
 
 PLAY = "# Hamlet\n\n_Enter BERNARDO_\n\n**BERNARDO**  \nWho's there?\n\\[Exit]\n"
 CLEAN = "# Hamlet\n\nEnter BERNARDO\n\nBERNARDO\nWho's there?\n[Exit]\n"

@@ -10,7 +10,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.data import prepare_examples
 from foveal.data.datasets.mnist import digit_splits, fashion_mnist_files, mnist_files
-from tests.data.formats import IMAGE_LABEL
+from tests.support.pair_formats import IMAGE_LABEL
 
 COUNTS = {digit: 40 + digit for digit in range(10)}
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.random import RandomState
+from PIL import Image
 
 from foveal.data.datasets import printed_words
 from foveal.data.datasets.dataset_cache import dataset_entry
@@ -18,7 +19,6 @@ from foveal.data.datasets.printed_words import (
     render_word,
 )
 
-Image = pytest.importorskip("PIL.Image")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 

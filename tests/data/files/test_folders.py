@@ -10,9 +10,9 @@ from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
-from tests.data.formats import CLIP_LABEL
-from tests.data.images.test_image_examples import PLACES, png, write
-from tests.data.video.test_clip_examples import CONFIG, clip, table
+from tests.support.clip_folders import CONFIG, clip, table
+from tests.support.image_folders import PLACES, png, write
+from tests.support.pair_formats import CLIP_LABEL
 
 
 @pytest.fixture

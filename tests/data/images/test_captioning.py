@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from foveal.config import AugmentConfig, DataConfig, ImageConfig
 from foveal.core.errors import UserError
@@ -22,10 +23,8 @@ from foveal.data.open import open_path
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.tasks.infer import infer_task
-from tests.data.formats import IMAGE_TEXT
-from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
-
-Image = pytest.importorskip("PIL.Image")
+from tests.support.image_folders import PLACES, SIDE, png, scenes, write
+from tests.support.pair_formats import IMAGE_TEXT
 
 FORM = IMAGE_TEXT
 CONFIG = DataConfig(

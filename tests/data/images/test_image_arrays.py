@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from foveal.config import DataConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
-from tests.data.formats import IMAGE_LABEL
+from tests.support.pair_formats import IMAGE_LABEL
 
-Image = pytest.importorskip("PIL.Image")
 pyarrow = pytest.importorskip("pyarrow")
 
 SIDE = 8

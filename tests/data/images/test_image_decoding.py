@@ -19,7 +19,7 @@ from foveal.data.images.image_decoding import (
     upscaled_shape,
 )
 from foveal.data.images.image_files import load_image
-from tests.data.made_pictures import SIDE, luma, scene, tiff, written
+from tests.support.image_bytes import SIDE, luma, scene, tiff, written
 
 
 def pixels(content: bytes, size: int = SIDE, channels: int = 3) -> Pixels:

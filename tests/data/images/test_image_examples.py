@@ -2,14 +2,13 @@
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
+from PIL import Image
 
 from foveal.config import AugmentConfig, ConfigError, DataConfig, ImageConfig
 from foveal.core.errors import UserError
@@ -22,44 +21,11 @@ from foveal.data.open import open_path
 from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.config import load_config
-from tests.data.formats import IMAGE_LABEL
+from tests.support.image_folders import PLACES, SIDE, by_class, png, scenes, write
+from tests.support.pair_formats import IMAGE_LABEL
 
-Image = pytest.importorskip("PIL.Image")
-
-SIDE = 8
 FORM = IMAGE_LABEL
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), valid_fraction=0.2, test_fraction=0.2)
-
-
-def scenes(count: int, seed: int = 0, side: int = SIDE) -> NDArray[np.uint8]:
-    return np.random.default_rng(seed).integers(0, 256, (count, side, side, 3), np.uint8)
-
-
-def png(picture: NDArray[np.uint8]) -> bytes:
-    out = io.BytesIO()
-    Image.fromarray(picture).save(out, "PNG")
-    return out.getvalue()
-
-
-def by_class(count: int, seed: int = 0, labels: str = "ab") -> dict[str, bytes]:
-    """By name the files of a folder a class."""
-    return {
-        f"{labels[n % len(labels)]}/{n:03}.png": png(picture) for n, picture in enumerate(scenes(count, seed))
-    }
-
-
-def write(path: Path, files: dict[str, bytes]) -> str:
-    """As a folder, or as a zip."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, content in files.items():
-                archive.writestr(name, content)
-    else:
-        path.mkdir(exist_ok=True)
-        for name, content in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(content)
-    return str(path)
 
 
 def within(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
@@ -77,9 +43,6 @@ def refusal(data: str, **settings: Any) -> str:
         prepared(data, **settings)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-PLACES = ["photos", "photos.zip"]
 
 
 @pytest.mark.parametrize("location", PLACES)

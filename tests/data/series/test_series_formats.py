@@ -16,7 +16,7 @@ from foveal.data.core.split_data import SplitData
 from foveal.data.open import open_path
 from foveal.data.pairs.pair import PairFormat
 from foveal.tasks.infer import infer_task
-from tests.data.formats import SERIES_LABEL, SERIES_LABELS
+from tests.support.pair_formats import SERIES_LABEL, SERIES_LABELS
 
 CONFIG = DataConfig(max_length=9, valid_fraction=0.2, test_fraction=0.2)
 FORMS = {"label": SERIES_LABEL, "labels": SERIES_LABELS}

@@ -23,7 +23,7 @@ from foveal.tasks.base import DataPaths
 from foveal.tasks.config import from_tables
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
-from tests.data.formats import CLIP_TEXT, IMAGE_TEXT, SPEECH, TEXT_PAIRS, WRITTEN_ANSWERS
+from tests.support.pair_formats import CLIP_TEXT, IMAGE_TEXT, SPEECH, TEXT_PAIRS, WRITTEN_ANSWERS
 
 STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from foveal.config import DataConfig, ImageConfig
 from foveal.data import prepare_examples
-from tests.data.formats import CLIP_TEXT, IMAGE_TEXT, TEXT_PAIRS, WRITTEN_ANSWERS
+from tests.support.pair_formats import CLIP_TEXT, IMAGE_TEXT, TEXT_PAIRS, WRITTEN_ANSWERS
 
 KNOWN, STRANGE = ("red fox", "blue sky", "red sky"), ("réd fox", "blue öx", "réd yak")
 LEFT_OUT = {

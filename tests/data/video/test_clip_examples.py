@@ -1,7 +1,5 @@
 """Clips: where they are, what is read of them, what a batch holds, and what is told or set aside."""
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,63 +7,30 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
-from foveal.config import DataConfig, ImageConfig
+from foveal.config import ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.files.data_part import open_part
 from foveal.data.open import open_path
-from foveal.data.pairs.pair import PairFormat, PairProcessor
+from foveal.data.pairs.pair import PairProcessor
 from foveal.data.video.clip_batches import ClipBatches
 from foveal.tasks.infer import infer_task
-from tests.data.formats import CLIP_LABEL, CLIP_LABELS, CLIP_TEXT
-from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
-
-Image = pytest.importorskip("PIL.Image")
-CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word", max_length=12)
-Files = dict[str, bytes]
-
-
-def clip(number: int, frames: int | None = None) -> NDArray[np.uint8]:
-    """Of two to eleven frames."""
-    return scenes(frames or 2 + number % 10, seed=number)
-
-
-def folder_of(name: str, frames: NDArray[np.uint8]) -> Files:
-    return {f"{name}/frame{number}.png": png(frame) for number, frame in enumerate(frames, 1)}
-
-
-def moving(frames: NDArray[np.uint8], form: str) -> bytes:
-    out, pictures = io.BytesIO(), [Image.fromarray(frame) for frame in frames]
-    more = {"lossless": True} if form == "WEBP" else {}
-    pictures[0].save(out, form, save_all=True, append_images=pictures[1:], duration=100, **more)
-    return out.getvalue()
-
-
-def by_class(count: int) -> Files:
-    files: Files = {}
-    for number in range(count):
-        files |= folder_of(f"{'ab'[number % 2]}/clip{number:02}", clip(number))
-    return files
-
-
-def table(column: str, rows: list[tuple[str, str]]) -> bytes:
-    out = io.StringIO()
-    csv.writer(out).writerows([("file_name", column), *rows])
-    return out.getvalue().encode()
-
-
-def prepared(form: PairFormat, data: str, **settings: Any) -> Any:
-    return prepare_examples.prepare_examples(
-        form, data, data, None, CONFIG.model_copy(update=settings), print
-    )
-
-
-def frames_of(split: Any, row: int) -> NDArray[np.uint8]:
-    found: NDArray[np.uint8] = split.examples.frames[split.examples.columns["source"][row]]
-    return found
+from tests.support.clip_folders import (
+    CONFIG,
+    Files,
+    arrays,
+    by_class,
+    clip,
+    folder_of,
+    frames_of,
+    moving,
+    prepared,
+    table,
+)
+from tests.support.image_folders import PLACES, SIDE, png, scenes, write
+from tests.support.pair_formats import CLIP_LABEL, CLIP_LABELS, CLIP_TEXT
 
 
 @pytest.mark.parametrize("location", PLACES)
@@ -128,19 +93,6 @@ def test_a_label_for_each_frame(tmp_path: Path, listed: bool) -> None:
     columns = found.train.examples.columns
     assert columns["places"][1].tolist() == [0, 1, 2]
     assert columns["target"][1].tolist() == [0, 1, 0]
-
-
-def arrays(path: Path, channels: tuple[int, ...] = (), **more: Any) -> str:
-    clips = np.random.default_rng(0).integers(0, 256, (8, 5, SIDE, SIDE, *channels), np.uint8)
-    numbers = np.arange(8)
-    given = {
-        "lengths": 2 + numbers % 4,
-        "label": np.where(numbers % 2, "a", "b"),
-        "labels": np.where(np.arange(5) % 2, "x", "y")[None].repeat(8, 0),
-        "text": np.array([f"clip {number}" for number in numbers]),
-    }
-    np.savez(path, clips=clips, **(given | more))
-    return str(path)
 
 
 @pytest.mark.parametrize("channels", [(), (1,), (3,)])

@@ -15,11 +15,11 @@ from foveal.data.files.data_part import open_part
 from foveal.data.open import open_path
 from foveal.data.video.video_decoding import decode_video
 from foveal.tasks.infer import infer_task
-from tests.data.formats import CLIP_LABEL, CLIP_LABELS
-from tests.data.images.test_image_examples import PLACES, SIDE, write
-from tests.data.made_videos import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
-from tests.data.test_bad_frames import asides
-from tests.data.video.test_clip_examples import CONFIG, clip, folder_of, frames_of, prepared, table
+from tests.support.clip_folders import CONFIG, clip, folder_of, frames_of, prepared, table
+from tests.support.image_folders import PLACES, SIDE, write
+from tests.support.pair_formats import CLIP_LABEL, CLIP_LABELS
+from tests.support.skipped_rows import asides
+from tests.support.video_bytes import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
 
 pytest.importorskip("av")
 FAST = {"preset": "ultrafast"}

@@ -13,12 +13,8 @@ import pytest
 from matplotlib.image import imread
 
 from foveal.core.errors import UserError
-from foveal.inspection.attention_maps.compute import (
-    WordAttention,
-    split_words,
-    word_attention,
-    write_word_attention,
-)
+from foveal.inspection.attention_maps.compute import WordAttention, split_words, word_attention
+from foveal.inspection.attention_maps.render import write_word_attention
 
 HOSTILE = "</td></table><script>alert(1)</script>"
 

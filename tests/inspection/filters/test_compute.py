@@ -20,7 +20,7 @@ from foveal.inspection.filters.plot import (
 )
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
-from tests.models.making import logits
+from tests.support.named_networks import logits
 
 SIZE, UNIT = 32, 3
 NETWORKS = ("linear", "mlp", "lenet-5", "alexnet", "resnet-20", "airbench", "convnext-t", "vit-ti")
@@ -74,7 +74,7 @@ def test_of_clips() -> None:
     )
 
 
-@pytest.mark.parametrize("network", ["hog", "colour-histogram", "visual-words"])
+@pytest.mark.parametrize("network", ["hog", "color-histogram", "visual-words"])
 def test_features_that_are_not_learned_have_none(network: str) -> None:
     """Though a classifier may have as many numbers as there are pixels: words, of 40 x 40 in grey."""
     assert first_layer_filters(made(network, 1, 40), 1, 40) is None

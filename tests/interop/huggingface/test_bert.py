@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from tokenizers import BertWordPieceTokenizer, processors
 from tokenizers import Tokenizer as Fast
 from torch import nn
 
@@ -24,44 +23,7 @@ from foveal.interop.huggingface.language_models import ImportedTextModel
 from foveal.interop.huggingface.wordpiece import WordPieceVocabulary, read_wordpiece
 from foveal.models.encoder import EncoderWithHead, text_encoder
 from foveal.store.sealed import load_weights
-
-D, LAYERS, LONGEST, VOCABULARY = 16, 3, 40, 120
-SENTENCES = [
-    "The cat sat on the mat, and the rat ran.",
-    "A café's naïve mat?",
-    "An unforeseeable zyzzyva: 1234",
-    "cat",
-    "",
-]
-
-
-def pieces() -> Fast:
-    """WordPiece as BERT's, trained on a few sentences."""
-    fast = BertWordPieceTokenizer()
-    fast.train_from_iterator(SENTENCES * 3, vocab_size=VOCABULARY - 20, min_frequency=1, show_progress=False)
-    marks = [(mark, fast.token_to_id(mark)) for mark in ("[SEP]", "[CLS]")]
-    fast.post_processor = processors.BertProcessing(*marks)
-    return Fast.from_str(fast.to_str())
-
-
-def small_bert(path: Path, with_head: bool = True) -> Path:
-    """A folder of a small random BERT, far from its first weights."""
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(1)
-    config = transformers.BertConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=D,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=40,
-        max_position_embeddings=LONGEST,
-    )
-    model = (transformers.BertForMaskedLM if with_head else transformers.BertModel)(config)
-    for parameter in model.parameters():
-        nn.init.uniform_(parameter, -0.7, 0.7)
-    model.save_pretrained(path)
-    pieces().save(str(path / "tokenizer.json"))
-    return path
+from tests.support.small_bert import LONGEST, SENTENCES, D, small_bert
 
 
 @pytest.fixture(scope="module")
@@ -192,10 +154,10 @@ def test_other_settings(more: dict[str, Any], folder: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"is_decoder": True}, "is_decoder=True: ours has False only"),
-        ({"position_embedding_type": "relative_key"}, "ours has absolute only"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings=False: ours has True only"),
-        ({"hidden_act": "silu"}, "hidden_act='silu': ours has gelu_new, gelu"),
+        ({"is_decoder": True}, "is_decoder=True: Foveal supports only False"),
+        ({"position_embedding_type": "relative_key"}, "Foveal supports only absolute"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings=False: Foveal supports only True"),
+        ({"hidden_act": "silu"}, "hidden_act='silu': Foveal supports only gelu_new, gelu"),
         ({"num_attention_heads": 3}, "width 16 is not a multiple of 3 heads"),
         ({"num_hidden_layers": 2}, " is not in such a model; and 13 more"),
         ({"num_hidden_layers": 4}, "no encoder.layer.3.attention.self.query.weight"),
@@ -248,9 +210,9 @@ def test_tags_stand_at_the_first_piece_of_each_word(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("model", {"type": "BPE"}, "its model is not that of WordPiece"),
-        ("normalizer", None, "its normalizer is not that of WordPiece"),
-        ("pre_tokenizer", {"type": "Whitespace"}, "its pre_tokenizer is not that of WordPiece"),
+        ("model", {"type": "BPE"}, "its model is not that of BERT's WordPiece"),
+        ("normalizer", None, "its normalizer is not that of BERT's WordPiece"),
+        ("pre_tokenizer", {"type": "Whitespace"}, "its pre_tokenizer is not that of BERT's WordPiece"),
         ("post_processor", None, "it does not put [CLS] before a text and [SEP] behind it"),
     ],
 )

@@ -15,7 +15,7 @@ from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.image_networks import NETWORKS
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
-from tests.models.making import logits, made
+from tests.support.named_networks import logits, made
 
 DEPTHS, WIDTHS = (2, 1, 3, 1), (6, 8, 10, 12)
 
@@ -69,11 +69,11 @@ def test_a_folder_becomes_a_run(folder: Path, tmp_path: Path, small: None) -> No
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"hidden_act": "relu"}, "hidden_act='relu': ours has gelu only"),
-        ({"patch_size": 2}, "patch_size=2: ours has 4 only"),
-        ({"layer_norm_eps": 1e-5}, "layer_norm_eps=1e-05: ours has 1e-06"),
-        ({"depths": [1, 1, 1, 1]}, r"depths=\[1, 1, 1, 1\]: .* none of the networks"),
-        ({"hidden_sizes": "wide"}, "none of the networks"),
+        ({"hidden_act": "relu"}, "hidden_act='relu': Foveal supports only gelu"),
+        ({"patch_size": 2}, "patch_size=2: Foveal supports only 4"),
+        ({"layer_norm_eps": 1e-5}, "layer_norm_eps=1e-05: Foveal supports only 1e-06"),
+        ({"depths": [1, 1, 1, 1]}, r"depths=\[1, 1, 1, 1\]: .* none of Foveal's networks"),
+        ({"hidden_sizes": "wide"}, "none of Foveal's networks"),
         ({"num_channels": 1}, r"patch_embeddings.weight is \[6, 3, 4, 4\], not \[6, 1, 4, 4\]"),
     ],
 )

@@ -179,12 +179,20 @@ def test_half_precision_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "setting", "message"),
     [
-        ("gpt2", {"model_type": "llama"}, "model_type='llama': not one that ours can be; known: bert, conv"),
-        ("gpt2", {"model_type": None}, "model_type=None: not one that ours can be"),
-        ("gpt2", {"model_type": ["gpt2"]}, "not one that ours can be"),
-        ("gpt2", {"activation_function": "silu"}, "activation_function='silu': ours has gelu_new, gelu"),
-        ("gpt2", {"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon=1e-06: ours has 1e-05 only"),
-        ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights=False: ours has True only"),
+        (
+            "gpt2",
+            {"model_type": "llama"},
+            "model_type='llama': Foveal can't import this type; known: bert, conv",
+        ),
+        ("gpt2", {"model_type": None}, "model_type=None: Foveal can't import this type"),
+        ("gpt2", {"model_type": ["gpt2"]}, "Foveal can't import this type"),
+        (
+            "gpt2",
+            {"activation_function": "silu"},
+            "activation_function='silu': Foveal supports only gelu_new, gelu",
+        ),
+        ("gpt2", {"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon=1e-06: Foveal supports only 1e-05"),
+        ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights=False: Foveal supports only True"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
         ("gpt2", {"n_head": 3}, "model.width=16 is not a multiple of model.attention.heads=3"),
@@ -201,15 +209,15 @@ def test_half_precision_loads(tmp_path: Path) -> None:
         ("gpt2", {"vocab_size": None}, "vocab_size=None: expected a whole number"),
         ("gpt2", {"tie_word_embeddings": 1}, "tie_word_embeddings=1: expected true or false"),
         ("gpt2", {"tie_word_embeddings": False}, "no lm_head.weight"),
-        ("mamba", {"use_bias": True}, "use_bias=True: ours has False only"),
-        ("mamba", {"use_conv_bias": False}, "use_conv_bias=False: ours has True only"),
-        ("mamba", {"hidden_act": "gelu"}, "hidden_act='gelu': ours has silu only"),
-        ("mamba", {"time_step_rank": 7}, "time_step_rank=7: ours has 1 only"),
+        ("mamba", {"use_bias": True}, "use_bias=True: Foveal supports only False"),
+        ("mamba", {"use_conv_bias": False}, "use_conv_bias=False: Foveal supports only True"),
+        ("mamba", {"hidden_act": "gelu"}, "hidden_act='gelu': Foveal supports only silu"),
+        ("mamba", {"time_step_rank": 7}, "time_step_rank=7: Foveal supports only 1"),
         ("mamba", {"expand": 1.5}, "expand=1.5: expected a whole number"),
         ("mamba", {"expand": 1 << 20, "hidden_size": 1 << 20, "time_step_rank": None}, "overflow"),
-        ("rwkv", {"attention_hidden_size": 32}, "attention_hidden_size=32: ours has 16 only"),
+        ("rwkv", {"attention_hidden_size": 32}, "attention_hidden_size=32: Foveal supports only 16"),
         ("rwkv", {"intermediate_size": 65}, "feed_forward.key.weight is [64, 16], not [65, 16]"),
-        ("rwkv", {"layer_norm_epsilon": 1}, "layer_norm_epsilon=1: ours has 1e-05 only"),
+        ("rwkv", {"layer_norm_epsilon": 1}, "layer_norm_epsilon=1: Foveal supports only 1e-05"),
     ],
 )
 def test_settings_that_are_not_ours(
@@ -245,12 +253,12 @@ def test_files_that_are_missing(folder: Path, tmp_path: Path) -> None:
     read_language_model(folder)
     weights.unlink()
     line = refused(folder)
-    assert "pytorch_model.bin: pickled, and pickle is never read; convert it" in line
+    assert "pytorch_model.bin: pickle files are never read; convert the folder" in line
     assert "save_pretrained" in line
     (folder / "pytorch_model.bin").unlink()
-    assert "model: no model.safetensors in it" in refused(folder)
+    assert "model: it has no model.safetensors" in refused(folder)
     weights.mkdir()
-    assert "no model.safetensors in it" in refused(folder)
+    assert "it has no model.safetensors" in refused(folder)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +291,7 @@ def test_weights_of_another_kind(folder: Path) -> None:
     tensors = safetensors.torch.load_file(path)
     for dtype in (torch.int8, torch.float8_e4m3fn, torch.bool):
         safetensors.torch.save_file({name: tensor.to(dtype) for name, tensor in tensors.items()}, path)
-        assert "so quantised, which ours is not" in refused(folder)
+        assert "and quantized weights can't be imported" in refused(folder)
     path.write_bytes(pickle.dumps(tensors))
     assert "not a safetensors file" in refused(folder)
 
@@ -312,7 +320,7 @@ def test_shards_that_are_missing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "setting", "message"),
     [
-        ("gpt2", {"norm": "rms"}, "no gpt2 of Hugging Face's: model.norm=rms is always layer there"),
+        ("gpt2", {"norm": "rms"}, "Hugging Face has no such gpt2: model.norm=rms is always layer there"),
         ("gpt2", {"norm_placement": "post"}, "model.norm_placement=post is always pre there"),
         ("gpt2", {"residual": False}, "model.residual=false is always true there"),
         ("gpt2", {"feedforward": "swiglu"}, "model.feedforward=swiglu is always mlp there"),
@@ -324,7 +332,7 @@ def test_shards_that_are_missing(folder: Path) -> None:
             "join",
         ),
         ("gpt2", {"mixers": "attention,lstm"}, "model.mixers=attention,lstm: Hugging Face has no such model"),
-        ("gpt2", {"mixers": "mamba,attention"}, "there are those of one kind: attention, mamba, rwkv"),
+        ("gpt2", {"mixers": "mamba,attention"}, "all of one kind can be exported: attention, mamba, rwkv"),
         ("gpt2", {"mixers": "lstm"}, "model.mixers=lstm: Hugging Face has no such model"),
         ("gpt2", {"mixers": "attention,attention", "embedding_width": D}, None),
         ("gpt2", {"mixers": "attention,lstm", "layers": 1}, None),
@@ -333,7 +341,7 @@ def test_shards_that_are_missing(folder: Path) -> None:
         ("mamba", {"norm": "layer"}, "model.norm=layer is always rms there"),
         ("mamba", {"activation": "relu"}, None),
         ("rwkv", {"embedding_norm": False}, "model.embedding_norm=false is always true there"),
-        ("rwkv", {"layers": 1}, "model.layers=1: transformers can't open an rwkv of fewer than two"),
+        ("rwkv", {"layers": 1}, "model.layers=1: transformers can't open an rwkv with fewer than two"),
         ("rwkv", {"feedforward": "none"}, "model.feedforward=none is always channel-mixing there"),
         ("rwkv", {"positions": {"kind": "sinusoidal"}}, "model.positions.kind=sinusoidal is always none"),
     ],
@@ -356,16 +364,14 @@ def test_models_that_are_not_theirs(
 
 def test_a_projection_with_a_bias(tmp_path: Path) -> None:
     config = config_of("mamba", projection_bias=True)
-    with pytest.raises(
-        UserError, match=r"model\.projection_bias=true: a mamba has no bias in its projection"
-    ):
+    with pytest.raises(UserError, match=r"model\.projection_bias=true: mamba has no bias in its projection"):
         write_language_model(tmp_path / "out", made(config), config, CONTEXT)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_there(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(UserError, match="exists: name a folder that is not there yet"):
+    with pytest.raises(UserError, match="exists: name a new folder"):
         write_language_model(folder, made(config_of("gpt2")), config_of("gpt2"), CONTEXT)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -381,5 +387,5 @@ def test_every_name_is_mapped_once() -> None:
 
 
 def test_gpt2_without_such_an_activation() -> None:
-    with pytest.raises(UserError, match=r"model\.activation=silu: GPT-2's files are read with .*relu"):
+    with pytest.raises(UserError, match=r"model\.activation=silu: GPT-2 can have only .*relu"):
         to_hf_config(ModelConfig(activation="silu"), CONTEXT)

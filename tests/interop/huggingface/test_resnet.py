@@ -110,7 +110,7 @@ def test_a_folder_becomes_a_run(folder, tmp_path):
         ({"size": "large"}, "size='large': expected the side"),
         ({"image_mean": [0.5, 0.5, 0.5]}, "image_mean=.* expected 1 numbers"),
         ({"image_std": [0.0]}, "image_std=.* between 0 and 1"),
-        ({"rescale_factor": 1.0}, "rescale_factor=1.0: ours has 0.0039"),
+        ({"rescale_factor": 1.0}, "rescale_factor=1.0: Foveal supports only 0.0039"),
         ({"image_std": None}, "image_std=.* between 0 and 1"),
     ],
 )
@@ -124,13 +124,13 @@ def test_what_it_sees_is_told_to_be_wrong(folder, tmp_path, settings, why):
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"hidden_act": "gelu"}, "hidden_act='gelu': ours has relu only"),
-        ({"downsample_in_bottleneck": True}, "downsample_in_bottleneck=True: ours has False only"),
-        ({"downsample_in_first_stage": True}, "downsample_in_first_stage=True: ours has False only"),
-        ({"layer_type": "other"}, "layer_type='other': ours has basic, bottleneck"),
-        ({"depths": [2, 2, 2]}, r"depths=\[2, 2, 2\]: .* none of the networks"),
-        ({"depths": "deep"}, "depths='deep': .* none of the networks"),
-        ({"embedding_size": 32}, "none of the networks"),
+        ({"hidden_act": "gelu"}, "hidden_act='gelu': Foveal supports only relu"),
+        ({"downsample_in_bottleneck": True}, "downsample_in_bottleneck=True: Foveal supports only False"),
+        ({"downsample_in_first_stage": True}, "downsample_in_first_stage=True: Foveal supports only False"),
+        ({"layer_type": "other"}, "layer_type='other': Foveal supports only basic, bottleneck"),
+        ({"depths": [2, 2, 2]}, r"depths=\[2, 2, 2\]: .* none of Foveal's networks"),
+        ({"depths": "deep"}, "depths='deep': .* none of Foveal's networks"),
+        ({"embedding_size": 32}, "none of Foveal's networks"),
         ({"id2label": {"0": "a", "2": "b"}}, "id2label=.* a name for each class"),
         ({"id2label": {"0": "a"}}, "id2label=.* two or more"),
         ({"id2label": ["a", "b"]}, "id2label=.* a name for each class"),
@@ -149,5 +149,5 @@ def test_what_is_not_ours_is_told(changed, settings, why):
 
 def test_a_folder_without_weights_is_told(folder, tmp_path):
     shutil.copy(folder / "config.json", tmp_path)
-    with pytest.raises(UserError, match=r"no model.safetensors in it"):
+    with pytest.raises(UserError, match=r"it has no model.safetensors"):
         read_resnet(tmp_path)

@@ -150,10 +150,13 @@ def with_parts(**parts: Any) -> dict[str, Any]:
 
 
 OTHERS = {
-    "words": (lambda: json.loads(word_level().to_str()), "word tokens: only byte-level BPE"),
+    "words": (
+        lambda: json.loads(word_level().to_str()),
+        "word tokens: Foveal can import only byte-level BPE",
+    ),
     "unigram": (
         lambda: changed(model={"type": "Unigram", "vocab": []}),
-        "its model is not that of byte-level",
+        "its model is not that of GPT-2's byte-level",
     ),
     "prefix": (
         lambda: with_parts(pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True)),
@@ -167,14 +170,14 @@ OTHERS = {
     "lower": (lambda: with_parts(normalizer=normalizers.Lowercase()), "its normalizer is not that of"),
     "dropout": (lambda: changed(model={"type": "BPE", "dropout": 0.1}), "its model is not that of"),
     "no model": (lambda: changed(model=None), "it has no model, so it is no tokenizer"),
-    "no merges": (lambda: changed(model={"type": "BPE"}), "not a tokenizer that can be used"),
+    "no merges": (lambda: changed(model={"type": "BPE"}), "not a usable tokenizer"),
     "gap": (
         lambda: changed(model={"type": "BPE", "vocab": {"a": 0, "b": 7}, "merges": []}, added_tokens=[]),
-        "not a tokenizer that can be used",
+        "not a usable tokenizer",
     ),
     "no letters": (
         lambda: changed(model={"type": "BPE", "vocab": {"\u4e00": 0}, "merges": []}, added_tokens=[]),
-        "not a tokenizer that can be used",
+        "not a usable tokenizer",
     ),
 }
 

@@ -21,7 +21,7 @@ from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.vit import VisionTransformer
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
-from tests.models.making import logits
+from tests.support.named_networks import logits
 
 SEEN = {"image_mean": [0.5], "image_std": [0.25], "size": {"height": 24, "width": 24}, "do_rescale": True}
 
@@ -125,8 +125,8 @@ def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"qkv_bias": False}, "qkv_bias=False: ours has True only"),
-        ({"hidden_act": "silu"}, "hidden_act='silu': ours has"),
+        ({"qkv_bias": False}, "qkv_bias=False: Foveal supports only True"),
+        ({"hidden_act": "silu"}, "hidden_act='silu': Foveal supports only"),
         ({"image_size": [24, 48]}, r"image_size=\[24, 48\]: expected a whole number"),
         ({"image_size": 25}, "config.json: images of 25x25 are not filled by patches of 8"),
         ({"num_attention_heads": 5}, "config.json: .*12 is not a multiple of .*5"),
@@ -150,7 +150,7 @@ def test_a_model_without_its_classifier_is_told(changed: Any) -> None:
     ("settings", "reason"),
     [
         ({"size": 32}, "size=32: the positions of its model are for images of 24 pixels"),
-        ({"do_normalize": False}, "do_normalize=False: ours has True only"),
+        ({"do_normalize": False}, "do_normalize=False: Foveal supports only True"),
     ],
 )
 def test_what_it_sees_must_fit_its_positions(

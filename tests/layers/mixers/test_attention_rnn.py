@@ -13,7 +13,7 @@ from foveal.core.tap import capture
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.layers.rows import filled
+from tests.support.mixer_rows import filled
 
 B, T, S, D, M = 3, 6, 4, 5, 7
 LENGTHS = torch.tensor([T, 0, 3])
@@ -254,5 +254,5 @@ def test_what_is_refused():
     )
     with pytest.raises(ValueError, match="can't begin without one"):
         mixer.init_state(B)
-    with pytest.raises(ValueError, match="as wide as the memory, not 6 and 7: take general"):
+    with pytest.raises(ValueError, match="as wide as the memory, not 6 and 7: set score=general"):
         AttentionRNN("gru", D, 6, M, "dot")

@@ -11,7 +11,7 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
-from tests.layers.rows import filled
+from tests.support.mixer_rows import filled
 
 B, T, D, H = 3, 7, 5, 4
 LENGTHS = torch.tensor([T, 3, 1])

@@ -17,7 +17,7 @@ from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.attention.step_by_step import multi_head_attention
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.padding import sequence_mask
-from tests.layers.rows import filled
+from tests.support.mixer_rows import filled
 
 B, T, S, D, M, H = 3, 5, 4, 8, 6, 2
 LENGTHS = torch.tensor([T, 2, 4])
@@ -182,7 +182,7 @@ def test_one_position_without_gradients_reads_the_weights_once():
     state = cross.init_state(B, memory=memory_of())
     with torch.no_grad(), record_paths() as ran:
         cross(torch.randn(B, 1, D), state)
-    assert ran == ["linear:few", "attention:fused", "linear:few"]
+    assert ran == ["linear:few_vectors", "attention:fused", "linear:few_vectors"]
 
 
 @pytest.mark.parametrize("mixer", [FullAttention(64, 4), CrossAttention(64, 4, 48)])

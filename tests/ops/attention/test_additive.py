@@ -14,7 +14,7 @@ from foveal.ops.attention.additive import additive_attention
 from foveal.ops.jit import launch
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.jit.launch import Kernel
-from tests.layers.rows import filled
+from tests.support.mixer_rows import filled
 
 # B, T, S, D, M: one number of each, vectors that are whole and that are not.
 SIZES = [(1, 2, 1, 1, 1), (2, 3, 16, 16, 32), (5, 4, 21, 40, 7), (3, 2, 40, 33, 48)]

@@ -62,7 +62,7 @@ def test_long_causal_attention_equals_the_equation(T, S, window, masked):
         with record_paths() as ran:
             found = outcome(attention, parts, visible, True, window)
         triangle = T == S and (window == 0 or window >= S)
-        path = "pieces" if not triangle else "keys" if masked else "fused"
+        path = "chunks" if not triangle else "keys" if masked else "fused"
         assert ran == [f"attention:{path}"]
         expected = outcome(attention_reference, [part.double() for part in parts], visible, True, window)
         same(found, expected, tolerance)

@@ -7,7 +7,7 @@ from torch.autograd import gradcheck
 from torch.nn import functional as F
 
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from foveal.ops.ssm.selective_scan import backward, forward, selective_scan
+from foveal.ops.ssm.selective_scan import chunked_backward, chunked_forward, selective_scan
 
 E, N = 16, 16
 # Less than a chunk of time, several, a ragged last one; a batch so large that chunks are shorter.
@@ -48,9 +48,9 @@ def test_paths_are_equal(size, dtype):
 def test_the_chunked_path_is_equal_in_float32(size):
     """Called by itself: with a kernel present float32 does not come by it."""
     inputs = drawn(*size, torch.float32)
-    y, last, kept = forward(*inputs)
+    y, last, kept = chunked_forward(*inputs)
     weights = [torch.arange(out.numel()).view_as(out).cos() for out in (y, last)]
-    gradients = backward(*weights, *inputs[:-1], kept)
+    gradients = chunked_backward(*weights, *inputs[:-1], kept)
     with reference_only():
         expected = everything(inputs)
     for a, b in zip([y, last, *gradients], expected, strict=True):

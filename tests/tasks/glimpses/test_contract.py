@@ -3,8 +3,6 @@
 The trainer is the same; the loss, the sampling and the reward's baseline are the task's affair.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -15,34 +13,7 @@ from foveal.core.state import pack, unpack
 from foveal.layers.mixers.recurrent import Elman, Recurrent
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
-
-SIDE, PATCH, PLACES, CLASSES = 8, 4, 4, 2
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """One quadrant is bright and holds the class's stripes; the others hold faint stripes at random."""
-
-    pictures: Tensor
-    labels: Tensor
-    stream_starts: Tensor
-
-    @property
-    def tokens(self) -> int:
-        return len(self.labels)
-
-
-def pictures(rows: int, first: bool) -> Pictures:
-    stripes = (
-        torch.stack([torch.arange(PATCH).expand(PATCH, -1), torch.arange(PATCH)[:, None].expand(-1, PATCH)])
-        % 2
-    )
-    labels, places = torch.randint(CLASSES, (rows,)), torch.randint(PLACES, (rows,))
-    kinds = torch.randint(CLASSES, (rows, PLACES)).scatter(1, places[:, None], labels[:, None])
-    bright = F.one_hot(places, PLACES)[:, :, None, None] * 1.5 + 0.5
-    quadrants = stripes[kinds] * bright
-    rows_of = quadrants.view(rows, 2, 2, PATCH, PATCH).transpose(2, 3).reshape(rows, SIDE, SIDE)
-    return Pictures(rows_of.float(), labels, torch.full((rows,), first))
+from tests.support.striped_images import CLASSES, PATCH, PLACES, Pictures, pictures
 
 
 class Glimpses(nn.Module):

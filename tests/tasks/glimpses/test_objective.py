@@ -13,7 +13,7 @@ from foveal.tasks.glimpses.model import RecurrentAttentionModel
 from foveal.tasks.glimpses.objective import GlimpsesObjective
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
-from tests.tasks.glimpses.test_contract import pictures
+from tests.support.striped_images import pictures
 
 DEVIATION = 0.4
 EDGE = torch.linspace(-3, 3, 200)

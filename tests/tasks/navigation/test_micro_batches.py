@@ -4,8 +4,8 @@ from random import Random
 
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.objective import NavigationObjective
-from tests.objectives.micro_batches import check_same
-from tests.tasks.navigation.episodes import CORRIDOR, LONGER, batch_of, model_of, part_of
+from tests.support.micro_batches import check_same
+from tests.support.navigation_episodes import CORRIDOR, LONGER, batch_of, model_of, part_of
 
 
 def test_walks_on_maps_of_several_sizes() -> None:

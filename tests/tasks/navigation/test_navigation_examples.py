@@ -14,7 +14,7 @@ from foveal.data.core.rows import SkippedRow
 from foveal.data.files.data_part import open_part
 from foveal.data.text.text_source import encode_text
 from foveal.tasks.navigation.grid_world import FORWARD, MAP_MARGIN, RIGHT, STOP, parse_map
-from tests.data.formats import WALKS
+from tests.support.navigation_episodes import WALKS
 
 GOOD: dict[str, Any] = {
     "map": ["####", "#..#", "#.a#", "####"],

@@ -21,7 +21,7 @@ from foveal.tasks.navigation.objective import (
 )
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
-from tests.tasks.navigation.episodes import CORRIDOR, Glance, batch_of, log_chances, model_of, part_of
+from tests.support.navigation_episodes import CORRIDOR, Glance, batch_of, log_chances, model_of, part_of
 
 
 @pytest.mark.parametrize("mixers", ["attention-rnn", "attention+cross"])

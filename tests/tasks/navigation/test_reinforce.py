@@ -21,7 +21,15 @@ from foveal.tasks.navigation.objective import (
     ReinforceNavigationObjective,
     Trajectory,
 )
-from tests.tasks.navigation.episodes import CORRIDOR, LONGER, Glance, batch_of, log_chances, model_of, part_of
+from tests.support.navigation_episodes import (
+    CORRIDOR,
+    LONGER,
+    Glance,
+    batch_of,
+    log_chances,
+    model_of,
+    part_of,
+)
 
 
 def expected_reward(

@@ -5,62 +5,15 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from foveal.config import Config
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.standardize import Statistics
 from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.nothing import Nothing
 from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.tokenizers import WordTokenizer
-from foveal.tasks.config import from_tables
-from foveal.tasks.vqa.image_and_text_source import ImageAndTextInput
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel
 from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
-
-SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
-SEEN = ImageAndTextInput(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
-LENGTHS = {"question": [2, 3, 1], "history": [4, 1, 2]}
-CHOICES = ([0, 1, 2], [3, 1, 0], [2, 4, 0])
-COUNTS = [2, 3, 2]
-"""Of each row's choices; the rest is padding."""
-
-
-def config(task: str) -> Config:
-    encoder = {"kind": "image", "network": "linear"}
-    question = {"mixers": "rnn", "layers": 1, "width": 4, "pooling": "last"}
-    joint = {"mixers": "attention", "layers": 1, "width": 4, "attention": {"heads": 1}}
-    model: dict[str, Any] = {"encoder": encoder, "head_pooling": "mean"}
-    data = {"image": {"size": SIDE}, "tokenizer": "word", "max_length": 6}
-    return from_tables(
-        {"task": {"name": task, "question": question, "fusion": joint}, "model": model, "data": data}
-    )
-
-
-def drawn(model: nn.Module) -> nn.Module:
-    torch.manual_seed(0)
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.7)
-    return model.double().eval()
-
-
-def batch() -> ExampleBatch:
-    """Three questions about two images."""
-    torch.manual_seed(1)
-    columns = {
-        "source": torch.randn(2, 3, SIDE, SIDE, dtype=torch.float64),
-        "source_of": torch.tensor([1, 0, 1]),
-        "question": torch.randint(0, 5, (3, 3)),
-        "history": torch.randint(0, 5, (3, 4)),
-        "label": torch.tensor([1, 0, 1]),
-        "choice": torch.randint(0, 5, (5, 3)),
-        "choices": torch.tensor(CHOICES),
-    }
-    lengths = LENGTHS | {"choice": [3, 1, 2, 3, 2], "choices": COUNTS}
-    return ExampleBatch(
-        torch.arange(3), columns, {name: torch.tensor(held) for name, held in lengths.items()}, 3
-    )
+from tests.support.vqa_model import CHOICES, COUNTS, LENGTHS, SEEN, batch, config, drawn
 
 
 def elman(part: Any, tokens: Tensor) -> Tensor:

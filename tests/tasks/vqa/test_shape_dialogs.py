@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from foveal.tasks.vqa import shape_dialogs
 from foveal.tasks.vqa.easy_vqa import VALIDATION_IMAGES, easy_vqa
@@ -24,8 +25,6 @@ from foveal.tasks.vqa.shape_dialogs import (
     random_scene,
     render_scene,
 )
-
-Image = pytest.importorskip("PIL.Image")
 
 
 def answered(scene: Scene, said: str, question: str) -> str:

@@ -18,9 +18,9 @@ from foveal.data.pairs.pair import PairFormat
 from foveal.tasks.infer import infer_task
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
-from tests.data.formats import ANSWERS, CHOICES, WRITTEN_ANSWERS
-from tests.data.images.test_image_examples import PLACES, SIDE, png, scenes, write
-from tests.tasks.vqa.question_tables import COLOURS, asked, files_of, write_asked
+from tests.support.image_folders import PLACES, SIDE, png, scenes, write
+from tests.support.pair_formats import ANSWERS, CHOICES, WRITTEN_ANSWERS
+from tests.support.question_tables import COLOURS, asked, files_of, write_asked
 
 CONFIG = DataConfig(
     image=ImageConfig(size=SIDE, batch_size=4),

@@ -26,11 +26,10 @@ from foveal.ops.kernels.simd.lanes import (
     reduce_sum,
     store,
     store_scalar,
-    swap_pairs,
-    transpose_8,
 )
 from foveal.ops.kernels.simd.matmul import matmul_8x16, matmul_8x32
 from foveal.ops.kernels.simd.noise import dropout_mask
+from foveal.ops.kernels.simd.permute import swap_pairs, transpose_8
 from foveal.ops.kernels.simd.synchronization import count_done, pause, signal_done
 
 __all__ = [

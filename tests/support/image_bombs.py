@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PIL import Image
 
-from tests.data.made_pictures import CHANNELS, png, scene, segment, tiff, written, zeros
+from tests.support.image_bytes import CHANNELS, png, scene, segment, tiff, written, zeros
 
 
 def full(side: int, depth: int, colour: int) -> bytes:

@@ -3,12 +3,12 @@
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks import kill
-from tests.commands.strike import killed
-from tests.commands.test_kill import forked
+from tests.support.interrupted_command import killed
 
 OFTEN = (
     "training.checkpoint_seconds=1e-6",
@@ -48,3 +48,9 @@ def check_killed_run(
     assert [record["step"] for record in steps] == [*range(1, 10)]
     assert all(record["gradient_norm"] > 0 for record in steps)
     assert second == first
+
+
+def forked(folder: Path, arguments: list[str], target: Any = None) -> int | None:
+    process = kill.start(folder, arguments, target)
+    process.join()
+    return process.exitcode

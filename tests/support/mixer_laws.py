@@ -5,12 +5,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State, detach_state, map_state, reset_rows, select_rows
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.layers.rows import entries, run
+from tests.support.mixer_rows import entries, run
 
 B, T = 3, 11
 
@@ -249,3 +250,11 @@ def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
             whole, last = run(module, text[None], trial.start(b))
             trial.close(torch.cat(outputs[b]), whole[0])
             trial.same(select_rows(state, torch.tensor([b])), last)
+
+
+def lengths_of_chunks(most: int = 5) -> st.SearchStrategy[list[list[int]]]:
+    """For each of 1 to 4 chunks, the lengths of 1 to 4 rows."""
+    row = st.integers(0, most)
+    return st.integers(1, 4).flatmap(
+        lambda rows: st.lists(st.lists(row, min_size=rows, max_size=rows), min_size=1, max_size=4)
+    )

@@ -20,7 +20,6 @@ MODES = ("all", "synced", "names first", "outer names first", "removals first")
 """Everything got through; only what was fsynced; all names but no content that was not fsynced; the same,
 but new folders have only the names that were fsynced; all removals but no names that were not fsynced.
 Besides, after each write: everything, but only half of it."""
-
 Op = tuple[Any, ...]
 
 

@@ -10,7 +10,6 @@ from foveal.data.text.text_source import PairedTextSource, TextSource
 from foveal.data.text.text_target import TextTarget
 from foveal.data.text.words_source import TagTarget, WordsSource
 from foveal.data.video.clip_source import ClipSource
-from foveal.tasks.navigation.map_source import MapSource, MovesTarget
 from foveal.tasks.vqa.answer_targets import AnswerTarget, WrittenAnswerTarget
 from foveal.tasks.vqa.image_and_text_source import ImageAndTextSource
 
@@ -31,4 +30,3 @@ CLIP_TEXT = PairFormat(ClipSource(), TextTarget())
 ANSWERS = PairFormat(ImageAndTextSource(), AnswerTarget())
 WRITTEN_ANSWERS = PairFormat(ImageAndTextSource(), WrittenAnswerTarget())
 CHOICES = PairFormat(ImageAndTextSource(choices=True), ChoiceTarget())
-WALKS = PairFormat(MapSource(), MovesTarget())

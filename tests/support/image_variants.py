@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.data.images.image_decoding import IMAGE_FORMATS
-from tests.data.made_pictures import CHANNELS, chunk, luma, scene, segment, tiff, written, zeros
+from tests.support.image_bytes import CHANNELS, chunk, luma, scene, segment, tiff, written, zeros
 
 SIDE = 36
 SUFFIX = {

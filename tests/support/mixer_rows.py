@@ -151,7 +151,6 @@ ROWS = {
     # Beyond the built-in ones: an example, and what the contract was proven with.
     "own-cell": Row(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
 }
-
 WHOLE = {
     "full": Row(lambda: FullAttention(D, 2), "attention:fused"),
     "full-rotary": Row(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
@@ -172,7 +171,6 @@ WHOLE = {
     ),
 }
 """They need the whole row at once and have no state: they stand padding, batch and gradients only."""
-
 READING = {
     "cross": Row(lambda: CrossAttention(D, 2, M), "attention:fused"),
     "attentive-additive": Row(lambda: AttentionRNN("gru", D, 6, M, "additive"), "additive:kernel"),
@@ -196,7 +194,6 @@ READING = {
     ),
 }
 """They read a memory, from which their state begins."""
-
 EVERY = ROWS | WHOLE | READING
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.data.made_pictures import scene, written
+from tests.support.image_bytes import scene, written
 
 LABELS = np.arange(2)
 CANARY = "sprung"

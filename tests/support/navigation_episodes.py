@@ -13,13 +13,13 @@ from foveal.data.core.examples import Examples
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.rows import Row
 from foveal.data.core.split_data import SplitData
-from foveal.data.pairs.pair import PairProcessor
+from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.tasks.navigation.episode_files import episode_fields
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, path_poses, render_views
+from foveal.tasks.navigation.map_source import MapSource, MovesTarget
 from foveal.tasks.navigation.model import FEATURES, NavigationAgent, navigation_agent
 from foveal.tasks.navigation.objective import NavigationObjective
-from tests.data.formats import WALKS
 
 CORRIDOR = {
     "map": ["####", "#..#", "####"],
@@ -87,3 +87,6 @@ def log_chances(objective: NavigationObjective, batch: ExampleBatch, moves: Tens
         render_views(cells, torch.tensor(poses)), before, objective.model.init_state(memory)
     )
     return logits.log_softmax(2).gather(2, moves[:, :, None])[:, :, 0]
+
+
+WALKS = PairFormat(MapSource(), MovesTarget())

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.data.images.test_image_examples import png, scenes, write
+from tests.support.image_folders import png, scenes, write
 
 COLOURS = ("red", "green", "blue")
 

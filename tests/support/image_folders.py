@@ -1,0 +1,45 @@
+"""Folders and zips of small random images."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+SIDE = 8
+
+
+def scenes(count: int, seed: int = 0, side: int = SIDE) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, (count, side, side, 3), np.uint8)
+
+
+def png(picture: NDArray[np.uint8]) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, "PNG")
+    return out.getvalue()
+
+
+def by_class(count: int, seed: int = 0, labels: str = "ab") -> dict[str, bytes]:
+    """By name the files of a folder a class."""
+    return {
+        f"{labels[n % len(labels)]}/{n:03}.png": png(picture) for n, picture in enumerate(scenes(count, seed))
+    }
+
+
+def write(path: Path, files: dict[str, bytes]) -> str:
+    """As a folder, or as a zip."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+    else:
+        path.mkdir(exist_ok=True)
+        for name, content in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(content)
+    return str(path)
+
+
+PLACES = ["photos", "photos.zip"]

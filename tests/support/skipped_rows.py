@@ -1,0 +1,17 @@
+"""The rows that reading skips."""
+
+from typing import Any
+
+from foveal.core.errors import UserError
+from foveal.data.files.data_part import open_part
+from tests.support.clip_folders import CONFIG
+
+
+def asides(form: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
+    """Where and why of what is set aside in reading."""
+    skipped: list[Any] = []
+    try:
+        [*form.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
+    except UserError:
+        assert skipped
+    return [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
