@@ -83,12 +83,12 @@ def meanings(section: type[StrictModel]) -> dict[str, str]:
 
 def _own_meanings(section: type[StrictModel]) -> dict[str, str]:
     try:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(section))).body
-    except OSError:
+        module = ast.parse(textwrap.dedent(inspect.getsource(section)))
+    except (OSError, SyntaxError):  # no file, or one that was edited since it was imported
         return {}
-    assert isinstance(tree, ast.ClassDef)
     found: dict[str, str] = {}
-    for field, below in zip(tree.body, tree.body[1:], strict=False):
+    body = [line for node in module.body if isinstance(node, ast.ClassDef) for line in node.body]
+    for field, below in zip(body, body[1:], strict=False):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
