@@ -17,6 +17,7 @@ from foveal.generation.text_stream import collect_texts, generate_text
 from foveal.layers.mixers.recurrent import Elman, Recurrent
 from foveal.store.run import create_run
 from foveal.tasks.config import from_tables, load_config
+from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
 from foveal.training.optim import Optimizer
@@ -103,7 +104,7 @@ def test_min_char_rnn(tmp_path):
     nudged = min_char_rnn(data.tolist(), [weight + 1e-15 for weight in weights], 100)
     np.testing.assert_allclose(nudged, expected, rtol=0, atol=1e-9)
 
-    folder = create_run(tmp_path / "run", config, {}, {})
+    folder = create_run(tmp_path / "run", config, config_to_toml(config), {}, {})
 
     Trainer(folder, model, task.objective(), task.train_batches(data), None, Silent()).run(SignalHandler())
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]

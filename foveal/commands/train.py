@@ -20,6 +20,7 @@ from foveal.store.run import check_outside_data, check_run_path, default_run_pat
 from foveal.tasks.base import DataPaths, Task
 from foveal.tasks.configure import load_training_config
 from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
 from foveal.tasks.warm_start import processors_to_reuse, warm_start
@@ -43,6 +44,7 @@ def train(
     run: Path | None = None,
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     device: str = "auto",
+    print_config: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Train a model on DATA: text, pairs, labeled texts, series or images, captions, or a named data set.
@@ -73,12 +75,17 @@ def train(
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
     device
         cpu, cuda, or auto.
+    print_config
+        Print the settings of this training with their meanings as TOML, which --model takes; train nothing.
     json
         Print one JSON object with the result on standard output.
     """
     first = None if from_ is None else open_logged(from_)
     opened = open_data(data, log)
     config, preset = load_training_config(opened, overrides, task, model, first, budget)
+    if print_config:
+        print(config_to_toml(config), end="")
+        return
     chosen = resolve_device(device)
     config = resolve_config(config, chosen)
     folder = run or default_run_path(data, model or (from_ or Path(preset)).name)

@@ -18,7 +18,7 @@ from foveal.tasks.shapes.labeling import SmoothedSettings
 
 class ImageClassificationSettings(SmoothedSettings):
     select_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of each batch that is learned: the images that a small network finds hardest."""
+    """Fraction of each batch that is learned: the images that a small network finds hardest."""
 
 
 class ImageClassificationTask(ImageLabelTask):
@@ -37,6 +37,10 @@ class ImageClassificationTask(ImageLabelTask):
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 1 for images."""
         return int(data.kind == "images")
+
+    def settings_read(self) -> set[str]:
+        has_own_head = self.config.model.encoder.kind == "image"  # a named network brings its classifier
+        return super().settings_read() - ({"model.head_pooling"} if has_own_head else set())
 
     def encoder(self) -> nn.Module:
         return image_encoder_for(self.config)

@@ -95,7 +95,7 @@ def written(mixer: str, *more: str) -> str:
     residual = () if mixer == "gru" else ("model.residual=true", "model.norm=layer")
     small = ("model.width=16", "model.layers=2", "model.embedding_width=0")
     text = ("data.tokenizer=character", "data.context_length=32", "data.batch_tokens=256")
-    order = ("task.batching=windows", "task.reset_probability=0")
+    order = ("task.batching=windows",)
     given = (*small, *text, *order, *residual, *LANGUAGE.get(mixer, ()), *more)
     succeed("train", "text.txt", *given, "--budget", "10steps", "--run", "first")
     return "first"

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from foveal.commands import train
-from foveal.config.files import to_toml
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.tasks.config import from_tables
+from foveal.tasks.read_settings import config_to_toml
 from tests.support.command_line import TINY, refuse, succeed
 
 
@@ -54,7 +54,7 @@ def test_resume_gives_a_finished_run_its_weights_back(run: Path) -> None:
 def test_settings_are_written_as_they_can_be_read() -> None:
     odd = 'a\n\tb"\\\x08\x00\x7f\u2028é'
     config = from_tables({"data": {"text": odd}})
-    assert from_tables(tomllib.loads(to_toml(config))).data.text == odd
+    assert from_tables(tomllib.loads(config_to_toml(config))).data.text == odd
 
 
 def test_a_part_that_is_gone_is_noticed(here: Path) -> None:

@@ -13,6 +13,7 @@ from foveal.core.runtime import derived_seed
 from foveal.core.signals import SignalHandler
 from foveal.store.run import Run, create_run, open_run
 from foveal.tasks.config import from_tables
+from foveal.tasks.read_settings import config_to_toml
 from foveal.training.trainer import Trainer
 
 V, D, T, ROWS = 7, 6, 5, 3
@@ -180,7 +181,13 @@ def toy_trainer(
 
 
 def new_run(path: Path, config: Config) -> Run:
-    return create_run(path, config, {"text/tokenizer.json": b'{"kind": "character"}'}, {"characters": 100})
+    return create_run(
+        path,
+        config,
+        config_to_toml(config),
+        {"text/tokenizer.json": b'{"kind": "character"}'},
+        {"characters": 100},
+    )
 
 
 def train(path: Path, config: Config | None = None, **options: Any) -> ToyTrainer:

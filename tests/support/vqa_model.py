@@ -26,14 +26,11 @@ def config(task: str) -> Config:
     encoder = {"kind": "image", "network": "linear"}
     question = {"mixers": "rnn", "layers": 1, "width": 4, "pooling": "last"}
     joint = {"mixers": "attention", "layers": 1, "width": 4, "attention": {"heads": 1}}
-    model: dict[str, Any] = {
-        "encoder": encoder,
-        "question": question,
-        "fusion": joint,
-        "head_pooling": "mean",
-    }
+    model: dict[str, Any] = {"encoder": encoder, "head_pooling": "mean"}
     data = {"image": {"size": SIDE}, "tokenizer": "word", "max_length": 6}
-    return from_tables({"task": {"name": task}, "model": model, "data": data})
+    return from_tables(
+        {"task": {"name": task, "question": question, "fusion": joint}, "model": model, "data": data}
+    )
 
 
 def drawn(model: ModuleT) -> ModuleT:

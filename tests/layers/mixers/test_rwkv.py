@@ -179,8 +179,8 @@ def test_embedding_norm():
     seen = made.embedding_norm(made.embedding(torch.arange(V)[None]))
     torch.testing.assert_close(seen.mean(-1), torch.zeros(1, V), rtol=0, atol=1e-5)
     assert made.projection.bias is None
-    with pytest.raises(ConfigError, match=r"model.embedding_norm needs a norm"):
-        model("model.norm=none")
+    with pytest.raises(ConfigError, match=r"model.embedding_norm is not read, since model.norm=none"):
+        model("model.norm=none", "model.embedding_norm=true")
 
 
 def from_hugging_face(theirs: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
