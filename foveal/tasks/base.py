@@ -308,6 +308,15 @@ class Task(ABC):
         """Yield what the model generates; a task prints nothing and writes no file."""
         raise NotImplementedError
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes of the processor's labels; none for a task without classes."""
+        return ()
+
+    def processor_for(self, config: Config) -> Any:
+        """Return the processor of a run for a new run with another config."""
+        return self.processor
+
     def lend_processor(self, borrower: "Task") -> Any:
         """Return what the encoder of a run needs of its processor, for a task that takes over the encoder."""
         return self.processor.source
