@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Container, Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from foveal.config.values import ReadIf, StrictModel
@@ -19,13 +20,18 @@ class UnreadReason(NamedTuple):
 
     key: str
     value: Any
-    values_to_set: tuple[str, ...] | None = None
+    values_to_set: tuple[str | bool, ...] | None = None
     """The values of the other setting with which the setting is read; every one but the empty one for ().
 
     None where the other setting is the task or the encoder, which is not changed for a setting's sake."""
 
     def __str__(self) -> str:
-        return f"{self.key}={self.value}"
+        return f"{self.key}={setting_text(self.value)}"
+
+
+def setting_text(value: Any) -> str:
+    """Return a value as users write it on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def nested_sections(section: StrictModel, path: str) -> dict[str, StrictModel]:
@@ -88,7 +94,7 @@ def _own_meanings(section: type[StrictModel]) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     body = [line for node in module.body if isinstance(node, ast.ClassDef) for line in node.body]
-    for field, below in zip(body, body[1:], strict=False):
+    for field, below in pairwise(body):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):

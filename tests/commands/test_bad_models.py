@@ -34,7 +34,7 @@ MODELS = {
     "mixers=mamba positions.kind=learned positions.join=concatenate": ["of width 32", "width=16", "half"],
     "width=15 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 15"],
     "embedding_width=-1 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 21"],
-    "embedding_norm=true norm=none": ["embedding_norm needs a norm", "model.norm=layer"],
+    "embedding_norm=true norm=none": ["embedding_norm is not read, since", "set model.norm=layer or rms"],
 }
 
 

@@ -75,10 +75,9 @@ def test_a_run_comes_back(family: str) -> None:
     assert foveal.load("runs/again-import-1").model
 
 
-@pytest.mark.parametrize("tokenizer", ["byte", "bpe"])
-def test_bytes_and_pairs_come_back(tokenizer: str) -> None:
-    settings = (f"data.tokenizer={tokenizer}", "data.vocab_size=300")
-    succeed("import", exported("mamba", *settings), "--run", "back")
+@pytest.mark.parametrize("settings", ["data.tokenizer=byte", "data.tokenizer=bpe data.vocab_size=300"])
+def test_bytes_and_pairs_come_back(settings: str) -> None:
+    succeed("import", exported("mamba", *settings.split()), "--run", "back")
     ours, back = foveal.load("own").processor, foveal.load("back").processor
     assert isinstance(back, BPETokenizer)
     assert back.pieces == ours.pieces

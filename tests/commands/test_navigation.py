@@ -150,7 +150,8 @@ def test_what_can_not_be_used_is_a_line() -> None:
     assert "task.label_smoothing: the moves are" in refuse(
         "train", "maps.jsonl", *SMALL, "task.label_smoothing=0.1"
     )
-    assert "leave out data.augment" in refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
+    line = refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
+    assert "data.augment.flip is not read, since task.name=navigation" in line
     Path("maps.txt").write_text("from one end to the other\n" * 200)
     assert "unknown key 'task.supervision'" in refuse("train", "maps.txt", "task.supervision=reinforce")
     Path("text.txt").write_text("hello there\n" * 80)

@@ -137,9 +137,9 @@ def test_a_folder() -> None:
     assert sum(facts["documents"] for facts in parts("own").values()) == 12
 
 
-@pytest.mark.parametrize("tokenizer", ["byte", "bpe"])
-def test_tokenizers(tokenizer: str) -> None:
-    train("text.txt", f"data.tokenizer={tokenizer}", "data.vocab_size=300", "--run", "own")
+@pytest.mark.parametrize("settings", ["data.tokenizer=byte", "data.tokenizer=bpe data.vocab_size=300"])
+def test_tokenizers(settings: str) -> None:
+    train("text.txt", *settings.split(), "--run", "own")
     assert succeed("generate", "own", "--prompt", "été", "--tokens", "3").out.startswith("été")
 
 
@@ -247,3 +247,23 @@ def test_words_for_tokens() -> None:
     train("text.txt", "data.tokenizer=word", "--run", "run")
     assert succeed("generate", "run", "--tokens", "5").out.split()
     assert succeed("generate", "run", "--prompt", "the cat", "--tokens", "5").out.startswith("the cat")
+
+
+@pytest.mark.parametrize("more", [(), ("--task", "masked-lm", "model.encoder.width=32")])
+def test_settings_are_printed_and_taken_back(here: Path, more: tuple[str, ...]) -> None:
+    """Nothing is trained or written; the file gives the same settings, which a run keeps."""
+    before = sorted(here.rglob("*"))
+    printed = succeed("train", "text.txt", *more, "training.budget=2steps", "--print-config").out
+    assert sorted(here.rglob("*")) == before
+    assert 'budget = "2steps"  # Amount of training, such as 90s' in printed
+    Path("mine.toml").write_text(printed)
+    assert succeed("train", "text.txt", "--model", "mine.toml", "--print-config").out == printed
+    line = refuse("train", "text.txt", "--model", "mine.toml", "model.experts.count=4")
+    assert "model.experts.count is not read, since" in line
+
+
+def test_settings_of_a_run_to_begin_from_are_printed(finished: Path) -> None:
+    printed = succeed("train", "text.txt", "--from", finished, "optimizer.lr=1e-4", "--print-config").out
+    kept = (finished / "config.toml").read_text().splitlines()
+    changed = [line for line in printed.splitlines() if line not in kept]
+    assert changed == ["lr = 0.0001  # Highest learning rate."]

@@ -36,6 +36,10 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     columns = ("source", "target")
     next_command = ("generate", "--prompt", "TEXT")
 
+    def settings_read(self) -> set[str]:
+        shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
+        return super().settings_read() - ({"model.embedding_width"} if shares_embedding else set())
+
     def encoder(self) -> TextEncoder:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
