@@ -3,6 +3,7 @@
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from foveal.generation.text_stream import collect_texts, generate_text
 from foveal.layers.mixers.recurrent import Elman, Recurrent
 from foveal.store.run import create_run
 from foveal.tasks.config import from_tables, load_config
+from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
 from foveal.training.optim import Optimizer
@@ -61,7 +63,7 @@ def test_hello():
         }
     )
     task = task_of(config).bound(tokenizer)
-    model = build_model(task, torch.device("cpu"))
+    model: Any = build_model(task, torch.device("cpu"))
     objective, optimizer = task.bound(tokenizer, model).objective(), Optimizer(model, config.optimizer)
     ids = torch.from_numpy(tokenizer.encode("hello"))[None]
     batch = TokenBatch(ids[:, :-1], ids[:, 1:])
@@ -94,7 +96,7 @@ def test_min_char_rnn(tmp_path):
     assert tokenizer.vocabulary == "".join(sorted(set(text))), "a set's order changes with the process"
     config = load_config("min-char-rnn", ["training.budget=100steps"])
     task = task_of(config).bound(tokenizer)
-    model = build_model(task, torch.device("cpu")).double()
+    model: Any = build_model(task, torch.device("cpu")).double()
     task = task.bound(tokenizer, model)
     data = tokenizer.encode(text)
     weights = min_char_weights(model)
@@ -102,7 +104,7 @@ def test_min_char_rnn(tmp_path):
     nudged = min_char_rnn(data.tolist(), [weight + 1e-15 for weight in weights], 100)
     np.testing.assert_allclose(nudged, expected, rtol=0, atol=1e-9)
 
-    folder = create_run(tmp_path / "run", config, {}, {})
+    folder = create_run(tmp_path / "run", config, config_to_toml(config), {}, {})
 
     Trainer(folder, model, task.objective(), task.train_batches(data), None, Silent()).run(SignalHandler())
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]

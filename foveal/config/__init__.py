@@ -13,7 +13,6 @@ from foveal.config.files import (
     preset_names,
     read_preset,
     suggest,
-    to_toml,
     validate_section,
 )
 from foveal.config.model import (
@@ -55,6 +54,5 @@ __all__ = [
     "preset_names",
     "read_preset",
     "suggest",
-    "to_toml",
     "validate_section",
 ]

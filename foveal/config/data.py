@@ -1,29 +1,38 @@
-"""What is read, and how it becomes batches: the config's section `data`."""
+"""The section `data` of a config: what is read, and how it becomes batches."""
 
 import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Size, StrictModel
+from foveal.config.values import (
+    Fraction,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ReadIf,
+    Size,
+    StrictModel,
+)
 
 TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece"]
 
 
 class ImageConfig(StrictModel):
-    """What is seen of an image."""
+    """The section `data.image`: how images are read."""
 
     size: Size = 32
-    """Side of the square, in pixels."""
+    """Side of the square that is read of an image, in pixels."""
     channels: Literal[1, 3] = 3
-    """Colours, or grey."""
+    """Channels of an image: 3 for colors, 1 for grey."""
     batch_size: PositiveInt = 128
     """Images in a batch."""
     tta: Literal["none", "flip", "flip-shift", "ten-crop"] = "none"
-    """What is seen of a held-out image, and answers averaged over: the centre, with its mirror image, with
-    both a pixel aside, or with the four corners."""
+    """Views of a held-out image that predictions are averaged over: none, flip, flip-shift or ten-crop.
+
+    The center; with its mirror image; with both shifted by a pixel; or with the four corners."""
     tta_scales: str = "1"
-    """At which scales: `1`, or several as `1,1.125,1.25`."""
+    """Scales at which a held-out image is seen, such as 1 or 1,1.125,1.25."""
 
     @field_validator("tta_scales")
     @classmethod
@@ -39,76 +48,84 @@ class ImageConfig(StrictModel):
 
 
 class AugmentConfig(StrictModel):
-    """How the images to train on are changed, each in another way in each epoch."""
+    """The section `data.augment`: how training images are changed, in another way in each epoch."""
 
     crop: Literal["none", "pad", "reflect-pad", "random-resized"] = "none"
-    """Shifted by a few pixels, with the mean colour or the mirror image of the border beyond; or cut from 8 %
-    to all of the area and resized (the ResNet recipe)."""
-    padding: Size = 4
-    """Pixels to each side at most."""
+    """Random crops of training images: none, pad, reflect-pad or random-resized.
+
+    `pad` and `reflect-pad` shift the image by a few pixels; beyond the border stands the mean color, or the
+    mirror image. `random-resized` cuts out 8 % to all of the area, and resizes it (the ResNet recipe)."""
+    padding: Annotated[Size, ReadIf("crop", "pad", "reflect-pad")] = 4
+    """Largest shift of a padded crop to each side, in pixels."""
     flip: bool = False
-    """Left to right, half of them in one epoch and the others in the next."""
+    """Mirrors half of the images left to right, the other half in the next epoch."""
     color_jitter: Fraction = 0.0
-    """Brightness, contrast and saturation, each by a factor in 1 +- jitter."""
+    """Brightness, contrast and saturation are each multiplied by a factor in 1 +- color_jitter."""
     cutout: Annotated[int, Field(ge=0)] = 0
-    """Side of a square that is blotted out."""
+    """Side of a square that is blotted out, in pixels; 0 for none."""
     mixup: NonNegativeFloat = 0.0
-    """Images are mixed with others by a share from Beta(mixup, mixup); 0 means none."""
+    """Images are mixed with others, with weights from Beta(mixup, mixup); 0 for none."""
 
 
 class DataConfig(StrictModel):
-    """How text, sound, series and images become batches."""
+    """The section `data`: how text, audio, series and images become batches."""
 
     tokenizer: TokenizerName = "character"
-    vocab_size: Annotated[int, Field(ge=257, le=65536)] = 4096
-    """Size of a BPE vocabulary (the other tokenizers find their own)."""
+    """Tokenizer of texts: character, byte, bpe or word; wordpiece comes with an imported model."""
+    vocab_size: Annotated[
+        int, Field(ge=257, le=65536), ReadIf("tokenizer", "bpe"), ReadIf("target_tokenizer", "bpe")
+    ] = 4096
+    """Size of a BPE vocabulary at most; the other tokenizers find their own."""
     target_tokenizer: Literal["same", "character", "byte", "bpe", "word"] = "same"
-    """Of the target of a pair, if another kind."""
+    """Tokenizer of the target texts: same (as data.tokenizer), character, byte, bpe or word."""
     text: str = "text"
-    """The column of a table that holds the text."""
+    """Column of a table that has the text."""
     source: str = "source"
-    """The column of the sentence to translate."""
+    """Column of a table that has the text to translate."""
     target: str = "target"
-    """The column of its translation."""
+    """Column of a table that has the translation."""
     label: str = "label"
-    """The column of a text's label."""
+    """Column of a table that has the label."""
     tags: str = "upos"
-    """The column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
+    """Column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
     question: str = "question"
-    """The column of a question about an image."""
+    """Column of a table that has the question about an image."""
     answer: str = "answer"
-    """The column of its answer."""
+    """Column of a table that has the answer to the question."""
     choices: str = "choices"
-    """The column of the answers to choose among, a list, or texts with bars between them."""
+    """Column of the answers to choose among: a list, or texts with bars between them."""
     history: str = "history"
-    """The column of what was said before, if there is one; `none` leaves it out."""
+    """Column of the dialog before the question, if there is one; none leaves the dialog out."""
     shared_vocabulary: bool = False
-    """One vocabulary, and one embedding, for source and target."""
+    """Source and target share one vocabulary, and one embedding."""
     sample_rate: Annotated[int, Field(ge=1000, le=1_000_000)] = 16_000
-    """Samples a second that recordings are brought to."""
+    """Samples per second that recordings are resampled to."""
     mel_bins: Annotated[int, Field(ge=1, le=512)] = 80
     """Mel bands of a frame."""
     max_seconds: PositiveFloat = 60.0
-    """Of the longest recording; longer ones are skipped."""
+    """Length of the longest recording that is used; longer ones are skipped."""
     max_length: Size = 256
-    """Tokens of a source or target, steps of a series, frames of a clip: longer ones are skipped, longer
-    texts to classify are cut."""
+    """Length of the longest example, in tokens, steps or frames; longer ones are skipped.
+
+    Longer texts to classify, questions and choices are cut."""
     context_length: Size = 128
     """Tokens in a window, or in a chunk of truncated backpropagation."""
     batch_tokens: PositiveInt = 4096
-    """Tokens in a batch: batch_tokens // context rows."""
+    """Tokens in a batch: of a corpus, data.batch_tokens // data.context_length rows."""
     image: ImageConfig = ImageConfig()
     augment: AugmentConfig = AugmentConfig()
     valid_fraction: Fraction = 0.05
-    """Share held out to choose the best weights, where no --valid is given."""
+    """Fraction held out to choose the best weights, where neither --valid nor --test is given."""
     test_fraction: Fraction = 0.05
-    """Share held out for the reported figure, where neither --valid nor --test is given."""
+    """Fraction held out for the reported score, where neither --valid nor --test is given."""
     group_pattern: str = ""
-    """A pattern (of Python's `re`) of what texts about variants of one thing differ in."""
-    group_by: Literal["text", "file-name"] = "text"
-    """Of what that is a pattern: of the texts to be written, or of the names of the files."""
-    hold_out: Literal["groups", "variants"] = "groups"
-    """What is held out of such things: all variants of some, or every third variant of each."""
+    """Regular expression of what differs among texts, or file names, that belong together.
+
+    The rows of such a group are held out as `data.hold_out` says."""
+    group_by: Annotated[Literal["text", "file-name"], ReadIf("group_pattern")] = "text"
+    """What data.group_pattern matches: text (the target texts) or file-name."""
+    hold_out: Annotated[Literal["groups", "variants"], ReadIf("group_pattern")] = "groups"
+    """What is held out: groups (all rows of some), or variants (every third row of each)."""
 
     @field_validator("group_pattern")
     @classmethod

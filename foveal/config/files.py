@@ -1,7 +1,6 @@
-"""Presets, files and `key.sub=value` on the command line to a config, and a config to TOML."""
+"""Presets, files and `key.sub=value` on the command line to a config."""
 
 import difflib
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -101,11 +100,6 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
     return tables
 
 
-def to_toml(config: BaseModel) -> str:
-    """The config as TOML: one table a section, every value written out."""
-    return "\n".join(_toml_lines(config.model_dump(), ())).strip() + "\n"
-
-
 def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
     """How to mend a misspelt word: the nearest known one, else all of them; `prefix` stands before each."""
     names = sorted(known)
@@ -121,24 +115,6 @@ def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
             _merge(into[key], value)
         else:
             into[key] = dict(value) if isinstance(value, Mapping) else value
-
-
-def _toml_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    lines = [""] + ([f"[{'.'.join(path)}]"] if path else [])
-    lines += [f"{key} = {_toml_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
-    for key, value in table.items():
-        if isinstance(value, dict):
-            lines += _toml_lines(value, (*path, key))
-    return lines
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # JSON's escapes are TOML's, but for one character that JSON leaves as it is.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
 
 
 def validate_section(section: type[Section], table: Mapping[str, Any], path: str) -> Section:

@@ -1,16 +1,27 @@
-"""The section of a model: its stacks of blocks, what each of their parts may be, and what fits together."""
+"""The section `model` of a config: its stacks of blocks, their parts, and what fits together."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from foveal.config.values import MAX_SIZE, Fraction, NonNegativeFloat, PositiveFloat, Size, StrictModel
+from foveal.config.values import (
+    MAX_SIZE,
+    Fraction,
+    NonNegativeFloat,
+    PositiveFloat,
+    ReadIf,
+    Size,
+    StrictModel,
+)
 
 ActivationName = Literal["sigmoid", "tanh", "relu", "leaky-relu", "elu", "gelu", "gelu-tanh", "silu"]
 
 
 class ExpertsConfig(StrictModel):
+    """The section `experts` of a stack: its feed-forward layers as mixtures of experts."""
+
     count: Size = 8
+    """Experts of a feed-forward layer."""
     top_k: Size = 2
     """Experts that each vector is sent to."""
     balance_coefficient: NonNegativeFloat = 0.01
@@ -18,8 +29,12 @@ class ExpertsConfig(StrictModel):
 
 
 class PositionConfig(StrictModel):
+    """The section `positions` of a stack."""
+
     kind: Literal["none", "rotary", "learned", "sinusoidal"] = "none"
-    join: Literal["add", "concatenate"] = "add"
+    """How positions are encoded: none, rotary, learned or sinusoidal."""
+    join: Annotated[Literal["add", "concatenate"], ReadIf("kind", "learned", "sinusoidal")] = "add"
+    """How position vectors join the vectors that come in: add or concatenate."""
 
 
 MixerPattern = tuple[tuple[str, ...], ...]
@@ -32,7 +47,7 @@ def parse_pattern(pattern: str) -> MixerPattern:
 
 
 class StackConfig(StrictModel):
-    """What comes in, and a stack of blocks.
+    """An embedding, and a stack of blocks.
 
     Each mixer has a section named like the mixer. Mixers declare their settings themselves, so the sections
     are kept here as tables (`mixer_tables`), and `foveal.models.mixer_settings` checks them.
@@ -42,27 +57,42 @@ class StackConfig(StrictModel):
     __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)
 
     mixers: str = "lstm"
-    """Pattern of mixers, repeated over the layers: `lstm`, `lstm,attention`; `attention+cross` are two in a
-    layer, one after the other."""
+    """Pattern of mixers, repeated over the layers: commas between layers, + within one.
+
+    In `attention+cross,lstm` the first of two layers has two mixers, one after the other."""
     layers: Size = 2
+    """Number of layers, each of mixers and a feed-forward layer."""
     width: Size = 256
+    """Width of the vectors between layers."""
     embedding_width: Annotated[int, Field(ge=-1, le=MAX_SIZE)] = 0
-    """Width of the embedding: 0 is the model's width, -1 is one-hot."""
-    embedding_norm: bool = False
-    """A norm of what comes in: behind the embedding (RWKV's), or behind added positions (BERT's)."""
+    """Width of the embedding of tokens: 0 is the width of the stack, -1 is one-hot."""
+    embedding_norm: Annotated[bool, ReadIf("norm", "layer", "rms")] = False
+    """Normalizes the vectors that come in.
+
+    The norm stands behind the embedding (RWKV), or behind added positions (BERT)."""
     feedforward: Literal["none", "mlp", "swiglu", "highway", "moe", "channel-mixing"] = "none"
-    expansion: Annotated[float, Field(gt=0, le=1024)] = 4.0
-    """Width of the feed-forward layer over the model's (SwiGLU takes 2/3 of it: same parameters)."""
-    activation: ActivationName = "gelu"
-    """Of the MLP and the experts; gelu-tanh is GPT-2's approximation."""
+    """Feed-forward layer: none, mlp, swiglu, highway, moe or channel-mixing."""
+    expansion: Annotated[
+        float, Field(gt=0, le=1024), ReadIf("feedforward", "mlp", "swiglu", "moe", "channel-mixing")
+    ] = 4.0
+    """Width of the feed-forward layer over the width of the stack.
+
+    SwiGLU takes 2/3 of it, which makes the same number of parameters."""
+    activation: Annotated[ActivationName, ReadIf("feedforward", "mlp", "moe")] = "gelu"
+    """Activation function of the MLP and of the experts, such as gelu, gelu-tanh, relu or silu.
+
+    `gelu-tanh` is GPT-2's approximation."""
     norm: Literal["none", "layer", "rms"] = "none"
-    norm_placement: Literal["pre", "post"] = "pre"
-    norm_epsilon: PositiveFloat = 1e-5
-    """Added to the variance in every norm."""
+    """Norm of the blocks: none, layer or rms."""
+    norm_placement: Annotated[Literal["pre", "post"], ReadIf("norm", "layer", "rms")] = "pre"
+    """Where the norms stand: pre (before each mixer) or post (after each residual)."""
+    norm_epsilon: Annotated[PositiveFloat, ReadIf("norm", "layer", "rms")] = 1e-5
+    """Number added to the variance in every norm."""
     residual: bool = False
+    """Adds the input of each mixer and feed-forward layer to its output."""
     dropout: Fraction = 0.0
-    """Share of each mixer's and feed-forward layer's outputs that is dropped while training."""
-    experts: ExpertsConfig = ExpertsConfig()
+    """Fraction of the outputs of mixers and feed-forward layers that training drops."""
+    experts: Annotated[ExpertsConfig, ReadIf("feedforward", "moe")] = ExpertsConfig()
     positions: PositionConfig = PositionConfig()
 
     @property
@@ -82,17 +112,20 @@ class StackConfig(StrictModel):
 
 
 class EncoderStackConfig(StackConfig):
-    """A stack that sees the whole row, and the one vector that it makes of it."""
+    """A stack that sees the whole row, and how the row becomes one vector."""
 
     bidirectional: bool = False
-    """Each mixer but attention becomes two, one on the reversed row: of half the width, outputs side by
-    side, or of the whole width and added where a mixer can't change its width."""
+    """Each mixer but attention reads the row in both directions.
+
+    Two mixers of half the width stand side by side; two of the whole width are added where a mixer can't
+    change the width."""
     causal: bool = False
-    """Attention sees what came before alone, as in a language model."""
+    """Each position sees only earlier positions, as in a language model."""
     pooling: Literal["mean", "last", "final-states", "cls"] = "mean"
-    """The one vector of a memory: the mean, the last, or the last of the first half and the first of the
-    second (where a bidirectional mixer's two directions end); of patches also a class token, a learned
-    vector that goes through the stack before them."""
+    """How a row becomes one vector: mean, last, final-states or, for patches, cls.
+
+    `final-states` are the last of the first half and the first of the second half: where the two directions
+    of a mixer end. `cls` is a learned vector before the patches that goes through the stack."""
 
 
 EncoderName = Literal[
@@ -101,42 +134,45 @@ EncoderName = Literal[
 
 
 class EncoderConfig(EncoderStackConfig):
-    """What makes a memory of the source; a decoder reads it by `cross` or `attention-rnn` mixers."""
+    """The section `model.encoder`: what makes a memory of the source. Some mixers of a decoder read it.
+
+    `models.stack_settings` says which settings the encoder of each kind reads.
+    """
 
     kind: EncoderName = "none"
-    """Text; vectors of measured series; frames of sound: a pyramid of bidirectional LSTMs (of the settings
-    here it has width, layers and dropout), or strided convolutions before the stack; an image: a named
-    network (of the settings here it has network, stem, network_activation and network_norm), or its patches
-    before the stack; or the frames of a clip: such a network for each and the stack over them, or as a
-    volume: convolutions over time, rows and columns (width and layers)."""
+    """Encoder: none, text, pyramid, convolution, series, image, patches, frames or conv3d.
+
+    Of frames of sound: a pyramid of bidirectional LSTMs, or strided convolutions before the stack. Of an
+    image: a named network, or patches before the stack. Of the frames of a clip: a network for each before
+    the stack, or convolutions over time, rows and columns."""
     network: str = "resnet-20"
-    """A network for images, by its published name."""
+    """Network for images, by its published name."""
     stem: Literal["published", "small"] = "published"
-    """How it begins; small, for images of about 32 pixels, is one convolution that keeps their size."""
+    """First layers of the network: published, or small for images of about 32 pixels.
+
+    The small stem is one convolution that keeps the size of the image."""
     network_activation: Literal["published", ActivationName] = "published"
-    """The network's activation function, if another one."""
+    """Activation function of the network: published, or another one such as relu."""
     network_norm: Literal["published", "layer", "instance", "group"] = "published"
-    """What the network has in place of its batch norms: a norm of each image by itself, over all channels,
-    each one, or groups of them."""
+    """Norm of the network in place of batch norm: published, layer, instance or group.
+
+    The norms are of each image by itself: over all channels, each channel, or groups of channels."""
     patch_size: Size = 4
     """Side of a patch, in pixels."""
 
 
 class ModelConfig(StackConfig):
-    """The stack that the head stands on, and the encoder before it, if any."""
+    """The section `model`: the stack that the head stands on, and the encoder before the stack."""
 
     tie_embeddings: bool = False
-    """The projection to the vocabulary shares the embedding's table."""
+    """The projection to the vocabulary shares the weights of the embedding."""
     projection_bias: bool = True
+    """The projection to the vocabulary has a bias."""
     initialization: str = "default"
-    """How the weights of hidden layers begin: as each does by itself, `xavier`, `kaiming`, or a deviation."""
+    """First weights of hidden layers: default, xavier, kaiming or a standard deviation such as 0.01."""
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
-    """How a classifier makes one vector of the memory's; encoder is the encoder's."""
+    """How a classifier pools the memory: mean, last, max, attention or encoder (the encoder's way)."""
     encoder: EncoderConfig = EncoderConfig()
-    question: EncoderStackConfig = EncoderStackConfig()
-    """What reads the question about an image, and another one what was said before."""
-    fusion: EncoderStackConfig = EncoderStackConfig()
-    """What sees their vectors and the image's, side by side."""
 
     @field_validator("initialization")
     @classmethod

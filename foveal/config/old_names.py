@@ -91,9 +91,14 @@ STACK_VALUES: dict[str, dict[Any, Any]] = {
     "feedforward": {"experts": "moe"},
     "summary": {"ends": "final-states", "class": "cls"},
 }
-STACKS = {"model": "model", "model.encoder": "model.encoder", "model.question": "model.question"}
-FUSION = ("model.joint", "model.fusion")
-"""The one stack whose own name has changed, so that all of its settings have."""
+STACKS = {
+    "model": "model",
+    "model.encoder": "model.encoder",
+    "model.question": "task.question",
+    "model.joint": "task.fusion",
+    "model.fusion": "task.fusion",
+}
+"""The stacks, by their old names."""
 
 SETTINGS = {
     "data.augment.jitter": "data.augment.color_jitter",
@@ -144,7 +149,7 @@ SETTINGS = {
     "training.bad_steps": "training.max_nonfinite_steps",
     **{
         f"{old}.{name}": f"{new}.{renamed}"
-        for old, new in [*STACKS.items(), FUSION]
+        for old, new in STACKS.items()
         for name, renamed in STACK_SETTINGS.items()
     },
 }
@@ -158,11 +163,7 @@ VALUES: dict[str, dict[Any, Any]] = {
     "model.pooling": {"summary": "encoder"},
     "model.encoder.kind": {"vectors": "series", "volume": "conv3d"},
     "model.encoder.network": {"colour-histogram": "color-histogram"},
-    **{
-        f"{old}.{name}": values
-        for old in [*STACKS, FUSION[0]]
-        for name, values in (STACK_VALUES | MIXER_VALUES).items()
-    },
+    **{f"{old}.{name}": values for old in STACKS for name, values in (STACK_VALUES | MIXER_VALUES).items()},
 }
 """Values that have changed, by the old names of their settings."""
 
@@ -179,6 +180,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("glimpses", "std", "reinforce_coefficient", "glimpse_scales", "glimpse_size"), ("glimpses",)
     ),
+    **dict.fromkeys(("question", "fusion"), ("vqa", "vqa-generate", "vqa-multiple-choice")),
     **dict.fromkeys(("latent_size", "read_size", "steps", "write_size"), ("image-generation",)),
 }
 """The tasks that read a setting of the section `task`: an old config had those of every task."""
@@ -198,7 +200,7 @@ def upgrade(tables: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in settings.items():
         stack, names = _mixer_setting(key)
         mixers = re.split(r"[+,\s]+", str(_new_value(f"{stack}.mixers", settings.get(f"{stack}.mixers", ""))))
-        new_keys = [f"{_new_stack(stack)}.{new}" for mixer, new in names.items() if mixer in mixers]
+        new_keys = [f"{STACKS[stack]}.{new}" for mixer, new in names.items() if mixer in mixers]
         for new in new_keys if names else [_new_key(key) or key]:
             _put(upgraded, new, _new_value(key, value))
     task = upgraded.get("task", {})
@@ -235,21 +237,16 @@ def _new_key(key: str) -> str | None:
         return SETTINGS[key]
     stack, names = _mixer_setting(key)
     if names:
-        new = [f"{_new_stack(stack)}.{name}" for name in names.values()]
+        new = [f"{STACKS[stack]}.{name}" for name in names.values()]
         return None if key in new else " or ".join(new)
-    old, _ = FUSION
-    return f"{_new_stack(old)}{key.removeprefix(old)}" if key.startswith(f"{old}.") else None
-
-
-def _new_stack(stack: str) -> str:
-    return FUSION[1] if stack == FUSION[0] else stack
+    moved = (old for old, new in STACKS.items() if old != new and key.startswith(f"{old}."))
+    return next((f"{STACKS[old]}{key.removeprefix(old)}" for old in moved), None)
 
 
 def _mixer_setting(key: str) -> tuple[str, dict[str, str]]:
     """Return the stack of a mixer's old setting, and its new names by mixer; no names for other settings."""
     stack, *rest = key.rsplit(".", 2)
-    known = stack in STACKS or stack == FUSION[0]
-    return stack, MIXER_SETTINGS.get(".".join(rest), {}) if known else {}
+    return stack, MIXER_SETTINGS.get(".".join(rest), {}) if stack in STACKS else {}
 
 
 def _new_value(key: str, value: Any) -> Any:

@@ -5,73 +5,99 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from foveal.config.data import DataConfig
-from foveal.config.model import EncoderConfig, ModelConfig, check_feedforward
-from foveal.config.values import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, StrictModel
+from foveal.config.model import ModelConfig, check_feedforward
+from foveal.config.values import (
+    Fraction,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ReadIf,
+    StrictModel,
+)
 
 
 class TaskTable(BaseModel):
-    """The section `task` as it was written: the task's name, and settings that the task itself checks."""
+    """The section `task` as written: the name of the task, and settings that the task checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     name: str = ""
 
 
 class OptimizerConfig(StrictModel):
+    """The section `optimizer`."""
+
     name: Literal["sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon"] = "adamw"
+    """Update rule: sgd, momentum, adagrad, rmsprop, adam, adamw or muon."""
     lr: PositiveFloat = 2e-3
+    """Highest learning rate."""
     weight_decay: NonNegativeFloat = 0.0
-    momentum: Fraction = 0.9
-    beta1: Fraction = 0.9
-    beta2: Fraction = 0.99
-    epsilon: PositiveFloat = 1e-8
+    """Weight decay of matrices; decoupled in adamw and muon."""
+    momentum: Annotated[Fraction, ReadIf("name", "momentum", "muon")] = 0.9
+    """Momentum of the gradient."""
+    beta1: Annotated[Fraction, ReadIf("name", "adam", "adamw", "muon")] = 0.9
+    """Decay of the gradient's mean; in muon that of the AdamW for what is no matrix."""
+    beta2: Annotated[Fraction, ReadIf("name", "rmsprop", "adam", "adamw", "muon")] = 0.99
+    """Decay of the mean of the gradient's square; in muon that of the AdamW for what is no matrix."""
+    epsilon: Annotated[PositiveFloat, ReadIf("name", "adagrad", "rmsprop", "adam", "adamw", "muon")] = 1e-8
+    """Number added to the root of the gradient's square (in adagrad inside the root)."""
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """What each layer below the head has of the rate of the layer above it."""
+    """Learning rate of each layer below the head over that of the layer above."""
     clip_norm: NonNegativeFloat = 1.0
-    """Largest global norm of the gradient; 0 leaves it."""
+    """Largest global norm of the gradient; 0 for no limit."""
     clip_value: NonNegativeFloat = 0.0
-    """Largest absolute value of each gradient element; 0 leaves it."""
+    """Largest absolute value of each element of the gradient; 0 for no limit."""
 
 
 class ScheduleConfig(StrictModel):
+    """The section `schedule`: the learning rate as a function of the step."""
+
     name: Literal["constant", "linear", "cosine", "inverse-sqrt", "one-cycle"] = "linear"
-    """After the warm-up the rate is held, then falls as named from `decay_start` to the end; inverse-sqrt
+    """Shape of the decay: constant, linear, cosine, inverse-sqrt or one-cycle.
+
+    After the warm-up the learning rate is constant, then falls from `decay_start` to the end. inverse-sqrt
     falls with the root of the step right after the warm-up; one-cycle rises until `decay_start`."""
     warmup_steps: Annotated[int, Field(ge=0)] = 50
     """Steps of linear warm-up."""
-    decay_start: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Where the fall begins, as a share of all steps."""
-    final_lr_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """The last rate as a share of the highest."""
+    decay_start: Annotated[float, Field(ge=0, le=1), ReadIf("name", "linear", "cosine", "one-cycle")] = 0.5
+    """Fraction of all steps at which the decay starts."""
+    final_lr_fraction: Annotated[
+        float, Field(ge=0, le=1), ReadIf("name", "linear", "cosine", "one-cycle")
+    ] = 0.0
+    """Last learning rate over the highest."""
 
 
 FreezeName = Literal["none", "norms", "below-last-block", "encoder"]
 
 
 class TrainingConfig(StrictModel):
+    """The section `training`."""
+
     budget: str = "3m"
-    """`90s`, `3m`, `2h`, `2000steps`, `5epochs`, `10Mtokens`."""
+    """Amount of training, such as 90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens."""
     seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the first weights, the batches and all that is drawn."""
     precision: Literal["auto", "float32", "bfloat16"] = "float32"
-    """Of the matrix products; auto is bfloat16 where the machine multiplies it in hardware, and a run keeps
-    what it was begun with."""
+    """Precision of matrix products: auto, float32 or bfloat16.
+
+    `auto` is bfloat16 where the machine multiplies it in hardware. A run keeps its first precision."""
     freeze: FreezeName = "none"
-    """What stays as it is while the rest is trained: batch norms with their statistics, all that is below the
-    last block too, or the whole encoder."""
+    """Weights that are not trained: none, norms, below-last-block or encoder.
+
+    `norms` are batch norms with their statistics, which the other choices hold as well."""
     grad_accumulation: PositiveInt = 1
-    """Micro-batches added up before each update."""
+    """Micro-batches whose gradients are added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0
-    """Steps between evaluations; 0 means about twelve in all."""
+    """Steps between evaluations; 0 for about twelve evaluations in all."""
     patience: Annotated[int, Field(ge=0)] = 0
-    """Evaluations without progress before stopping early; 0 means never."""
+    """Evaluations without improvement before training stops early; 0 for never."""
     ema_decay: Fraction = 0.0
-    """Decay of the exponential moving average of the weights that is evaluated and kept; 0 means none."""
+    """Decay of the moving average of the weights that is evaluated and kept; 0 for none."""
     average_checkpoints: Annotated[int, Field(ge=0)] = 0
-    """Evaluations at which the weights are taken whose mean is evaluated and kept: so many last ones; 0 means
-    none."""
+    """Number of last evaluations whose weights are averaged, evaluated and kept; 0 for none."""
     checkpoint_seconds: PositiveFloat = 30.0
-    """Longest time between checkpoints."""
+    """Longest time between checkpoints, in seconds."""
     max_nonfinite_steps: PositiveInt = 10
-    """Refused steps in a row (NaN or infinite) before giving up."""
+    """Skipped steps in a row (NaN or infinite) before training gives up."""
 
     @model_validator(mode="after")
     def _one_average(self) -> "TrainingConfig":
@@ -83,7 +109,7 @@ class TrainingConfig(StrictModel):
 
 
 class Config(StrictModel):
-    """Everything that makes a run, saved in full as `config.toml`."""
+    """All settings of a run; those that something reads are saved as `config.toml`."""
 
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
@@ -100,26 +126,10 @@ class Config(StrictModel):
         return self
 
 
-NETWORK_SETTINGS = ("network", "stem", "network_activation", "network_norm")
-"""Settings of an encoder that belong to a named network for images."""
-
-
-def _check_encoder(encoder: EncoderConfig) -> None:
-    if encoder.kind in ("image", "frames"):
-        return
-    for name in NETWORK_SETTINGS:
-        if getattr(encoder, name) != EncoderConfig.model_fields[name].default:
-            raise ValueError(
-                f"model.encoder.{name}={getattr(encoder, name)} is of networks for images; with "
-                f"model.encoder.kind={encoder.kind} there is none: leave it out"
-            )
-
-
 def _check_stacks(model: ModelConfig) -> None:
     check_feedforward("model", model)
     if model.encoder.kind != "none":
         check_feedforward("model.encoder", model.encoder)
-    _check_encoder(model.encoder)
     if model.tie_embeddings and model.embedding_width not in (0, model.width):
         raise ValueError(
             "model.tie_embeddings needs an embedding as wide as the model: set model.embedding_width=0"
@@ -130,11 +140,6 @@ def _check_texts(data: DataConfig) -> None:
     if data.shared_vocabulary and data.target_tokenizer != "same":
         raise ValueError(
             "data.shared_vocabulary is one vocabulary for both sides: leave data.target_tokenizer=same"
-        )
-    if data.batch_tokens < data.context_length:
-        raise ValueError(
-            f"data.batch_tokens={data.batch_tokens} is less than one row of "
-            f"data.context_length={data.context_length} tokens"
         )
 
 

@@ -50,8 +50,6 @@ def _decoder_lm(
     shared: Embedding | OneHot | None = None,
 ) -> DecoderLM:
     embedding = make_embedding(config, vocabulary) if shared is None else shared
-    if config.embedding_norm and config.norm == "none":
-        raise ConfigError("model.embedding_norm needs a norm: set model.norm=layer or model.norm=rms")
     stack = make_stack(mixers, embedding.width, context)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
     return DecoderLM(

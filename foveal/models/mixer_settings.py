@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from foveal.config import (
-    Config,
     ConfigError,
     EncoderStackConfig,
-    ModelConfig,
     StackConfig,
     suggest,
     validate_section,
@@ -16,6 +14,7 @@ from foveal.config.values import StrictModel
 from foveal.layers.mixers.registry import AnyMixerSpec, MixerSpec, StackFacts, mixer_specs
 
 Stack = TypeVar("Stack", bound=StackConfig)
+Section = TypeVar("Section", bound=StrictModel)
 Settings = TypeVar("Settings", bound=StrictModel)
 
 
@@ -41,26 +40,24 @@ def stack_mixers(stack: StackConfig, section: str = "model") -> dict[str, StackM
     return {name: _stack_mixer(specs[name], stack, facts) for name in stack.mixer_names}
 
 
-def resolve_mixer_settings(model: ModelConfig, user_tables: Mapping[str, Any] | None = None) -> ModelConfig:
-    """Return the config with a complete section of each mixer that its stacks name, and of no other.
+def resolve_mixer_settings(
+    section: Section, user_tables: Mapping[str, Any] | None = None, path: str = "model"
+) -> Section:
+    """Return a section whose stacks have a complete section of each mixer that they name, and of no other.
 
-    `user_tables` holds the settings below `model` that the user wrote; all others come from a preset.
+    `user_tables` holds the settings below the `path` of the section that the user wrote; all others come from
+    a preset.
 
     Raises: ConfigError: a setting does not fit, or the user set a mixer that the stack does not name.
     """
-    written = user_tables or {}
+    user_settings = user_tables or {}
     inner = {
-        name: _resolve_stack(stack, f"model.{name}", written.get(name, {}))
-        for name, stack in model
-        if isinstance(stack, StackConfig)
+        name: resolve_mixer_settings(stack, user_settings.get(name), f"{path}.{name}")
+        for name in type(section).model_fields
+        if isinstance(stack := getattr(section, name), StackConfig)
     }
-    return _resolve_stack(model.model_copy(update=inner), "model", written)
-
-
-def with_mixer_settings(config: Config, user_tables: Mapping[str, Any] | None = None) -> Config:
-    """Return the config with its model resolved; `user_tables` holds all settings that the user wrote."""
-    written = (user_tables or {}).get("model", {})
-    return config.model_copy(update={"model": resolve_mixer_settings(config.model, written)})
+    resolved = section.model_copy(update=inner)
+    return _resolve_stack(resolved, path, user_settings) if isinstance(resolved, StackConfig) else resolved
 
 
 def settings_of(stack: StackConfig, spec_class: type[MixerSpec[Settings]]) -> Settings:
@@ -75,14 +72,14 @@ def settings_of(stack: StackConfig, spec_class: type[MixerSpec[Settings]]) -> Se
 
 
 def samples_positions(stack: StackConfig) -> bool:
-    """Return whether a mixer of the model's stack samples the positions where it looks (hard attention)."""
+    """Return whether a mixer of the model's stack samples the positions that it reads (hard attention)."""
     return any(spec.samples_positions(settings) for spec, settings in stack_mixers(stack).values())
 
 
-def _resolve_stack(stack: Stack, section: str, written: Mapping[str, Any]) -> Stack:
+def _resolve_stack(stack: Stack, section: str, user_settings: Mapping[str, Any]) -> Stack:
     mixers = stack_mixers(stack, section).values()
     tables = {spec.section: settings.model_dump() for spec, settings in mixers}
-    for key in stack.mixer_tables.keys() & written.keys() - tables.keys():
+    for key in stack.mixer_tables.keys() & user_settings.keys() - tables.keys():
         read = ", ".join(f"{section}.{name}" for name, table in tables.items() if table) or "none"
         raise ConfigError(
             f"{section}.{key} is not read by {section}.mixers={stack.mixers}; read here: {read}"

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from foveal import __version__
-from foveal.config import Config, ConfigError, parse_config, suggest, to_toml
+from foveal.config import Config, ConfigError, parse_config, suggest
 from foveal.config.old_names import LAST_OLD_FORMAT, upgrade
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
@@ -113,6 +113,7 @@ def check_outside_data(path: Path, *data: str | None) -> None:
 def create_run(
     path: Path,
     config: Config,
+    config_toml: str,
     processor_files: Mapping[str, bytes],
     data: dict[str, Any],
     weights: bytes | None = None,
@@ -120,14 +121,15 @@ def create_run(
 ) -> Run:
     """Create a run folder, which appears complete or not at all.
 
-    `processor_files` maps names below `inputs/` (`text/tokenizer.json`) to contents. `data` has facts about
-    the data, for users and for `Run.manifest["data"]`. `weights` are the sealed weights of a trained model.
-    `extra_files` (`skipped.jsonl`) are for users only.
+    `config_toml` is the config as text, without the settings that nothing reads. `processor_files` maps names
+    below `inputs/` (`text/tokenizer.json`) to contents. `data` has facts about the data, for users and for
+    `Run.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
+    (`skipped.jsonl`) are for users only.
 
     Raises: UserError: `path` exists or can't be written.
     """
     check_run_path(path)
-    files = {"config.toml": to_toml(config).encode()}
+    files = {"config.toml": config_toml.encode()}
     files |= {f"inputs/{name}": content for name, content in processor_files.items()}
     facts = {
         "format": FORMAT_VERSION,

@@ -21,6 +21,7 @@ from foveal.data.open import OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.metrics.score import MetricResult
+from foveal.models.stack_settings import encoder_settings, keys_below
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.training.protocols import Batches, Objective
 
@@ -35,6 +36,7 @@ class TaskSettings(StrictModel):
     """The section `task` of a config; a task's own settings are fields of a subclass."""
 
     name: str
+    """Name of the task."""
 
 
 class DataPaths(NamedTuple):
@@ -97,6 +99,8 @@ class Task(ABC):
     Settings: ClassVar[type[TaskSettings]] = TaskSettings
     refused_settings: ClassVar[Mapping[str, str]] = {}
     """Settings of other tasks that users may try here, with the reason why this task does not have them."""
+    always_read: ClassVar[tuple[str, ...]] = ()
+    """The settings that the task itself reads, whatever the other settings of their section are."""
     encoders: ClassVar[tuple[str, ...]]
     """The kinds of encoder that read the task's source; `none` if the model has no encoder."""
     columns: ClassVar[tuple[str, ...]] = ()
@@ -165,18 +169,32 @@ class Task(ABC):
         """Return the task with another config, and with the same processor and model."""
         return type(self)(config, self.processor, self.model)
 
-    def check(self) -> None:
-        """Check that the config fits the task.
+    def settings_read(self) -> set[str]:
+        """Return the keys of the settings below `data`, `model` and `task` that the task reads.
 
-        Raises: ValueError: the config does not fit. The message says which setting to change.
+        The key of a section stands for all of its settings.
         """
-        kind, model = self.config.model.encoder.kind, self.config.model
-        if kind not in self.encoders:
+        own, encoder = self.Settings.model_fields, self.config.model.encoder
+        return {"model.initialization", *encoder_settings(encoder), *keys_below("task", own)}
+
+    def check_encoder(self) -> None:
+        """Check that the model has an encoder of the task's source.
+
+        Raises: ValueError: it has not; the error says which setting to change.
+        """
+        if self.config.model.encoder.kind not in self.encoders:
             need = "no encoder" if self.encoders == ("none",) else "an encoder of what it reads"
             raise ValueError(
                 f"task.name={self.name} needs {need}: take a preset of that task, or set "
                 f"model.encoder.kind={' or '.join(self.encoders)}"
             )
+
+    def check(self) -> None:
+        """Check that the settings that are read fit the task.
+
+        Raises: ValueError: they do not; the error says which setting to change.
+        """
+        model = self.config.model
         if not self.balances_experts and "moe" in (model.feedforward, model.encoder.feedforward):
             raise ValueError(
                 f"task.name={self.name} balances no experts: take another model.feedforward, such as mlp"
@@ -296,6 +314,10 @@ class Task(ABC):
 
     def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
         """Return the weights of a run under the names that an `encoder` taken over by another task has."""
+        return tensors
+
+    def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of a run of this task for the task's own model, which may have other parts."""
         return tensors
 
     def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is

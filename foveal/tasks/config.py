@@ -1,28 +1,56 @@
-"""Configs with their section `task`: loaded from presets, files and `key.sub=value`, and checked."""
+"""Configs with their section `task`: loaded from presets, files and `key.sub=value`, and checked.
+
+A config holds the settings that something reads; all others have their defaults, and are not written.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from foveal.config import Config, ConfigError, merge_tables, parse_config, parse_overrides, read_preset
-from foveal.models.mixer_settings import with_mixer_settings
+from foveal.config import (
+    Config,
+    ConfigError,
+    TaskTable,
+    merge_tables,
+    parse_config,
+    parse_overrides,
+    preset_names,
+    read_preset,
+)
+from foveal.models.mixer_settings import resolve_mixer_settings
+from foveal.tasks.read_settings import refuse_unread, without_unread
 from foveal.tasks.registry import task_class, task_of
 
 
 def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
     """Return the config of a preset (a name, or the path of a TOML file) with `key.sub=value` overrides.
 
-    Raises: ConfigError: there is no such preset, or a setting is unknown or does not fit.
+    Raises: ConfigError: there is no such preset, or a setting is unknown, not read or does not fit.
     """
-    return from_tables(read_preset(preset), parse_overrides(overrides))
+    return from_tables(load_tables(preset), parse_overrides(overrides))
+
+
+def load_tables(preset: str, task_name: str = "") -> dict[str, Any]:
+    """Return the tables of a preset of ours, or of a user's own TOML file.
+
+    A file without a task is for the task named.
+    Raises: ConfigError: there is no such preset or file, or something in the file is refused.
+    """
+    tables = read_preset(preset)
+    if preset not in preset_names():
+        named = {"task": {"name": task_name}} if task_name else {}
+        try:
+            from_tables(named, tables)
+        except ConfigError as error:
+            raise ConfigError(f"{preset}: {error}") from None
+    return tables
 
 
 def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
     """Merge nested tables, later ones win, and check the whole.
 
-    Settings of `base` that only its task reads are dropped if a later table names another task. So are
-    settings of mixers in `base` that no stack names. Such settings in later tables are refused.
+    Settings of `base` that nothing reads are dropped; those of later tables are refused.
 
-    Raises: ConfigError: a setting is unknown or does not fit.
+    Raises: ConfigError: a setting is unknown, not read or does not fit.
     """
     later = merge_tables(*over)
     name = later.get("task", {}).get("name", "")
@@ -30,22 +58,33 @@ def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
         known = task_class(name).Settings.model_fields
         own = {key: value for key, value in base.get("task", {}).items() if key in known}
         base = {**base, "task": own}
-    config = with_mixer_settings(parse_config(merge_tables(base, later)), later)
-    return checked(config)
+    return checked(parse_config(merge_tables(base, later)), later)
 
 
-def checked(config: Config) -> Config:
-    """Return the config with all settings of its task written out.
+def checked(config: Config, user_tables: Mapping[str, Any] | None = None) -> Config:
+    """Return the config with all settings of its task and mixers, and without those that nothing reads.
 
-    Raises: ConfigError: a setting is unknown to the task, or does not fit.
+    `user_tables` holds the settings that the user wrote; all others come from a preset or a run.
+    Raises: ConfigError: a setting is unknown to the task, or does not fit, or the user's is not read.
     """
-    task = task_class(config.task.name)
-    table = config.task.model_copy(update={"name": task.name})
-    bound = task_of(config.model_copy(update={"task": table}))
+    written = user_tables or {}
+    config = _completed(config, written)
     try:
-        bound.check()
+        task_of(config).check_encoder()
+        config = without_unread(config)
+        refuse_unread(config, written)
+        task_of(config).check()
     except ConfigError:
         raise
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    return config.model_copy(update={"task": type(table)(**bound.settings.model_dump())})
+    return config
+
+
+def _completed(config: Config, written: Mapping[str, Any]) -> Config:
+    """Return the config with all settings of its task, and with the section of each mixer that it names."""
+    task = task_class(config.task.name)
+    named = config.model_copy(update={"task": config.task.model_copy(update={"name": task.name})})
+    settings = resolve_mixer_settings(task(named).settings, written.get("task"), "task")
+    model = resolve_mixer_settings(config.model, written.get("model"))
+    return config.model_copy(update={"task": TaskTable(**settings.model_dump()), "model": model})

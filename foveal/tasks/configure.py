@@ -8,6 +8,7 @@ from foveal.config import (
     Config,
     ModelConfig,
     StackConfig,
+    merge_tables,
     parse_overrides,
     preset_names,
     read_preset,
@@ -18,12 +19,11 @@ from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.store.run import Run
 from foveal.tasks.base import Task
-from foveal.tasks.config import from_tables, load_config
+from foveal.tasks.config import checked, from_tables, load_config, load_tables
 from foveal.tasks.infer import infer_task, task_for_data
 from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
 from foveal.tasks.warm_start import lends_model
 from foveal.training.plan import parse_budget
-from foveal.ui.console import log
 
 PROCESSOR_SETTINGS = (
     "tokenizer",
@@ -61,11 +61,9 @@ def load_training_config(
     settings = [f"training.budget={budget}"] if budget else []
     settings += [f"task.name={task.name}"] if task else []
     tables, base_overrides, preset = _base_tables(data, task, model, base_run, named)
-    config = from_tables(tables, parse_overrides([*base_overrides, *overrides, *settings]))
+    base = merge_tables(tables, parse_overrides(base_overrides))
+    config = from_tables(base, parse_overrides([*overrides, *settings]))
     parse_budget(config.training.budget)
-    read = task_class(config.task.name).columns
-    if unread := [f"data.{name}" for name in named if name not in read]:
-        log(f"{', '.join(unread)}: not read, since the task is {config.task.name} (--task)")
     if base_run is not None:
         _check_architecture(base_run, config)
         _check_processor_settings(base_run, config, overrides)
@@ -93,7 +91,7 @@ def _base_tables(
             return read_preset(task.preset), encoder_overrides(base_run), task.preset
         return base_run.config.model_dump(), [], str(base_run.path / "config.toml")
     preset = model or (task or infer_task(data, named)).preset
-    return read_preset(preset), [], preset
+    return load_tables(preset, task.name if task else ""), [], preset
 
 
 def network_overrides(name: str) -> list[str]:
@@ -164,7 +162,8 @@ def _check_architecture(base_run: Run, config: Config) -> None:
 
     Raises: UserError: the weights do not fit.
     """
-    own, old = config.model, base_run.config.model
+    base_config = checked(base_run.config)
+    own, old = config.model, base_config.model
     same_task = config.task.name == base_run.config.task.name
     if same_task or not lends_model(task_of(base_run.config), config):
         fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
@@ -180,7 +179,7 @@ def _check_architecture(base_run: Run, config: Config) -> None:
         raise UserError(
             f"{base_run.path}: its {part} does not fit: leave out --model and {settings} settings"
         )
-    if _encoder_image_shape(config) != _encoder_image_shape(base_run.config):
+    if _encoder_image_shape(config) != _encoder_image_shape(base_config):
         raise UserError(
             f"{base_run.path}: its encoder reads other images: leave out --model and data.image.* settings"
         )

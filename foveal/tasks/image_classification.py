@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from foveal.data.open import OpenedData
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
-from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, with_proxy
+from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
 from foveal.tasks.shapes.labeling import SmoothedSettings
@@ -18,7 +18,7 @@ from foveal.tasks.shapes.labeling import SmoothedSettings
 
 class ImageClassificationSettings(SmoothedSettings):
     select_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of each batch that is learned: the images that a small network finds hardest."""
+    """Fraction of each batch that is learned: the images that a small network finds hardest."""
 
 
 class ImageClassificationTask(ImageLabelTask):
@@ -37,6 +37,10 @@ class ImageClassificationTask(ImageLabelTask):
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 1 for images."""
         return int(data.kind == "images")
+
+    def settings_read(self) -> set[str]:
+        has_own_head = self.config.model.encoder.kind == "image"  # a named network brings its classifier
+        return super().settings_read() - ({"model.head_pooling"} if has_own_head else set())
 
     def encoder(self) -> nn.Module:
         return image_encoder_for(self.config)
@@ -60,6 +64,10 @@ class ImageClassificationTask(ImageLabelTask):
             smoothing, fraction = self.settings.label_smoothing, self.settings.select_fraction
             return SelectiveObjective(self.model, self.processor.target.labels, smoothing, fraction)
         return super().objective(preview_examples)
+
+    def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights with a proxy or without one, as the model has."""
+        return match_proxy(self.model, tensors)
 
     def reset_head(self) -> None:
         """Set the projection to zero, so that the first loss is `ln C` (Dosovitskiy et al. 2021, 3.1)."""

@@ -23,6 +23,7 @@ from foveal.interop.published.catalog import PUBLISHED_WEIGHTS, fetch_weights, p
 from foveal.store.run import Run, check_run_path, create_run
 from foveal.store.sealed import seal_tensors
 from foveal.tasks.config import from_tables
+from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import import_task, task_of
 
 IMAGE_MODEL_READERS = {"resnet": read_resnet, "convnext": read_convnext, "vit": read_vit}
@@ -86,7 +87,7 @@ def _create_imported_run(
     }
     weights = seal_tensors(tensors, {"which": "imported", "from": source, "model_type": model_type})
     config = from_tables(tables)
-    return create_run(path, config, inputs, data | {"imported": source}, weights)
+    return create_run(path, config, config_to_toml(config), inputs, data | {"imported": source}, weights)
 
 
 def _create_image_run(
@@ -114,16 +115,15 @@ def _create_image_run(
 
 def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:
     """Return the model, its tokenizer, and the settings of its data."""
-    imported = read_language_model(folder)
-    tokenizer = read_tokenizer(folder, imported.vocabulary)
+    model = read_language_model(folder)
+    tokenizer = read_tokenizer(folder, model.vocabulary)
     data = {
         "tokenizer": tokenizer.kind,
-        "context_length": imported.context,
-        "batch_tokens": max(TEXT_BATCH_TOKENS, imported.context),
+        "context_length": model.context,
+        "batch_tokens": max(TEXT_BATCH_TOKENS, model.context),
     }
-    batching = "windows" if imported.config.mixers == "attention" else "streams"
-    task = {"name": import_task("decoder").name, "batching": batching}
-    return imported, tokenizer, {"data": data, "task": task}
+    task = {"name": import_task("decoder").name, "batching": "streams" if model.bounded else "windows"}
+    return model, tokenizer, {"data": data, "task": task}
 
 
 def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from torch import Tensor, cat, nn
 
-from foveal.config.values import Fraction
+from foveal.config.values import Fraction, ReadIf
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -20,6 +20,7 @@ from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRe
 from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.models.decoder import language_model
+from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.language_model import LanguageModelObjective
 from foveal.tasks.base import TaskSettings, TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
@@ -36,13 +37,13 @@ ENCODER, EMBEDDING_TABLE, PROJECTION = "encoder.", "embedding.table", "projectio
 
 class LanguageModelSettings(TaskSettings):
     reduction: Literal["mean", "sum"] = "mean"
-    """Loss per token, or summed over each row's chunk (as in min-char-rnn)."""
+    """Loss of a chunk: mean over its tokens, or sum over them (as in min-char-rnn)."""
     loss_positions: Literal["all", "last"] = "all"
-    """Where the loss is taken: at every position or only at a window's last."""
+    """Positions that have a loss: all, or only the last of each window."""
     batching: Literal["streams", "windows"] = "windows"
-    """Contiguous streams with carried state, or random windows."""
-    reset_probability: Fraction = 0.0
-    """Probability that a stream's state is reset at a chunk, so that the model stays able to begin."""
+    """Batches of text: windows (random, without history) or streams (contiguous, with carried state)."""
+    reset_probability: Annotated[Fraction, ReadIf("batching", "streams")] = 0.0
+    """Probability that a chunk starts from a new state, so that the model learns to begin a text."""
 
 
 class LanguageModelTask(CorpusTask):
@@ -65,14 +66,12 @@ class LanguageModelTask(CorpusTask):
         """Return 1 for data that are read as text."""
         return int(data.kind in ("text", "table", "missing"))
 
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | keys_below("model", DECODER)
+
     def check(self) -> None:
         super().check()
         settings = self.settings
-        if settings.reset_probability and settings.batching != "streams":
-            raise ValueError(
-                "task.reset_probability is of streams of text: set task.reset_probability=0, or "
-                "task.batching=streams"
-            )
         if settings.reduction == "sum" and settings.loss_positions == "last":
             raise ValueError(
                 "task.reduction=sum adds up a chunk's positions; with task.loss_positions=last use mean"

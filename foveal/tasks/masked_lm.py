@@ -43,8 +43,12 @@ class MaskedLMTask(CorpusTask):
     encoders = ("text",)
     imports = "encoder"
     has_decoder = False
+    always_read = ("model.encoder.activation", "model.encoder.norm_epsilon")  # the head has them too
     next_command = ("generate", "--prompt", "a text with a [MASK]")
     generate_options = ("prompt", "input", "best")
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | {"model.tie_embeddings", "data.max_length"}
 
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE

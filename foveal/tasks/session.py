@@ -21,6 +21,7 @@ from foveal.layers.initialization import initialize
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
@@ -131,9 +132,8 @@ def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to
     """
     run = open_logged(Path(path), log)
     task = open_task(run)
-    model = build_model(task, torch.device(device))
-    load_run_weights(run, model)
-    task = task.bound(task.processor, model.eval())
+    task = task.bound(task.processor, build_model(task, torch.device(device)).eval())
+    load_run_weights(run, task)
     return Session(run, task, task.objective())
 
 
@@ -171,7 +171,8 @@ def new_run(
     files = task.bound(prepared.processor).processor_files()
     if start is not None:
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
-    return create_run(path, task.config, files, data_facts, extra_files=extra_files)
+    toml = config_to_toml(task.config)
+    return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files)
 
 
 def _absolute_paths(data: str | OpenedData | None) -> str | None:

@@ -13,7 +13,6 @@ from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, interpolate_positions
-from foveal.objectives.selective import match_proxy
 from foveal.store.run import Run
 from foveal.store.sealed import load_weights, open_tensors
 from foveal.tasks.base import Task
@@ -60,10 +59,10 @@ def _at_image_size(processor: Any, config: Config) -> Any:
     return replace(processor, source=replace(processor.source, size=config.data.image.size))
 
 
-def load_run_weights(run: Run, model: nn.Module) -> None:
-    """Fill `model` with the run's best weights.
+def load_run_weights(run: Run, task: Task) -> None:
+    """Fill the model of `task` with the run's best weights.
 
-    Raises: UserError: the run has no weights, or only those of an encoder.
+    Raises: UserError: the run has no weights yet, or no head.
     """
     tensors = _weights(run)
     if _has_no_head(tensors):
@@ -71,7 +70,7 @@ def load_run_weights(run: Run, model: nn.Module) -> None:
             f"{run.path}: an encoder without a head, so it can only be trained on: "
             f"foveal train DATA --from {run.path} --task TASK"
         )
-    load_weights(model, match_proxy(model, tensors), str(run.weights))
+    load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
@@ -112,17 +111,18 @@ def warm_start(run: Run, task: Task) -> bool:
 
     Raises: UserError: neither can be filled.
     """
-    config, model = task.config, task.model
     same_task = task.name == run.config.task.name
     same_processor = same_task and task.processor_files() == open_task(run).processor_files()
     fill_all = same_processor and not _has_no_head(_weights(run))
-    if not fill_all and config.model.encoder.kind == "none":
+    if not fill_all and task.config.model.encoder.kind == "none":
         raise UserError(
             f"{run.path}: its labels are not those of the data, and it has no encoder to start from: "
             "leave out --from"
         )
-    (load_run_weights if fill_all else load_encoder)(run, model)
-    if not fill_all:
+    if fill_all:
+        load_run_weights(run, task)
+    else:
+        load_encoder(run, task.model)
         task.reset_head()
     return fill_all
 

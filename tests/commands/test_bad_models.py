@@ -69,9 +69,11 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch, error: Except
 
 IGNORED = {
     "task.label_smoothing=0.1": "task.label_smoothing: the score of a language model is its loss",
-    "task.batching=windows task.reset_probability=0.1": "task.reset_probability is of streams of text",
-    "model.encoder.network=lenet-5": "with model.encoder.kind=none there is none: leave it out",
-    "--task masked-lm model.encoder.stem=small": "stem=small is of networks for images",
+    "task.batching=windows task.reset_probability=0.1": (
+        "task.reset_probability is not read, since task.batching=windows; set task.batching=streams"
+    ),
+    "model.encoder.network=lenet-5": "model.encoder.network is not read, since model.encoder.kind=none",
+    "--task masked-lm model.encoder.stem=small": "is not read, since model.encoder.kind=text",
     "--task masked-lm task.loss_positions=last": "unknown key 'task.loss_positions'; known: task.name",
 }
 
@@ -96,6 +98,6 @@ def test_learned_positions_that_end() -> None:
             line = refuse("generate", learned, *given, *more)
             assert f"learned positions end at 16, but {asked} are needed: use a shorter text" in line
     assert "end at 16, but 19 are needed" in refuse("generate", learned, "--prompt", "the man and the sea")
-    for given, written in (((), 16), (("--prompt", "the man"), 10)):
-        assert f"{written} characters at" in succeed("generate", learned, *given).err
+    for prompt, length in (([], 16), (["--prompt", "the man"], 10)):
+        assert f"{length} characters at" in succeed("generate", learned, *prompt).err
     succeed("evaluate", learned, "text.txt")

@@ -72,7 +72,7 @@ def test_flipped_weights(stopped: Path, command: str) -> None:
 @pytest.mark.parametrize("command", ["generate", "evaluate"])
 def test_weights_that_hold_pickle(run: Path, command: str) -> None:
     class Trap:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
+        def __reduce__(self) -> tuple[object, tuple[Path]]:
             return Path.touch, (Path("sprung"),)
 
     (run / "model.safetensors").write_bytes(pickle.dumps(Trap()))

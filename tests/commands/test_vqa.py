@@ -103,7 +103,7 @@ def test_questions_are_for_runs_that_answer_them() -> None:
     )
     assert "give two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
     assert "leave out --choice" in refuse("predict", "answers", *asking, "--choice", "a", "--choice", "b")
-    assert "--choice is of a --question" in refuse("predict", "run", "shapes", "--choice", "red")
+    assert "--choice needs a --question" in refuse("predict", "run", "shapes", "--choice", "red")
     (found,) = predictions("run", *asking, "--choice", "red", "--choice", "square")
     assert found["output"] in ("red", "square")
 
@@ -165,7 +165,7 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
 def test_experts_that_read_the_choices_are_balanced_too() -> None:
     """A row's sums are those of its question and of each of its own choices."""
     write_questions("shapes", "choices", count=20)
-    train("shapes", "--task", "vqa-multiple-choice", "model.question.feedforward=moe", steps=1)
+    train("shapes", "--task", "vqa-multiple-choice", "task.question.feedforward=moe", steps=1)
     run = load("run")
     part, _ = run.task.prepare_held_out("shapes", print)
     batch = run.task.example_batches(part.examples).batch(0, 0)
@@ -211,5 +211,5 @@ def test_what_can_not_be_is_said_in_a_line() -> None:
     assert "of one view of one image" in refuse(*few, "data.augment.mixup=0.2")
     assert "no column 'q' among" in refuse(*few, "data.question=q", "--task", "vqa")
     assert "task.label_smoothing" in refuse(*few, "task.label_smoothing=0.1")
-    for wrong in ("model.fusion.attention.heads=5", "model.question.mixers=attention,nothing"):
+    for wrong in ("task.fusion.attention.heads=5", "task.question.mixers=attention,nothing"):
         assert refuse(*few, wrong)

@@ -45,7 +45,6 @@ NEW_SETTINGS = {
             *(
                 "model.attention.heads=2",
                 "model.encoder.attention.heads=2",
-                "data.context_length=16",
                 "training.evaluate_every=3",
             ),
             "training.budget=20steps",
@@ -90,7 +89,6 @@ def test_values_are_renamed_too() -> None:
         "model": {
             "pooling": "summary",
             "mixers": "gru,attentive+cross",
-            "joint": {"width": 16, "summary": "class"},
             "recurrent": {"reset": "before"},
         },
     }
@@ -100,10 +98,22 @@ def test_values_are_renamed_too() -> None:
         "model": {
             "head_pooling": "encoder",
             "mixers": "gru,attention-rnn+cross",
-            "fusion": {"width": 16, "pooling": "cls"},
             "gru": {"reset_after": False},
         },
     }
+
+
+def test_stacks_that_one_task_reads_have_moved_to_the_task() -> None:
+    model = {
+        "question": {"mixers": "gru", "recurrent": {"reset": "before"}},
+        "joint": {"width": 16, "summary": "class"},
+    }
+    stacks = {
+        "question": {"mixers": "gru", "gru": {"reset_after": False}},
+        "fusion": {"width": 16, "pooling": "cls"},
+    }
+    assert upgrade({"task": {"name": "answer"}, "model": model})["task"] == {"name": "vqa", **stacks}
+    assert upgrade({"task": {"name": "images"}, "model": model})["task"] == {"name": "image-classification"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +121,9 @@ def test_values_are_renamed_too() -> None:
     [
         ("data.longest=4", "data.longest is now data.max_length"),
         ("data.order=streams", "data.order is now task.batching"),
-        ("model.joint.width=8", "model.joint.width is now model.fusion.width"),
+        ("model.joint.width=8", "model.joint.width is now task.fusion.width"),
+        ("model.question.layers=2", "model.question.layers is now task.question.layers"),
+        ("model.fusion.norm=layer", "model.fusion.norm is now task.fusion.norm"),
         ("model.encoder.summary=last", "model.encoder.summary is now model.encoder.pooling"),
         ("task.name=tag", "task.name=tag is now task.name=tagging"),
         ("model.mixers=attentive", "model.mixers=attentive is now model.mixers=attention-rnn"),

@@ -15,7 +15,7 @@ from foveal.data import prepare_corpus as module
 from foveal.data.datasets import dataset_cache
 from foveal.data.prepare_corpus import PreparedCorpus, prepare_corpus, prepare_eval_corpus
 from foveal.data.text import token_store
-from foveal.data.text.tokenizers import CharacterTokenizer
+from foveal.data.text.tokenizers import CharacterTokenizer, make_tokenizer
 
 TEXT = "".join(f"line {i} of the text, which is about {i * i}\n" for i in range(400))
 Said = list[str]
@@ -167,10 +167,8 @@ def test_an_interrupted_build_leaves_nothing(
 def test_a_text_that_changes_while_it_is_read_is_refused(
     path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = module.make_tokenizer
-
     def meddle(*arguments: Any) -> Any:
-        made = make(*arguments)
+        made = make_tokenizer(*arguments)
         path.write_text(TEXT.replace("about", "ABOUT"))
         return made
 

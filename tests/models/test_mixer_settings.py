@@ -43,7 +43,7 @@ def test_a_section_of_a_preset_goes_with_its_mixer() -> None:
         ),
         ("model.encoder.s5.blocks=2", "model.encoder.s5 is not read by model.encoder.mixers=lstm"),
         ("model.atention.heads=2", "unknown key 'model.atention'; did you mean 'model.attention'?"),
-        ("model.fusion.lstmm.x=2", "unknown key 'model.fusion.lstmm'; did you mean 'model.fusion.lstm'?"),
+        ("model.encoder.lstmm.x=2", "unknown key 'model.encoder.lstmm'; did you mean 'model.encoder.lstm'?"),
         ("model.mixers=lstm,gruu", "model.mixers: unknown mixer 'gruu'; did you mean 'gru'?"),
         ("model.lstm=2", "unknown key 'model.lstm'"),
         ("model.widht=2", "unknown key 'model.widht'; did you mean 'model.width'?"),

@@ -126,8 +126,8 @@ def test_a_misspelt_run_is_told_with_the_nearest(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    create_run(Path("runs/text-demo-1"), toy_config(), {}, {})
-    create_run(Path("runs/text-lstm-2"), toy_config(), {}, {})
+    create_run(Path("runs/text-demo-1"), toy_config(), "", {}, {})
+    create_run(Path("runs/text-lstm-2"), toy_config(), "", {}, {})
     for name in ("runs/text-dmo-1", "text-demo-1"):
         with pytest.raises(UserError, match=rf"{name}: no such run; did you mean 'runs/text-demo-1'\?"):
             open_run(Path(name))
@@ -149,8 +149,7 @@ def test_every_flipped_byte_of_run_json_is_found(run: Run) -> None:
 def test_a_config_of_another_version_is_one_plain_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foveal.store.run.to_toml", lambda config: "[training]\nold_key = 1\n")
-    create_run(tmp_path / "run", toy_config(), {}, {})
+    create_run(tmp_path / "run", toy_config(), "[training]\nold_key = 1\n", {}, {})
     with pytest.raises(UserError, match=r"config\.toml: unknown key 'training\.old_key'"):
         open_run(tmp_path / "run")
 

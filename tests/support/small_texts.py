@@ -7,18 +7,14 @@ import numpy as np
 import soundfile
 
 WORDS = ("red", "green", "blue", "cat", "dog", "runs", "sits", "the")
-SMALL = (
-    "model.width=16",
-    "model.layers=1",
-    "model.encoder.width=16",
-    "model.encoder.layers=1",
-    "model.embedding_width=0",
-    "model.encoder.embedding_width=0",
-    "data.vocab_size=300",
-    "data.batch_tokens=400",
-    "training.evaluate_every=10",
-    "training.ema_decay=0.0",
-)
+COMMON = ("data.batch_tokens=400", "training.evaluate_every=10", "training.ema_decay=0.0")
+DECODER = ("model.width=16", "model.layers=1", "model.embedding_width=0")
+SPEECH = (*COMMON, *DECODER, "model.encoder.width=16", "model.encoder.layers=1")
+TAGS = (*COMMON, "model.encoder.width=16", "model.encoder.layers=1", "model.encoder.embedding_width=0")
+SMALL = (*TAGS, "data.vocab_size=300")
+"""For labels of texts."""
+PAIRS = (*SMALL, *DECODER)
+STRINGS = (*TAGS, *DECODER)
 
 
 def sentences(count: int = 60) -> list[str]:

@@ -1,6 +1,6 @@
 """A small model that answers questions about images, and a batch for it."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -11,6 +11,8 @@ from foveal.data.core.standardize import Statistics
 from foveal.data.text.tokenizers import WordTokenizer
 from foveal.tasks.config import from_tables
 from foveal.tasks.vqa.image_and_text_source import ImageAndTextInput
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
 SEEN = ImageAndTextInput(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
@@ -24,17 +26,14 @@ def config(task: str) -> Config:
     encoder = {"kind": "image", "network": "linear"}
     question = {"mixers": "rnn", "layers": 1, "width": 4, "pooling": "last"}
     joint = {"mixers": "attention", "layers": 1, "width": 4, "attention": {"heads": 1}}
-    model: dict[str, Any] = {
-        "encoder": encoder,
-        "question": question,
-        "fusion": joint,
-        "head_pooling": "mean",
-    }
+    model: dict[str, Any] = {"encoder": encoder, "head_pooling": "mean"}
     data = {"image": {"size": SIDE}, "tokenizer": "word", "max_length": 6}
-    return from_tables({"task": {"name": task}, "model": model, "data": data})
+    return from_tables(
+        {"task": {"name": task, "question": question, "fusion": joint}, "model": model, "data": data}
+    )
 
 
-def drawn(model: nn.Module) -> nn.Module:
+def drawn(model: ModuleT) -> ModuleT:
     torch.manual_seed(0)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.7)

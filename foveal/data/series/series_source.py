@@ -22,7 +22,7 @@ NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each st
 class SeriesSource(Source[Statistics]):
     """A series, as steps of standardized channels. A row has its `values` (T, C)."""
 
-    settings = ("data.max_length",)
+    settings = ("data.max_length", "data.batch_tokens")
     same_label = "all of the {count:,} series to train on have the label"
     place = "step"
 

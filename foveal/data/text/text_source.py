@@ -35,7 +35,13 @@ def encode_text(text: str, tokenizer: Tokenizer, max_length: int | None = None) 
 class TextSource(Source[Tokenizer]):
     """A text in a column of a table. Texts longer than the model reads are cut at the end."""
 
-    settings: tuple[str, ...] = ("data.text", "data.tokenizer", "data.vocab_size", "data.max_length")
+    settings: tuple[str, ...] = (
+        "data.text",
+        "data.tokenizer",
+        "data.vocab_size",
+        "data.max_length",
+        "data.batch_tokens",
+    )
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
@@ -107,6 +113,7 @@ class PairedTextSource(TextSource):
         "data.target_tokenizer",
         "data.shared_vocabulary",
         "data.max_length",
+        "data.batch_tokens",
     )
 
     def column(self, config: DataConfig) -> str:

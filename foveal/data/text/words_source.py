@@ -32,7 +32,6 @@ class EncodedWords(NamedTuple):
 class WordsSource(TextSource):
     """A sentence of a CoNLL file or a table. Each word is encoded with a space before it."""
 
-    settings = ("data.tokenizer", "data.vocab_size", "data.max_length")
     same_label = "all words have the tag"
     label_hint = " (data.tags=NAME)"
     place = "word"

@@ -25,7 +25,7 @@ class ClipSource(PixelSource):
     A frame that can't be read is listed as a skipped row. The other frames are used.
     """
 
-    settings = ("data.image.size", "data.image.channels", "data.max_length")
+    settings = ("data.image.size", "data.image.channels", "data.max_length", "data.batch_tokens")
     same_label = "all of the {count:,} clips to train on have the label"
     place = "frame"
 

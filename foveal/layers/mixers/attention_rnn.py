@@ -264,13 +264,14 @@ def _init_linear(*layers: nn.Module) -> None:
 
 class AttentionRNNSettings(StrictModel):
     cell: Literal["rnn", "lstm", "gru"] = "gru"
-    """The recurrent cell."""
+    """Recurrent cell: rnn, lstm or gru."""
     score: AttentionScore = "additive"
-    """How a state and a vector of the memory are compared. Two scores do not attend (the bottleneck):
-    `every-step` reads the memory's summary at every step, `initial-state` in the first state only."""
+    """Score of a state and a vector of the memory: additive, dot, scaled-dot or general.
+
+    Two scores do not attend (the bottleneck): `every-step` has the memory's summary at every step,
+    `initial-state` in the first state only."""
     hard: bool = False
-    """Attention reads one sampled position, learned by REINFORCE; otherwise it reads all positions by their
-    weights."""
+    """Attention looks at one sampled position (learned by REINFORCE), not at all by their weights."""
 
     @model_validator(mode="after")
     def _has_positions(self) -> "AttentionRNNSettings":

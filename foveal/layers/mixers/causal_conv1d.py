@@ -59,9 +59,9 @@ class CausalConv1d(nn.Module):
 
 class ConvolutionSettings(StrictModel):
     kernel_size: Size = 3
-    """Inputs that an output reads."""
+    """Inputs that each output sees."""
     dilations: str = "1"
-    """Distance from one input to the next, a pattern repeated over the layers: `1,2,4,8`."""
+    """Steps between the inputs of an output, a pattern over the layers such as 1,2,4,8."""
 
     @field_validator("dilations")
     @classmethod

@@ -49,7 +49,7 @@ class CrossAttention(MultiHeadAttention):
 
 class CrossAttentionSettings(StrictModel):
     heads: Size = 4
-    """Heads, each with an equal part of the width."""
+    """Number of heads, each of an equal part of the width."""
 
 
 @register_mixer("cross")

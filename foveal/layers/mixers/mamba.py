@@ -100,11 +100,11 @@ class Mamba(TappedModule):
 
 class MambaSettings(StrictModel):
     expand: Size = 2
-    """Inner width divided by the model's."""
+    """Inner width over the width of the stack."""
     state_size: Size = 16
     """States of each inner channel."""
     conv_kernel: Size = 4
-    """Inputs that the short convolution reads."""
+    """Inputs that each output of the short convolution sees."""
 
 
 @register_mixer("mamba")

@@ -228,17 +228,17 @@ class GRU(_GatedCell):
 
 class LSTMSettings(StrictModel):
     learned_initial_state: bool = False
-    """The initial state is learned; otherwise it is zeros."""
+    """The first state is learned; it is zeros otherwise."""
 
 
 class ElmanSettings(LSTMSettings):
     nonlinearity: Literal["tanh", "relu"] = "tanh"
+    """Activation function of the state: tanh or relu."""
 
 
 class GRUSettings(LSTMSettings):
     reset_after: bool = True
-    """The reset gate multiplies after the recurrent product (cuDNN, torch), or before it (Cho et al.
-    2014)."""
+    """The reset gate multiplies after the recurrent product (cuDNN, torch), not before (Cho)."""
 
 
 @register_mixer("rnn")

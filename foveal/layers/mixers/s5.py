@@ -121,9 +121,9 @@ def hippo_normal(size: int) -> tuple[Complex[Tensor, " N"], Complex[Tensor, "P N
 
 class S5Settings(StrictModel):
     state_size: Size = 64
-    """Complex states; each stands for a conjugate pair."""
+    """Number of complex states, half of as many conjugate pairs."""
     blocks: Size = 4
-    """Blocks of the initial state matrix, each a HiPPO matrix."""
+    """Blocks of the first state matrix, each a HiPPO matrix."""
 
 
 @register_mixer("s5")

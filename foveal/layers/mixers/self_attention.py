@@ -158,9 +158,9 @@ def with_capacity(cache: Tensor, filled: int) -> Tensor:
 
 class AttentionSettings(StrictModel):
     heads: Size = 4
-    """Heads, each with an equal part of the width."""
+    """Number of heads, each of an equal part of the width."""
     window: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 0
-    """Keys that a query sees, its own included; 0 means all earlier keys."""
+    """Keys that a query sees, its own included; 0 for all before it."""
 
 
 @register_mixer("attention")

@@ -17,6 +17,7 @@ from foveal.data.pairs.nothing import NoTarget
 from foveal.data.pairs.pair import PairProcessor
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
+from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.tasks.base import TaskSettings, TaskSummary
 from foveal.tasks.draw.generate import check_drawing_paths, generate_drawings
 from foveal.tasks.draw.model import DrawModel
@@ -29,11 +30,11 @@ class DrawSettings(TaskSettings):
     steps: Size = 16
     """Steps in which an image is drawn."""
     latent_size: Size = 64
-    """Numbers of a step's latent vector."""
+    """Width of the latent vector of a step."""
     read_size: Size = 5
-    """Filters of the grid that reads, to a side."""
+    """Side of the grid of filters that reads the image."""
     write_size: Size = 5
-    """Filters of the grid that writes, to a side."""
+    """Side of the grid of filters that writes on the canvas."""
 
 
 class ImageGenerationTask(ImageTask):
@@ -51,6 +52,9 @@ class ImageGenerationTask(ImageTask):
     loss_unit = "image"
     next_command = ("generate", "--samples", "100", "--out", "drawings.png")
     generate_options = ("samples", "seed", "out", "attention")
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | keys_below("model", VECTOR_STACK)
 
     def check(self) -> None:
         super().check()

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from foveal.config.values import NonNegativeFloat, PositiveFloat, Size
+from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.glimpses.model import RecurrentAttentionModel
 from foveal.tasks.glimpses.objective import GlimpsesObjective
@@ -15,13 +16,15 @@ from foveal.tasks.shapes.images import check_single_view
 
 class GlimpsesSettings(TaskSettings):
     glimpses: Size = 6
-    """Glimpses of an image, the first of its center."""
+    """Glimpses of an image; the first is of the center."""
     glimpse_size: Size = 8
-    """Pixels of a glimpse, to a side."""
+    """Side of a glimpse, in pixels."""
     glimpse_scales: Annotated[int, Field(ge=1, le=8)] = 1
-    """Squares of a glimpse about one place: each is twice as wide as the one before, of as many pixels."""
+    """Squares of a glimpse around one place.
+
+    Each is twice as wide as the square before, and has as many pixels."""
     std: PositiveFloat = 0.2
-    """Standard deviation of the place that training samples about the model's; the image is 2 wide."""
+    """Standard deviation of the places that training samples; an image is 2 wide."""
     reinforce_coefficient: NonNegativeFloat = 0.01
     """Coefficient of REINFORCE in the objective."""
 
@@ -40,6 +43,9 @@ class GlimpsesTask(ImageLabelTask):
     encoders = ("none",)
     balances_experts = False
     suggested_view = "glimpses"
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() - {"model.head_pooling"} | keys_below("model", VECTOR_STACK)
 
     def check(self) -> None:
         super().check()

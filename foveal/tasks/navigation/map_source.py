@@ -27,7 +27,7 @@ from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, moves_to_text, sho
 class MapSource(Source[Tokenizer]):
     """An instruction as tokens, a map as symbols, and a start. Rows with the same map are in one split."""
 
-    settings = ("data.tokenizer", "data.vocab_size", "data.max_length")
+    settings = ("data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
     has_tokenizer = True
 
     def read(

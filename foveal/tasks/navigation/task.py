@@ -5,7 +5,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
@@ -16,6 +15,7 @@ from foveal.data.open import OpenedData
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.models.mixer_settings import samples_positions
+from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.objectives.preview import PreviewExamples
 from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings, TaskSummary
 from foveal.tasks.navigation.datasets import GRID_WALKS
@@ -36,7 +36,7 @@ NUM_PREVIEWS = 3
 
 class NavigationSettings(TaskSettings):
     supervision: Literal["imitation", "reinforce"] = "imitation"
-    """What the agent learns from: the paths of the data, or where its own walks end."""
+    """How the agent learns: imitation (of the paths in the data) or reinforce (from its own walks)."""
 
 
 class NavigationTask(ExampleTask):
@@ -64,11 +64,11 @@ class NavigationTask(ExampleTask):
         """Return 11 for a table of maps with instructions."""
         return 11 if data.kind == "table" and {"map", "instruction"} <= data.columns else 0
 
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | keys_below("model", VECTOR_STACK)
+
     def check(self) -> None:
         super().check()
-        data = self.config.data
-        if data.augment != AugmentConfig() or data.image != ImageConfig():
-            raise ValueError("a walk sees its map as it is: leave out data.augment.* and data.image.*")
         if samples_positions(self.config.model):
             raise ValueError("a walk draws its moves, not where it looks: set model.attention_rnn.hard=false")
 

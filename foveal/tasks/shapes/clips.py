@@ -3,7 +3,7 @@
 from abc import ABC
 from typing import Any
 
-from foveal.config import AugmentConfig, Config
+from foveal.config import Config
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.pairs.pair import PairProcessor
@@ -13,7 +13,6 @@ from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.models.video import video_encoder
 from foveal.tasks.base import TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
-from foveal.tasks.shapes.images import sees_several_views
 from foveal.tasks.shapes.labeling import LabelingTask, summarize_labels
 
 CLIP_ENCODERS = ("frames", "conv3d")
@@ -32,14 +31,6 @@ class ClipTask(ExampleTask, ABC):
     encoders = CLIP_ENCODERS
     length_unit = "frames"
     suggested_view = "filmstrip"
-
-    def check(self) -> None:
-        super().check()
-        if self.config.data.augment != AugmentConfig() or sees_several_views(self.config):
-            raise ValueError(
-                f"{self.name} sees the frames of a clip as they are: leave out data.augment.*, "
-                "data.image.tta and data.image.tta_scales"
-            )
 
     def encoder(self) -> FrameEncoder | Conv3dEncoder:
         return clip_encoder_for(self.config)

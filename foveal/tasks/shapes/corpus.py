@@ -11,8 +11,14 @@ from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.prepare_corpus import prepare_corpus, prepare_eval_corpus
 from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
+from foveal.models.stack_settings import keys_below
 from foveal.tasks.base import DataPaths, Predictions, Task
 
+CORPUS_SETTINGS = (
+    *("text", "tokenizer", "vocab_size", "context_length", "batch_tokens"),
+    *("valid_fraction", "test_fraction"),
+)
+"""The settings below `data` that a corpus is read by, cut into tokens and batches."""
 LOSS_IS_SCORE = "the score of a language model is its loss"
 
 
@@ -26,6 +32,18 @@ class CorpusTask(Task, ABC):
     gives = "nothing"
     columns = ("text",)
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": LOSS_IS_SCORE}
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | keys_below("data", CORPUS_SETTINGS)
+
+    def check(self) -> None:
+        super().check()
+        sizes = self.config.data
+        if sizes.batch_tokens < sizes.context_length:
+            raise ValueError(
+                f"data.batch_tokens={sizes.batch_tokens} is less than one row of "
+                f"data.context_length={sizes.context_length} tokens"
+            )
 
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE

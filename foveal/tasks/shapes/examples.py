@@ -21,6 +21,15 @@ from foveal.models.encoder import text_encoder
 from foveal.tasks.base import DataPaths, Predictions, Task
 from foveal.training.protocols import Batches
 
+SPLIT_SETTINGS = (
+    "data.valid_fraction",
+    "data.test_fraction",
+    "data.group_pattern",
+    "data.group_by",
+    "data.hold_out",
+)
+"""The settings by which rows are held out."""
+
 
 def default_vocab_size(config: Config) -> int:
     """Return the default vocabulary size of the configured tokenizer."""
@@ -45,6 +54,9 @@ class ExampleTask(Task, ABC):
     def data_format(self) -> PairFormat:
         """The format of the examples."""
         return PairFormat(self.source, self.target)
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | {*self.data_format.settings, *SPLIT_SETTINGS}
 
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE

@@ -24,13 +24,13 @@ from foveal.tasks.shapes.examples import ExampleTask
 
 class SmoothedSettings(TaskSettings):
     label_smoothing: Fraction = 0.0
-    """Share of the target's probability that is spread over all labels or tokens (label smoothing)."""
+    """Fraction of the target's probability that is spread over all labels or tokens."""
 
 
 class LabelingTask(ExampleTask, ABC):
     """Base class of tasks with an encoder, and a head that predicts one of the processor's labels."""
 
-    Settings = SmoothedSettings
+    Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
     settings: SmoothedSettings
     fits_labels = True
     has_classes = True
@@ -40,6 +40,9 @@ class LabelingTask(ExampleTask, ABC):
     """The number of classes in `example_model`."""
     place: ClassVar[str] = ""
     """The name of a place that has a label; empty if the whole source has one."""
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | {"model.dropout"}
 
     def new_model(self) -> nn.Module:
         return self.model_for_classes(self.encoder(), len(self.processor.target.labels))
@@ -90,6 +93,9 @@ class ClassificationTask(LabelingTask, ABC):
     gives = "label"
     target: ClassVar[Target[Any]] = LabelTarget()
     default_classes = 2
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | {"model.head_pooling"}
 
     def head(self, encoder: Any, classes: int) -> nn.Module:
         model = self.config.model

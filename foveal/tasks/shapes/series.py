@@ -43,6 +43,9 @@ class SeriesTask(ExampleTask, ABC):
 class SeriesLabelingTask(SeriesTask, LabelingTask, ABC):
     """Base class of tasks that label series or their steps."""
 
+    def settings_read(self) -> set[str]:
+        return super().settings_read() - {"data.label"}  # the label has no column of its own
+
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
         labels = prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()}"

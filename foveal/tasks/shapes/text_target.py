@@ -27,6 +27,7 @@ from foveal.metrics.score import MetricResult
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.mixer_settings import samples_positions
+from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
@@ -44,7 +45,7 @@ Metric = Callable[[list[str], list[str]], MetricResult]
 class SequenceToSequenceTask(ExampleTask, ABC):
     """Base class of tasks with an encoder, and a decoder that reads its memory."""
 
-    Settings = SmoothedSettings
+    Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
     settings: SmoothedSettings
     gives = "text"
     target: ClassVar[Target[Any]] = TextTarget()
@@ -55,6 +56,9 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     """The name of the files of --input, if sources are not texts."""
     no_attention_map: ClassVar[str] = ""
     """The name of the sources, if --attention can't show them."""
+
+    def settings_read(self) -> set[str]:
+        return super().settings_read() | keys_below("model", DECODER)
 
     def new_model(self) -> nn.Module:
         return self.model_for_vocab(self.encoder(), self.processor.target.tokenizer.size)

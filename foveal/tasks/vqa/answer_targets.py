@@ -34,3 +34,4 @@ class WrittenAnswerTarget(TextTarget):
 
     def __init__(self) -> None:
         super().__init__("answer")
+        self.settings += ("data.target_tokenizer",)

@@ -62,16 +62,6 @@ class EncodedQuestion(NamedTuple):
 class ImageAndTextSource(Source[ImageAndTextInput]):
     """A question about an image. All rows of an image are in one split, since their key is its sha256."""
 
-    settings = (
-        "data.image",
-        "data.augment",
-        "data.question",
-        "data.history",
-        "data.choices",
-        "data.tokenizer",
-        "data.vocab_size",
-        "data.max_length",
-    )
     same_label = "all questions to train on have the answer"
     label_hint = " (data.answer=NAME is the column)"
     has_tokenizer = True
@@ -79,6 +69,15 @@ class ImageAndTextSource(Source[ImageAndTextInput]):
     def __init__(self, choices: bool = False):
         self.question_columns = ("question", "choices") if choices else ("question",)
         """The columns of a question without an answer."""
+        self.settings = (
+            "data.image",
+            "data.augment",
+            *(f"data.{name}" for name in self.question_columns),
+            "data.history",
+            "data.tokenizer",
+            "data.vocab_size",
+            "data.max_length",
+        )
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from foveal.config import ModelConfig
+from foveal.config import EncoderStackConfig
 from foveal.core.memory import Memory
 from foveal.core.module_facts import LayerGroups, layer_groups, merge_layer_groups
 from foveal.encoders.joint import JointEncoder
@@ -39,7 +39,8 @@ class MultipleChoiceModel(VQAModel):
 
 
 def joint_encoder(
-    config: ModelConfig,
+    question: EncoderStackConfig,
+    fusion: EncoderStackConfig,
     image: nn.Module,
     image_positions: int,
     vocabulary: int,
@@ -52,11 +53,10 @@ def joint_encoder(
     Texts have `vocabulary` different tokens, and at most `max_length` tokens.
     """
     names = ("history", "question") if history else ("question",)
-    parts = {name: text_encoder(config.question, vocabulary, max_length, "model.question") for name in names}
-    joint = config.fusion
+    parts = {name: text_encoder(question, vocabulary, max_length, "task.question") for name in names}
     stack = make_stack(
-        EncoderMixerFactory(joint, "model.fusion"), joint.width, image_positions + len(names) * max_length
+        EncoderMixerFactory(fusion, "task.fusion"), fusion.width, image_positions + len(names) * max_length
     )
     return JointEncoder(
-        {"source": image, **parts}, stack, joint.width, make_last_norm(joint), encoder_pooling_of(joint)
+        {"source": image, **parts}, stack, fusion.width, make_last_norm(fusion), encoder_pooling_of(fusion)
     )

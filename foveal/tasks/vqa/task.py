@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foveal.config import EncoderStackConfig
 from foveal.config.model import check_feedforward
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -25,11 +26,18 @@ from foveal.metrics.translation import chrf
 from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
 from foveal.models.image_networks import output_grid
-from foveal.tasks.base import DataPaths, EvaluationResult, PredictedIds, Predictions, TaskSummary
+from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
+from foveal.tasks.base import (
+    DataPaths,
+    EvaluationResult,
+    PredictedIds,
+    Predictions,
+    TaskSummary,
+)
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
-from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
+from foveal.tasks.shapes.labeling import ClassificationTask, SmoothedSettings, summarize_labels
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX, AnswerTarget, WrittenAnswerTarget
 from foveal.tasks.vqa.datasets import EASY_VQA, SHAPE_DIALOG
@@ -40,17 +48,31 @@ from foveal.tasks.vqa.predict import answer_questions
 from foveal.tasks.vqa.vqa_examples import VQAExamples
 
 
+class VQASettings(SmoothedSettings):
+    question: EncoderStackConfig = EncoderStackConfig()
+    """The stack that reads the question about an image; another one reads the dialog before."""
+    fusion: EncoderStackConfig = EncoderStackConfig()
+    """The stack that sees the vectors of image, question and dialog side by side."""
+
+
 class BaseVQATask(ExampleTask, ABC):
     """Base class of the three tasks. Batches are of images, each with all its questions."""
+
+    Settings: ClassVar[type[VQASettings]] = VQASettings
+    settings: VQASettings
 
     source: ClassVar[ImageAndTextSource] = ImageAndTextSource()
     reads = "image-and-text"
     encoders = IMAGE_ENCODERS
 
+    def settings_read(self) -> set[str]:
+        fusion = keys_below("task.fusion", VECTOR_ENCODER)
+        return super().settings_read() - {"task.fusion"} | fusion
+
     def check(self) -> None:
         super().check()
-        check_feedforward("model.question", self.config.model.question)
-        check_feedforward("model.fusion", self.config.model.fusion)
+        check_feedforward("task.question", self.settings.question)
+        check_feedforward("task.fusion", self.settings.fusion)
         check_single_view(self.config, "question")
 
     def encoder(self) -> JointEncoder:
@@ -62,11 +84,15 @@ class BaseVQATask(ExampleTask, ABC):
         if processor is not None:
             size, history = processor.source.text.size, processor.source.history
         vocabulary, max_length = SpecialTokens(size).vocab_size, config.data.max_length
-        return joint_encoder(config.model, image, rows * columns, vocabulary, max_length, history)
+        settings = self.settings
+        return joint_encoder(
+            settings.question, settings.fusion, image, rows * columns, vocabulary, max_length, history
+        )
 
     def components(self) -> list[ModelComponent]:
-        model = self.config.model
-        question, joint = stack_component("question", model.question), stack_component("fusion", model.fusion)
+        model, settings = self.config.model, self.settings
+        question = stack_component("question", settings.question)
+        joint = stack_component("fusion", settings.fusion)
         decoder = [stack_component("decoder", model)] if self.has_decoder else []
         return [*encoder_components(model.encoder), question, joint, *decoder]
 
@@ -89,6 +115,8 @@ class VQATask(BaseVQATask, ClassificationTask):
     name = "vqa"
     purpose = "Answer a question about an image by a known answer."
     preset = "vqa"
+    Settings = VQASettings
+    settings: VQASettings
     target = AnswerTarget()
     columns = ("question", "answer", "history")
     datasets = (EASY_VQA.name, SHAPE_DIALOG.name)
@@ -127,6 +155,8 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
     name = "vqa-generate"
     purpose = "Write the answer to a question about an image."
     preset = "vqa-generate"
+    Settings = VQASettings
+    settings: VQASettings
     target = WrittenAnswerTarget()
     columns = ("question", "answer", "history")
     metrics = (exact_match, chrf)
@@ -150,6 +180,8 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     name = "vqa-multiple-choice"
     purpose = "Choose the answer to a question about an image among those of its row."
     preset = "vqa-multiple-choice"
+    Settings = VQASettings
+    settings: VQASettings
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the choices are each row's own"}
     source = ImageAndTextSource(choices=True)
     target = ChoiceTarget()
@@ -164,6 +196,9 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
         """Return 21 for named choices, 4 for images with questions, answers and choices."""
         return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
 
+    def settings_read(self) -> set[str]:
+        return super().settings_read() - {"task.label_smoothing"}
+
     def new_model(self) -> MultipleChoiceModel:
         return self._model_for_vocab(self.processor.source.text.size)
 
@@ -172,8 +207,8 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
 
     def _model_for_vocab(self, tokens: int) -> MultipleChoiceModel:
         encoder = self.encoder()
-        question, vocabulary = self.config.model.question, SpecialTokens(tokens).vocab_size
-        choices = text_encoder(question, vocabulary, self.config.data.max_length, "model.question")
+        question, vocabulary = self.settings.question, SpecialTokens(tokens).vocab_size
+        choices = text_encoder(question, vocabulary, self.config.data.max_length, "task.question")
         return MultipleChoiceModel(encoder, choices, self.head(encoder, choices.width))
 
     def objective(self, preview_examples: Any = None) -> MultipleChoiceObjective:

@@ -33,7 +33,8 @@ def config(hold_out: str, pattern: str = PATTERN) -> DataConfig:
 def test_whole_groups_are_held_out() -> None:
     shares = {"valid": 0.1, "test": 0.2}
     rows = people(400)
-    sides, counts = defaultdict(set), defaultdict(int)
+    sides: dict[str, set[str]] = defaultdict(set)
+    counts: dict[str, int] = defaultdict(int)
     for part, found in split_by_group(rows, config("groups"), shares):
         person = found.fields["target"].split(":")[0] + ("red" if "red" in found.fields["target"] else "")
         sides[person].add(part)

@@ -5,10 +5,11 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -272,7 +273,7 @@ def texts() -> Iterator[Text]:
         yield f"{i} {TEXTS[i % len(TEXTS)]}", f"{TEXTS[i % 5]} {i}"
 
 
-def check(rows: list[Row | SkippedRow], clean: dict[str, object], count: int) -> None:
+def check(rows: list[Row | SkippedRow], clean: Mapping[str, object], count: int) -> None:
     places = [row.location.rpartition(", ")[2] for row in rows]
     assert len(places) == len(set(places)) == count
     by_place = dict(zip(places, rows, strict=True))
@@ -285,7 +286,7 @@ def check(rows: list[Row | SkippedRow], clean: dict[str, object], count: int) ->
     assert all(row.reason and "\n" not in row.reason for row in skipped)
 
 
-def as_csv(row: Text, separator: str, quoting: int) -> bytes:
+def as_csv(row: Text, separator: str, quoting: Literal[0, 1, 2, 3]) -> bytes:
     file = io.StringIO()
     csv.writer(file, delimiter=separator, quoting=quoting, lineterminator="").writerow(row)
     return file.getvalue().encode()

@@ -3,6 +3,7 @@
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from foveal.data.files.folders import FILE_FIELD, read_folder
 from tests.support.clip_folders import CONFIG, clip, table
 from tests.support.image_folders import PLACES, png, write
 from tests.support.pair_formats import CLIP_LABEL
+from tests.support.recorded_calls import record_calls
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def used(rows: list[Row | SkippedRow]) -> list[dict[str, object]]:
+def used(rows: list[Row | SkippedRow]) -> list[dict[str, Any]]:
     return [row.fields for row in rows if isinstance(row, Row)]
 
 
@@ -40,10 +42,10 @@ def test_a_table_in_the_folder(form, column, folder):
     if form == "csv":
         table.write_text(f"id,file_name,{column}\n1,a.wav,one\n2,inside/b.wav,two\n")
     else:
-        rows = (
+        lines = (
             {"file_name": name, column: text} for name, text in (("a.wav", "one"), ("inside/b.wav", "two"))
         )
-        table.write_text("\n".join(map(json.dumps, rows)))
+        table.write_text("\n".join(map(json.dumps, lines)))
     rows = [*read_folder(open_part(str(folder)).listing, [column])]
     assert used(rows) == [
         {FILE_FIELD: folder / "a.wav", column: "one"},
@@ -167,9 +169,7 @@ def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, location: st
 def test_a_zip_is_gone_through_as_often_for_many_clips(
     tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    called: list[zipfile.Path] = []
-    usual, counts = zipfile.Path.iterdir, set()
-    monkeypatch.setattr(zipfile.Path, "iterdir", lambda path: called.append(path) or usual(path))
+    called, counts = record_calls(monkeypatch, zipfile.Path, "iterdir"), set()
     for count in (4, 20):
         files = {f"{n}/more/{n}/{m}.png": png(clip(n)[m]) for n in range(count) for m in range(2)}
         files |= {f"{n}/notes/read.txt": b"" for n in range(count)}

@@ -106,7 +106,7 @@ def test_damaged_idx_is_refused(tmp_path):
 @pytest.mark.parametrize("more", [(), (1,), (3,)])
 def test_arrays_in_parts(tmp_path, names, more):
     image, label = names.split()
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for part, count in (("train", 20), ("val", 5), ("test", 6)):
         arrays[image.format(part)] = levels(count, *more)
         arrays[label.format(part)] = (np.arange(count) % 3)[:, None]

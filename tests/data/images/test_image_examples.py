@@ -247,7 +247,7 @@ def test_an_unknown_label_is_skipped(tmp_path):
 
 def test_labels_that_differ_in_case_alone_are_told(tmp_path):
     files = {f"{label}/{n}.png": png(p) for label in ("cat", "Cat", "dog") for n, p in enumerate(scenes(9))}
-    data, said = write(tmp_path / "a.zip", files), []
+    data, said = write(tmp_path / "a.zip", files), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, data, None, CONFIG, said.append)
     assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and are learned as 2 classes"
     said.clear()

@@ -212,7 +212,8 @@ def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
         ((2, 3), "series-tagging"),
         (None, "series-classification"),
     ):
-        np.savez(tmp_path / "a.npz", x=x, **({"y": np.zeros(shape, int)} if shape else {}))
+        targets: dict[str, Any] = {"y": np.zeros(shape, int)} if shape else {}
+        np.savez(tmp_path / "a.npz", x=x, **targets)
         assert infer_task(open_path(str(tmp_path / "a.npz")), {}).name == task
     for text in (TS, "# a note\n@timestamps true\n@Data\n1:a\n"):
         (tmp_path / "a.ts").write_text(text)

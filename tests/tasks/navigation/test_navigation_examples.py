@@ -125,7 +125,7 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
     path = written(tmp_path / "maps.jsonl", *rows)
     config = CONFIG.model_copy(update={"valid_fraction": 0.25, "test_fraction": 0.25})
     prepared = prepare_examples.prepare_examples(WALKS, path, None, None, config, print)
-    several = (prepared.train, prepared.valid, prepared.test)
+    several: list[Any] = [prepared.train, prepared.valid, prepared.test]
     assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
     assert sum(part["examples"] for part in prepared.facts["parts"].values()) == 24
 

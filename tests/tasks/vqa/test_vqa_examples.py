@@ -21,6 +21,7 @@ from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
 from tests.support.image_folders import PLACES, SIDE, png, scenes, write
 from tests.support.pair_formats import ANSWERS, CHOICES, WRITTEN_ANSWERS
 from tests.support.question_tables import COLOURS, asked, files_of, write_asked
+from tests.support.recorded_calls import record_calls
 
 CONFIG = DataConfig(
     image=ImageConfig(size=SIDE, batch_size=4),
@@ -29,7 +30,7 @@ CONFIG = DataConfig(
     valid_fraction=0.2,
     test_fraction=0.2,
 )
-MORE = {"choices": "red|green|blue", "history": "what is it? a thing."}
+MORE: dict[str, Any] = {"choices": "red|green|blue", "history": "what is it? a thing."}
 
 
 def prepared(data_format: PairFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
@@ -42,11 +43,7 @@ def prepared(data_format: PairFormat, data: str, valid: str | None = None, **set
 def test_an_image_is_read_and_kept_once(
     tmp_path: Path, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = []
-    load_image = image_rows.load_image
-    monkeypatch.setattr(
-        image_rows, "load_image", lambda image, *how: read.append(image) or load_image(image, *how)
-    )
+    read = record_calls(monkeypatch, image_rows, "load_image")
     files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
         "again.png": png(scenes(5)[0])
     }
@@ -137,7 +134,7 @@ def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("location", PLACES)
 def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
-    odd = [
+    odd: list[dict[str, Any]] = [
         {"file_name": "0.png", "question": " ", "answer": "red", "choices": ["red", "green"]},
         {"file_name": "none.png", "question": "what?", "answer": "red", "choices": ["red", "green"]},
         {"file_name": "cut.png", "question": "what?", "answer": "red", "choices": ["red", "green"]},

@@ -16,6 +16,7 @@ from foveal.objectives.classification import ClassificationObjective
 from tests.support.command_line import call, predictions, refuse, succeed
 from tests.support.interrupted_command import at
 from tests.support.labeled_images import PATCHES, SMALL, train, write_images
+from tests.support.recorded_calls import record_calls
 
 
 @pytest.mark.parametrize("model", [(), PATCHES])
@@ -147,20 +148,17 @@ def test_a_network_is_described() -> None:
 
 def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
     train(write_images(), steps=2)
-    shapes = []
-    plain = ClassificationObjective._logits
-    monkeypatch.setattr(
-        ClassificationObjective,
-        "_logits",
-        lambda task, batch: shapes.append(batch.columns["source"].shape) or plain(task, batch),
-    )
+    calls = record_calls(monkeypatch, ClassificationObjective, "_logits")
     once = json.loads(succeed("evaluate", "run", "--json").out)
     asked = ("--tta", "ten-crop", "--tta-scales", "1,1.5", "--json")
     often = json.loads(succeed("evaluate", "run", *asked).out)
-    assert [shape[0] for shape in shapes] == [once["examples"], *[20] * once["examples"]]
+    assert [len(batch.columns["source"]) for _, batch in calls] == [
+        once["examples"],
+        *[20] * once["examples"],
+    ]
     assert often["loss"] != once["loss"]
     succeed("predict", "run", "squares/red/1.png", *asked)
-    assert shapes[-1] == (20, 3, 12, 12)
+    assert calls[-1][1].columns["source"].shape == (20, 3, 12, 12)
     assert "'none', 'flip', 'flip-shift' or 'ten-crop'" in refuse("evaluate", "run", "--tta", "all")
     assert "such as 1,1.125" in refuse("predict", "run", "squares", "--tta-scales", "none")
     Path("text.txt").write_text("to be or not to be " * 200)
@@ -188,8 +186,8 @@ def test_a_network_by_its_name() -> None:
     assert (config.data.image.size, config.data.image.channels) == (32, 1)
     succeed("train", "squares", "--model", "resnet-20", *SMALL, "--budget", "1steps", "--run", "small")
     assert foveal.load("small").config.data.image.size == 12
-    told = refuse("train", "squares", "--task", "captioning", "--model", "resnet-18")
-    assert "labels images; for captioning, set model.encoder.network=resnet-18" in told
+    line = refuse("train", "squares", "--task", "captioning", "--model", "resnet-18")
+    assert "labels images; for captioning, set model.encoder.network=resnet-18" in line
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

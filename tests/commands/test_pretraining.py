@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,9 +22,10 @@ def pretrained(*more: str) -> str:
     return "first"
 
 
-def finetune(*more: str) -> dict[str, object]:
+def finetune(*more: str) -> dict[str, Any]:
     told = succeed("train", reviews(), "--from", "first", "--task", "text-classification", "--json", *more)
-    return json.loads(told.out)
+    result: dict[str, Any] = json.loads(told.out)
+    return result
 
 
 def test_mask_then_classify() -> None:
@@ -37,7 +39,7 @@ def test_mask_then_classify() -> None:
     encoder = {name for name in after if name.startswith("encoder.")}
     assert encoder == {name for name in before if name.startswith("encoder.")}
     assert all(torch.equal(after[name], before[name]) for name in encoder)
-    head = build_model(foveal.load("head").task, torch.device("cpu")).get_submodule("head")
+    head: Any = build_model(foveal.load("head").task, torch.device("cpu")).get_submodule("head")
     assert not torch.equal(after["head.projection.weight"], head.projection.weight)
     assert foveal.load("head").processor.source.digest == foveal.load("first").processor.digest
     result = finetune("--run", "all", "--budget", "60steps", "optimizer.lr=6e-3", "optimizer.name=adamw")
@@ -93,7 +95,7 @@ def written(mixer: str, *more: str) -> str:
     residual = () if mixer == "gru" else ("model.residual=true", "model.norm=layer")
     small = ("model.width=16", "model.layers=2", "model.embedding_width=0")
     text = ("data.tokenizer=character", "data.context_length=32", "data.batch_tokens=256")
-    order = ("task.batching=windows", "task.reset_probability=0")
+    order = ("task.batching=windows",)
     given = (*small, *text, *order, *residual, *LANGUAGE.get(mixer, ()), *more)
     succeed("train", "text.txt", *given, "--budget", "10steps", "--run", "first")
     return "first"
@@ -158,7 +160,7 @@ def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
 
     folder = small_bert(tmp_path_factory.mktemp("bert"), with_head=False)
     told = succeed("import", folder, "--run", "first")
-    assert "none: give it one by training" in told.err
+    assert "none: train one" in told.err
     assert "foveal train DATA --from first --task text-classification" in told.err
     for command in (("evaluate", "first", "text.txt"), ("evaluate", "first")):
         why = refuse(*command)

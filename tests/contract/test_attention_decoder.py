@@ -30,7 +30,7 @@ class Reader(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.embedding = Embedding(2 + LETTERS, width)
-        self.mixer = Bidirectional(*(Recurrent(LSTM(width, width // 2)) for _ in range(2)))
+        self.mixer = Bidirectional(Recurrent(LSTM(width, width // 2)), Recurrent(LSTM(width, width // 2)))
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Memory:
         vectors, _ = self.mixer(self.embedding(tokens), lengths=lengths)

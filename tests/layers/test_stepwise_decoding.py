@@ -1,5 +1,7 @@
 """Generation's own paths: one position at a time, without gradients, equals the whole sequence at once."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -22,7 +24,9 @@ def model(mixer: str, **settings: object) -> DecoderLM:
     return made
 
 
-MODELS = {name: {} for name, spec in mixer_specs().items() if not spec.reads_memory} | {
+MODELS: dict[str, dict[str, Any]] = {
+    name: {} for name, spec in mixer_specs().items() if not spec.reads_memory
+} | {
     "attention": {"positions": {"kind": "rotary"}, "feedforward": "swiglu"},
     "attention,rwkv": {"feedforward": "channel-mixing", "norm": "layer", "residual": True},
     "lstm,attention": {"feedforward": "moe", "positions": {"kind": "learned"}},

@@ -22,11 +22,11 @@ def write(folder: Path, *names: str) -> Path:
 
 def examples(data: Path, valid: Path | None = None, test: Path | None = None) -> dict[str, list[str]]:
     """The first words of the sources in each part: the name of the file."""
-    given = [None if path is None else str(path) for path in (valid, test)]
     found = prepare_examples.prepare_examples(
         TEXT_PAIRS,
         str(data),
-        *given,
+        None if valid is None else str(valid),
+        None if test is None else str(test),
         DataConfig(tokenizer="word", valid_fraction=0.2, test_fraction=0.2),
         print,
     )

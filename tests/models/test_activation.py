@@ -1,5 +1,7 @@
 """Another activation function than published: everywhere in the network, and nothing else."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -15,7 +17,7 @@ from tests.support.named_networks import logits, made
 RECTIFIED = ("mlp", "vgg-11", "plain-20", "resnet-20", "resnet-50")
 
 
-def other(network: str, name: str) -> EncoderWithHead:
+def other(network: str, name: Any) -> EncoderWithHead:
     encoder = image_encoder(network, 3, "small", name)
     return EncoderWithHead(encoder, image_head(network, encoder, 32, 5, 0.0, name))
 
@@ -53,7 +55,7 @@ def test_lenet_has_tanh_until_told():
     x = torch.randn(2, 1, 32, 32)
     for name in ("published", "tanh", "relu"):
         torch.manual_seed(1)
-        encoder = image_encoder("lenet-5", 1, "published", name)
+        encoder: Any = image_encoder("lenet-5", 1, "published", name)
         model = EncoderWithHead(encoder, image_head("lenet-5", encoder, 32, 5, 0.0, name))
         first = (torch.tanh if name != "relu" else F.relu)(encoder.blocks[0][0](x))
         torch.testing.assert_close(encoder.blocks[0][:2](x), first)

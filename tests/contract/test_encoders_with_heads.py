@@ -214,7 +214,7 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
         columns["source"] = frames.where(sequence_mask(sources, 7)[:, :, None, None, None], 0)
     if encoder in IMAGES:
         columns["source"] = torch.randn(rows, CHANNELS, SIDE, SIDE, dtype=dtype)
-    columns["places"] = torch.arange(targets.max()).expand(rows, -1).where(sequence_mask(targets, 6), 0)
+    columns["places"] = torch.arange(int(targets.max())).expand(rows, -1).where(sequence_mask(targets, 6), 0)
     lengths = {"source": sources, "target": targets, "places": targets}
     if columns["source"].dim() == 4:
         del lengths["source"]  # images are whole
@@ -251,7 +251,7 @@ def test_laws(encoder: str, head: str) -> None:
     again = loss_of(task, dirty)
     assert torch.equal(again, loss)
     others = torch.autograd.grad(again, list(parameters.values()), allow_unused=True)
-    unused = set()
+    unused: set[str] = set()
     for name, one, other in zip(parameters, gradients, others, strict=True):
         if one is None:
             unused.add(name)

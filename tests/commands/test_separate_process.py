@@ -67,7 +67,7 @@ def test_a_fault_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveal.tasks.shapes.corpus.prepare_corpus", broken)
     told = call("train", "text.txt")
     assert told.code == 1
-    assert told.err == "foveal: ValueError: two lines (a fault of foveal's: --debug shows where)\n"
+    assert told.err == "foveal: ValueError: two lines (an error in Foveal itself: --debug shows where)\n"
     with pytest.raises(ValueError, match="two"):
         call("train", "text.txt", "--debug")
 

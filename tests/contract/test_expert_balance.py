@@ -1,6 +1,7 @@
 """An expert layer whose balance reaches the task's objective through `aux`."""
 
 from contextlib import nullcontext
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -22,10 +23,12 @@ from foveal.ops.jit.dispatch import reference_only
 from foveal.training.optim import Optimizer
 from foveal.training.step import total_loss, total_weights, train_step
 
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+
 B, T, D, E = 3, 6, 8, 4
 
 
-def grown(module: nn.Module) -> nn.Module:
+def grown(module: ModuleT) -> ModuleT:
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -0.7, 0.7)
     return module.double()
@@ -112,14 +115,17 @@ def test_balance_reaches_the_objective(lengths):
     assert {name: term.weight for name, term in result.terms.items()} == task.weights(batch)
     parameters = list(task.model.parameters())
 
-    def gradient(batches: list[TokenBatch]) -> list[Tensor]:
+    def gradient(batches: list[TokenBatch]) -> tuple[Tensor, ...]:
         totals = total_weights(task, batches)
         loss = torch.stack([total_loss(task(part, None)[0], totals) for part in batches]).sum()
         return torch.autograd.grad(loss, parameters)
 
     halves = [
         TokenBatch(
-            *(None if x is None else x[rows] for x in (batch.inputs, batch.targets, None, batch.lengths))
+            batch.inputs[rows],
+            batch.targets[rows],
+            None,
+            None if batch.lengths is None else batch.lengths[rows],
         )
         for rows in (slice(0, 1), slice(1, 4))
     ]
@@ -131,6 +137,7 @@ def test_training_spreads_the_load():
     """From a router that sends all to one expert, by the trainer's own step on nothing but the balance."""
     torch.manual_seed(1)
     task = language(torch.float32)
+    block: Any
     for block in (task.model.stack.blocks[0], task.model.stack.blocks[2]):
         block.feedforward.coefficient = 10.0
         nn.init.zeros_(block.feedforward.router.weight)

@@ -119,9 +119,10 @@ def test_a_text() -> None:
     assert "output  it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
     films: dict[str, Any] = dict(np.load("films.npz"))
     films["text"][::2] = "a block moves"
+    twice: dict[str, Any] = {name: np.concatenate([films[name]] * 2) for name in films if name != "text"}
     np.savez(
         "twice.npz",
-        **{name: np.concatenate([films[name]] * 2) for name in films if name != "text"},
+        **twice,
         text=[*films["text"], *["it moves"] * 60],
     )
     found = json.loads(succeed("evaluate", "run", "twice.npz", "--json").out)
@@ -138,8 +139,8 @@ def test_a_text() -> None:
 
 @pytest.mark.parametrize("mixers", ["conv", "lstm,attention", "mamba", "rwkv", "s5"])
 def test_any_mixer_goes_over_frames(mixers: str) -> None:
-    around = ("model.encoder.norm=layer", "model.encoder.residual=true")
-    around += ("model.encoder.s5.blocks=1",) if mixers == "s5" else ()
+    around = ["model.encoder.norm=layer", "model.encoder.residual=true"]
+    around += ["model.encoder.s5.blocks=1"] if mixers == "s5" else []
     own = (f"model.encoder.mixers={mixers}", "model.encoder.layers=2")
     train(write_films(count=30), *FRAMES, *around, *own, steps=2)
 

@@ -1,6 +1,7 @@
 """Networks give what Hugging Face's give on the same weights, or what a written-out one gives."""
 
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -35,6 +36,7 @@ def test_straight_networks_equal_the_written_out_ones(network):
             x = (F.max_pool2d if layer[0] == "M" else F.avg_pool2d)(x, int(layer[1]), 2)
             continue
         found = re.fullmatch(r"(\d+)(?:k(\d+))?(?:s(\d+))?(?:p(\d+))?", layer)
+        assert found is not None
         width, kernel, stride, padding = (
             int(n or m) for n, m in zip(found.groups(), (0, 3, 1, 1), strict=True)
         )
@@ -54,7 +56,7 @@ def test_straight_networks_equal_the_written_out_ones(network):
 def test_logits_equal_hugging_faces(network, kind):
     """In evaluation far from the first weights and statistics; in training the statistics gathered, too."""
     transformers = pytest.importorskip("transformers")
-    recipe = NETWORKS[network]
+    recipe: Any = NETWORKS[network]
     config = transformers.ResNetConfig(
         hidden_sizes=list(recipe.widths), depths=list(recipe.depths), layer_type=kind, num_labels=7
     )

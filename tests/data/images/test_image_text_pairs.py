@@ -25,6 +25,7 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.tasks.infer import infer_task
 from tests.support.image_folders import PLACES, SIDE, png, scenes, write
 from tests.support.pair_formats import IMAGE_TEXT
+from tests.support.recorded_calls import record_calls
 
 DATA_FORMAT = IMAGE_TEXT
 CONFIG = DataConfig(
@@ -70,11 +71,7 @@ def test_a_table_says_the_texts(tmp_path: Path, location: str, column: str) -> N
 def test_a_load_image_several_texts_is_read_and_kept_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = []
-    load_image = image_rows.load_image
-    monkeypatch.setattr(
-        image_rows, "load_image", lambda image, *how: read.append(image) or load_image(image, *how)
-    )
+    read = record_calls(monkeypatch, image_rows, "load_image")
     more = [f"images/{number}.png,{text(number + 1)}" for number in (3, 3, 1)]
     found = prepared(data := write(tmp_path / "a", captioned(4, "text", *more)), valid=data)
     assert len(read) == 2 * 4  # as training and as validation data
@@ -186,7 +183,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
 def test_one_text_for_all_is_told(tmp_path: Path) -> None:
     files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
     table = "\n".join(["file_name,text", *(f"{name},a dog" for name in files)])
-    data, said = write(tmp_path / "a", files | {"metadata.csv": table.encode()}), []
+    data, said = write(tmp_path / "a", files | {"metadata.csv": table.encode()}), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, None, None, CONFIG, said.append)
     (line,) = said
     assert "rows to train on have the text 'a dog', so nothing else is learned" in line

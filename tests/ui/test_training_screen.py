@@ -6,6 +6,7 @@ from contextlib import redirect_stderr
 import numpy as np
 import pytest
 
+from foveal.core.runtime import peak_memory
 from foveal.ui import training_screen
 from foveal.ui.console import format_duration
 from foveal.ui.training_screen import TrainingScreen
@@ -67,6 +68,6 @@ def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPat
 
 
 def test_memory_is_of_this_process() -> None:
-    before = training_screen.peak_memory()
+    before = peak_memory()
     held = np.ones(1 << 25)
-    assert held.nbytes < training_screen.peak_memory() < before + 2 * held.nbytes
+    assert held.nbytes < peak_memory() < before + 2 * held.nbytes

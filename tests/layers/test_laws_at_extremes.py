@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.core.runtime import autocast
+from foveal.core.runtime import Precision, autocast
 from tests.support.mixer_laws import Trial
 from tests.support.mixer_rows import EVERY, READING, D, entries, make, memory_of, run
 
@@ -29,7 +29,9 @@ INPUTS = {
 }
 
 
-def finite(trial: Trial, x: Tensor, precision: str = "float32", lengths: Tensor | None = None) -> Tensor:
+def finite(
+    trial: Trial, x: Tensor, precision: Precision = "float32", lengths: Tensor | None = None
+) -> Tensor:
     """The outputs, found to be finite together with the state and all gradients."""
     x = x.clone().requires_grad_()
     with autocast(x.device, precision):

@@ -2,16 +2,17 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 import torch
 
 from foveal.commands import train
-from foveal.config.files import to_toml
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.tasks.config import from_tables
+from foveal.tasks.read_settings import config_to_toml
 from tests.support.command_line import TINY, refuse, succeed
 
 
@@ -28,14 +29,14 @@ def test_a_run_in_its_own_data_is_refused(here: Path) -> None:
 
 
 def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None:
-    def elsewhere(*given: object) -> None:
+    def elsewhere(*given: Any) -> None:
         Path("runs/text-demo-1").mkdir(parents=True)
         announce(*given)
 
     announce = train._print_setup
     with patch("foveal.commands.train._print_setup", elsewhere):
         told = succeed("train", "text.txt", *TINY, "--budget", "2steps")
-    assert "another training has taken that place: this run is runs/text-demo-2" in told.err
+    assert "another training has created that folder: this run is runs/text-demo-2" in told.err
     assert Path("runs/text-demo-2/model.safetensors").is_file()
     assert not [*Path("runs/text-demo-1").iterdir()]
 
@@ -53,7 +54,7 @@ def test_resume_gives_a_finished_run_its_weights_back(run: Path) -> None:
 def test_settings_are_written_as_they_can_be_read() -> None:
     odd = 'a\n\tb"\\\x08\x00\x7f\u2028é'
     config = from_tables({"data": {"text": odd}})
-    assert from_tables(tomllib.loads(to_toml(config))).data.text == odd
+    assert from_tables(tomllib.loads(config_to_toml(config))).data.text == odd
 
 
 def test_a_part_that_is_gone_is_noticed(here: Path) -> None:

@@ -1,5 +1,7 @@
 """Norms of one image in the place of batch norms: everywhere, as they are written, and nothing else."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -22,8 +24,9 @@ def written_out(x: Tensor, kind: str, epsilon: float = 1e-5) -> Tensor:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("channels", [64, 48])
 def test_as_written(kind, channels):
-    network = nn.Sequential(nn.Conv2d(3, channels, 3), nn.Identity())
-    published = image_encoder("resnet-20", 3, "small").blocks[0].norm
+    network: Any = nn.Sequential(nn.Conv2d(3, channels, 3), nn.Identity())
+    encoder: Any = image_encoder("resnet-20", 3, "small")
+    published = encoder.blocks[0].norm
     network[1] = type(published)(channels)
     assert replace_batch_norm(network, kind)
     gain, bias = torch.randn(2, channels)
@@ -50,7 +53,7 @@ def test_all_are_replaced_and_images_do_not_know_each_other(network, kind):
     torch.testing.assert_close(through(encoder, x)[1:2], through(encoder, x[1:2]))
 
 
-def through(encoder: nn.Module, x: Tensor) -> Tensor:
+def through(encoder: Any, x: Tensor) -> Tensor:
     for block in encoder.blocks:
         x = block(x)
     return x

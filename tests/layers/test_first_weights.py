@@ -1,6 +1,7 @@
 """The first weights are what the docstrings say, and a model's first loss is near ln V."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -44,7 +45,9 @@ def test_recurrent_weights_are_uniform(cell):
 def test_biases():
     assert Elman(D, H).bias.eq(0).all()
     assert GRU(D, H).bias.eq(0).all()
-    assert GRU(D, H).bias_new.eq(0).all()
+    bias_new = GRU(D, H).bias_new
+    assert bias_new is not None
+    assert bias_new.eq(0).all()
     i, f, g, o = LSTM(D, H).bias.view(4, H)
     assert f.eq(1).all(), "the forget gate starts open"
     assert all(bias.eq(0).all() for bias in (i, g, o))
@@ -100,9 +103,8 @@ def test_norms():
 
 def test_feedforward_layers_have_as_many_weights():
     """SwiGLU with hidden 8D/3 against an MLP with 4D: 8 D^2 each."""
-    sizes = [
-        sum(p.numel() for p in make_feedforward(kind, 96, 4.0).parameters()) for kind in ("mlp", "swiglu")
-    ]
+    layers: list[Any] = [make_feedforward("mlp", 96, 4.0), make_feedforward("swiglu", 96, 4.0)]
+    sizes = [sum(p.numel() for p in layer.parameters()) for layer in layers]
     assert sizes[1] == 8 * 96**2
     assert sizes[0] == sizes[1] + 5 * 96
     assert make_feedforward("none", 96, 4.0) is None
@@ -134,7 +136,8 @@ def test_dropout_is_of_training_alone():
         assert not torch.equal(block(x)[0], block(x)[0])
         block.eval()
         assert torch.equal(block(x)[0], block(x)[0])
-        bare = Block(block.mixer, block.feedforward, residual=True)
+        mixer: Any = block.mixer
+        bare = Block(mixer, block.feedforward, residual=True)
         assert torch.equal(bare(x)[0], block(x)[0]), "no scaling at test time"
 
 

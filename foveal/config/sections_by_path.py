@@ -1,0 +1,110 @@
+"""A config as its sections by their dotted paths, such as `model.encoder`: keys, meanings and TOML."""
+
+import ast
+import inspect
+import json
+import textwrap
+from collections.abc import Container, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from foveal.config.values import ReadIf, StrictModel
+
+Sections = Mapping[str, StrictModel]
+"""Sections by their dotted paths. The settings of a section are its fields that are no sections."""
+
+
+class UnreadReason(NamedTuple):
+    """The choice that leaves a setting unread: the key and value of another setting."""
+
+    key: str
+    value: Any
+    values_to_set: tuple[str, ...] | None = None
+    """The values of the other setting with which the setting is read; every one but the empty one for ().
+
+    None where the other setting is the task or the encoder, which is not changed for a setting's sake."""
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}"
+
+
+def nested_sections(section: StrictModel, path: str) -> dict[str, StrictModel]:
+    """Return a section and all sections inside it by their paths."""
+    found = {path: section}
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, StrictModel):
+            found |= nested_sections(value, f"{path}.{name}")
+    return found
+
+
+def setting_keys(sections: Sections) -> Iterator[str]:
+    """Yield the dotted keys of all settings."""
+    for path, section in sections.items():
+        yield from (f"{path}.{name}" for name in _settings(section))
+
+
+def unread_fields(sections: Sections) -> dict[str, UnreadReason]:
+    """Return the keys of settings and sections that other settings of their section leave unread."""
+    unread: dict[str, UnreadReason] = {}
+    for path, section in sections.items():
+        for name, field in type(section).model_fields.items():
+            marks = [mark for mark in field.metadata if isinstance(mark, ReadIf)]
+            if marks and not any(mark.holds(section) for mark in marks):
+                first = marks[0]
+                reason = UnreadReason(f"{path}.{first.field}", getattr(section, first.field), first.values)
+                unread[f"{path}.{name}"] = reason
+    return unread
+
+
+def to_toml(sections: Sections, read: Container[str]) -> str:
+    """Return the settings that are `read` as TOML, each with its meaning as a comment."""
+    tables = []
+    for path, section in sections.items():
+        comments = meanings(type(section))
+        lines = [
+            f"{name} = {_toml_value(value)}" + (f"  # {comments[name]}" if name in comments else "")
+            for name, value in _settings(section).items()
+            if f"{path}.{name}" in read
+        ]
+        tables += ["\n".join([f"[{path}]", *lines])] if lines else []
+    return "\n\n".join(tables) + "\n"
+
+
+@cache
+def meanings(section: type[StrictModel]) -> dict[str, str]:
+    """Return the first line of each field's docstring; none where the source of a class is not at hand."""
+    found: dict[str, str] = {}
+    for base in reversed(section.__mro__):
+        if issubclass(base, StrictModel) and base is not StrictModel:
+            found |= _own_meanings(base)
+    return found
+
+
+def _own_meanings(section: type[StrictModel]) -> dict[str, str]:
+    try:
+        module = ast.parse(textwrap.dedent(inspect.getsource(section)))
+    except (OSError, SyntaxError):  # no file, or one that was edited since it was imported
+        return {}
+    found: dict[str, str] = {}
+    body = [line for node in module.body if isinstance(node, ast.ClassDef) for line in node.body]
+    for field, below in zip(body, body[1:], strict=False):
+        if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+            continue
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            found[field.target.id] = str(below.value.value).strip().partition("\n")[0]
+    return found
+
+
+def _settings(section: StrictModel) -> dict[str, Any]:
+    values = {name: getattr(section, name) for name in type(section).model_fields}
+    return {name: value for name, value in values.items() if not isinstance(value, StrictModel)}
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but for one character that JSON leaves as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

@@ -1,0 +1,126 @@
+"""The settings of a config that its task, encoder, mixers and training read; all others, and why not."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from foveal.config import Config, ConfigError, StackConfig, parse_config
+from foveal.config.old_names import flatten
+from foveal.config.sections_by_path import (
+    UnreadReason,
+    nested_sections,
+    setting_keys,
+    to_toml,
+    unread_fields,
+)
+from foveal.config.values import StrictModel
+from foveal.models.mixer_settings import stack_mixers
+from foveal.tasks.base import Task
+from foveal.tasks.registry import task_of
+
+READ_BY_TRAINING = ("optimizer", "schedule", "training")
+"""The sections that every training reads."""
+
+
+def read_settings(config: Config) -> set[str]:
+    """Return the dotted keys of the settings that something reads."""
+    return {*setting_keys(config_sections(config))} - unread_settings(config).keys()
+
+
+def unread_settings(config: Config) -> dict[str, UnreadReason]:
+    """Return the dotted keys of the settings that nothing reads, each with the reason."""
+    task, sections = task_of(config), config_sections(config)
+    unread_in_section = unread_fields(sections)
+    read = _with_mixer_sections({*READ_BY_TRAINING, *task.settings_read()}, sections)
+    unread: dict[str, UnreadReason] = {}
+    for key in setting_keys(sections):
+        if not _first_prefix(key, read):
+            unread[key] = _choice_behind(key, task)
+        elif key not in task.always_read and (prefix := _first_prefix(key, unread_in_section)):
+            unread[key] = unread_in_section[prefix]
+    return unread
+
+
+def without_unread(config: Config) -> Config:
+    """Return the config with the default of every setting that nothing reads."""
+    tables = config.model_dump()
+    for key in unread_settings(config):
+        _remove(tables, key.split("."))
+    smaller = parse_config(tables)
+    # A dropped setting may have been the reason to read another one.
+    return config if smaller == config else without_unread(smaller)
+
+
+def refuse_unread(config: Config, tables: Mapping[str, Any]) -> None:
+    """Check that the config reads all settings that a user wrote.
+
+    Raises: ConfigError: nothing reads a setting; the error says why, and the nearest that is read.
+    """
+    unread = unread_settings(config)
+    for key, _ in flatten(tables):
+        if key in unread:
+            hint = _hint(key, unread[key], read_settings(config))
+            raise ConfigError(f"{key} is not read, since {unread[key]}{hint}")
+
+
+def config_to_toml(config: Config) -> str:
+    """Return the settings of a config that something reads as TOML, each with its meaning as a comment."""
+    return to_toml(config_sections(config), read_settings(config))
+
+
+def config_sections(config: Config) -> dict[str, StrictModel]:
+    """Return all sections of a config by their dotted paths, also those that its task and mixers declare."""
+    sections: dict[str, StrictModel] = {}
+    for name in type(config).model_fields:
+        section = task_of(config).settings if name == "task" else getattr(config, name)
+        for path, inner in nested_sections(section, name).items():
+            sections[path] = inner
+            if isinstance(inner, StackConfig):
+                mixers = stack_mixers(inner, path).values()
+                sections |= {f"{path}.{spec.section}": settings for spec, settings in mixers}
+    return sections
+
+
+def _with_mixer_sections(read: set[str], sections: Mapping[str, StrictModel]) -> set[str]:
+    """Return the keys with the sections of mixers where the `mixers` of a stack are read."""
+    stacks = {path: stack for path, stack in sections.items() if isinstance(stack, StackConfig)}
+    return read | {
+        f"{path}.{spec.section}"
+        for path, stack in stacks.items()
+        if _first_prefix(f"{path}.mixers", read)
+        for spec, _ in stack_mixers(stack, path).values()
+    }
+
+
+def _first_prefix(key: str, keys: Iterable[str]) -> str:
+    """Return the key of a setting itself, or of a section around it, if it is among `keys`; else nothing."""
+    parts = key.split(".")
+    prefixes = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in keys), "")
+
+
+def _choice_behind(key: str, task: Task) -> UnreadReason:
+    """Return the encoder or the task, neither of which reads a setting."""
+    if key.startswith("model.encoder."):
+        return UnreadReason("model.encoder.kind", task.config.model.encoder.kind)
+    return UnreadReason("task.name", task.name)
+
+
+def _hint(key: str, reason: UnreadReason, read: set[str]) -> str:
+    """Return how to have a setting read, or the nearest setting that is."""
+    if reason.values_to_set is not None:
+        return f"; set {reason.key}{'=' if reason.values_to_set else ''}{' or '.join(reason.values_to_set)}"
+    names = {other.rpartition(".")[2] for other in read}
+    alike = difflib.get_close_matches(key.rpartition(".")[2], names, n=1, cutoff=0.75)
+    candidates = [other for other in sorted(read) if other.rpartition(".")[2] in alike]
+    nearest = difflib.get_close_matches(key, candidates, n=1, cutoff=0.0)
+    return f"; did you mean '{nearest[0]}'?" if nearest else "; leave it out"
+
+
+def _remove(tables: dict[str, Any], path: list[str]) -> None:
+    """Remove a key from nested tables, and each table that this leaves empty."""
+    first, *rest = path
+    if rest and first in tables:
+        _remove(tables[first], rest)
+    if not rest or not tables.get(first):
+        tables.pop(first, None)
