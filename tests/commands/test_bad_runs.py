@@ -113,7 +113,10 @@ def test_data_that_changed(here: Path) -> None:
     Path("own", "curves.png").unlink()
     Path("text.txt").write_text(story(seed=2))
     line = refuse("resume", "own")
-    assert "text.txt: the split train has changed since own was made; restore the data, or train a new run" in line
+    assert (
+        "text.txt: the split train has changed since own was made; restore the data, or train a new run"
+        in line
+    )
     assert "has changed since own was made" in refuse("evaluate", "own")
     Path("text.txt").unlink()
     assert "text.txt: no such file" in refuse("resume", "own")
