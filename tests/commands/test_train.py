@@ -13,13 +13,13 @@ from benchmarks.kill import story
 from foveal.config import preset_names
 from foveal.store.sealed import open_json
 from foveal.tasks.config import load_config
-from tests.support.command_line import TINY, call, succeed, tree
+from tests.support.command_line import TINY_MODEL, relative_paths, run_command, succeed
 
 PICTURE = b"\x89PNG\r\n\x1a\n"
 
 
 def train(data: object, *more: object, steps: int = 2) -> dict[str, object]:
-    told = succeed("train", data, *TINY, "--budget", f"{steps}steps", "--json", *more)
+    told = succeed("train", data, *TINY_MODEL, "--budget", f"{steps}steps", "--json", *more)
     assert told.out.count("\n") == 1
     result = json.loads(told.out)
     assert isinstance(result, dict)
@@ -45,7 +45,7 @@ def test_the_folder_of_a_run(finished: Path) -> None:
         "checkpoints/20/weights.safetensors",
         "checkpoints/20/best.safetensors",
     }
-    assert wanted <= tree(finished)
+    assert wanted <= relative_paths(finished)
     assert (finished / "curves.png").read_bytes().startswith(PICTURE)
     metrics = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
     assert [record["step"] for record in metrics if record["kind"] == "step"] == list(range(1, 21))
@@ -56,7 +56,7 @@ def test_the_folder_of_a_run(finished: Path) -> None:
 
 
 def test_what_is_said() -> None:
-    told = succeed("train", "text.txt", *TINY, "--budget", "3steps", "--run", "a run")
+    told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "3steps", "--run", "a run")
     assert told.out == ""
     for words in ("train 6,8", "predict the next of 21 character tokens", "3.045 expected", "parameters"):
         assert words in told.err
@@ -131,7 +131,7 @@ def test_a_folder() -> None:
     for number in range(12):
         Path("books", "deep" if number % 2 else ".", f"{number}.txt").write_text(story(20, seed=number))
     Path("books", "cover.png").write_bytes(PICTURE + b"\0\0\0\rIHDR")
-    told = succeed("train", "books", *TINY, "--budget", "2steps", "--run", "own")
+    told = succeed("train", "books", *TINY_MODEL, "--budget", "2steps", "--run", "own")
     assert "skipped 1 file" in told.err
     assert "cover.png" in told.err
     assert sum(facts["documents"] for facts in parts("own").values()) == 12
@@ -222,12 +222,12 @@ def test_going_on_from_a_run(finished: Path) -> None:
 
 def test_a_report_that_was_not_made(run: Path) -> None:
     """Stopped between the last checkpoint and the report: resume makes it."""
-    before = tree(run)
+    before = relative_paths(run)
     (run / "curves.png").unlink()
     result = json.loads(succeed("resume", run, "--json").out)
     assert result["steps"] == 20
-    assert tree(run) == before
-    assert call("resume", run).code == 2
+    assert relative_paths(run) == before
+    assert run_command("resume", run).code == 2
 
 
 def test_a_run_from_another_begins_there_again(finished: Path, here: Path) -> None:
