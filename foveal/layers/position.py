@@ -40,7 +40,7 @@ class LearnedPosition(nn.Module):
 class SinusoidalPosition(nn.Module):
     """`sin(w_i t), cos(w_i t)` with `w_i = 1 / 10000^(2i/D)`, i = 0 .. D/2 - 1 (Vaswani et al. 2017, 3.5).
 
-    The vectors are bounded, unique, and defined beyond the length of any training text.
+    The vectors are bounded and unique, and are defined beyond the longest training text.
     """
 
     limit: int | None = None
@@ -65,7 +65,7 @@ class SinusoidalPosition(nn.Module):
 
 
 class AddPositions(nn.Module):
-    """Adds positions to `x`, or concatenates them, which adds their width; then applies a norm."""
+    """Adds positions to `x`, or concatenates both, which adds their widths. Then applies a norm."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from benchmarks.kill import story
 from foveal.config import preset_names
 from foveal.store.sealed import open_json
 from foveal.tasks.config import load_config
-from tests.support.command_line import TINY_MODEL, relative_paths, run_command, succeed
+from tests.support.command_line import TINY_MODEL, refuse, relative_paths, run_command, succeed
 
 PICTURE = b"\x89PNG\r\n\x1a\n"
 
