@@ -22,8 +22,9 @@ from foveal.config import Config
 from foveal.config.old_names import PRESETS
 from foveal.config.values import StrictModel
 from foveal.core.state import State
+from foveal.data.open import DataPaths
 from foveal.layers.mixers.registry import mixer_specs
-from foveal.tasks.base import DataPaths, TaskSettings
+from foveal.tasks.base import TaskSettings
 from foveal.tasks.config import load_config
 from foveal.tasks.read_settings import config_sections, read_settings, unread_settings
 from foveal.tasks.registry import all_tasks, task_of

@@ -12,6 +12,7 @@ from foveal.data import prepare_examples
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RowIndices
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.open import DataPaths
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
@@ -19,7 +20,8 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
-from foveal.tasks.base import DataPaths, Predictions, Task
+from foveal.tasks.base import Task
+from foveal.tasks.results import Predictions
 from foveal.training.protocols import Batches
 
 SPLIT_SETTINGS = (

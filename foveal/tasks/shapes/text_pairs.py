@@ -20,7 +20,7 @@ from foveal.generation.request import GenerateRequest
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import text_attention, word_attention_file
 from foveal.tasks.shapes.examples import text_encoder_for
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
