@@ -18,8 +18,8 @@ from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.ops.jit.dispatch import reference_only
 from foveal.tasks.config import load_config
@@ -47,11 +47,11 @@ class Subject:
             *SETTINGS[network],
         ]
         self.config = resolve_config(load_config("image-classification", settings), torch.device("cpu"))
-        image = ImageInput(Statistics((0.0,) * 3, (1.0,) * 3), size)
-        inputs = PairProcessor(image, ClassLabels(tuple(map(str, range(classes)))))
-        task = task_of(self.config).bound(inputs)
+        image = ImageProcessor(Statistics((0.0,) * 3, (1.0,) * 3), size)
+        inputs = PairProcessor(image, LabelProcessor(tuple(map(str, range(classes)))))
+        task = task_of(self.config).bind(inputs)
         self.model = build_model(task, torch.device("cpu"))
-        self.objective = task.bound(inputs, self.model).objective()
+        self.objective = task.bind(inputs, self.model).objective()
         self.optimizer = Optimizer(self.model, self.config.optimizer)
         draw = torch.Generator().manual_seed(0)
         self.images = torch.randn(batch, 3, size, size, generator=draw)
