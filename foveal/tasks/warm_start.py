@@ -61,7 +61,7 @@ def load_run_weights(run: Run, task: Task) -> None:
 def load_encoder(run: Run, model: nn.Module) -> None:
     """Fill the encoder of `model` with the encoder of the run's best weights, fitted to its sizes.
 
-    If only one of the two encoders has a part that other runs can take over, only that part is reused or filled.
+    If only one of the two encoders has a part that other runs can take over, only that part is used.
 
     Raises: UserError: the weights do not fit.
     """
